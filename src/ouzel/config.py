@@ -1,0 +1,67 @@
+"""Every option, once: the flag, the environment variable and the YAML key all come from the field's name.
+
+`max_num_seqs` is `--max-num-seqs`, `OUZEL_MAX_NUM_SEQS` and `max_num_seqs:`. A flag beats the environment,
+which beats the file. These records say what the user asked for; what the engine decided is `EngineInfo`.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Weights = Literal["int8", "int4", "bf16", "f32"]
+Precision = Literal["auto", "bf16", "f16", "f32"]
+KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
+
+
+class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What to serve."""
+
+    model: Annotated[str, Meta(description="A local directory or a Hugging Face repo id; empty serves the bundled demo model.")] = ""
+    served_model_name: Annotated[
+        tuple[str, ...], Meta(description="The `model` values that clients may send; the first is the one in answers.")
+    ] = ()
+    weights: Annotated[Weights, Meta(description="Compression of safetensors weights while reading.")] = "int8"
+    max_model_len: Annotated[
+        int | None, Meta(ge=1, description="Prompt plus completion limit in tokens; default: the model's own.")
+    ] = None
+    chat_template: Annotated[str, Meta(description="A Jinja file that replaces the model's chat template.")] = ""
+    cache_dir: Annotated[
+        str, Meta(description="Where compressed weights are kept; default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel.")
+    ] = ""
+
+
+class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run it."""
+
+    device: Annotated[str, Meta(description="OpenVINO device: CPU, GPU, GPU.1.")] = "CPU"
+    precision: Annotated[Precision, Meta(description="Of inference; auto is bf16 where the CPU has it, else f32.")] = "auto"
+    kv_cache_dtype: Annotated[KvCacheDtype, Meta(description="Of the KV cache; auto is the device's default (u8 on x86).")] = "auto"
+    kv_cache_gib: Annotated[
+        float | None, Meta(gt=0, description="KV cache size; default: what max_num_seqs full contexts need, at most 40 % of the free memory.")
+    ] = None
+    max_num_seqs: Annotated[int, Meta(ge=1, le=4096, description="Sequences in one batch.")] = 128
+    max_num_batched_tokens: Annotated[int, Meta(ge=16, description="Tokens in one step; prompts beyond it are prefilled in chunks.")] = 512
+    prefix_caching: Annotated[bool, Meta(description="Reuse of full KV blocks between requests.")] = True
+    num_threads: Annotated[int, Meta(ge=0, description="CPU threads of the model; 0 leaves it to the runtime.")] = 0
+    engine_process: Annotated[bool, Meta(description="Run the engine in a child process (else in a thread).")] = True
+
+
+class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What the door lets in."""
+
+    max_queued_requests: Annotated[
+        int, Meta(ge=0, description="Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
+    ] = 256
+    max_body_bytes: Annotated[int, Meta(ge=1024, description="Longest accepted request body.")] = 16 * 2**20
+    max_choices: Annotated[int, Meta(ge=1, le=128, description="Largest n.")] = 128
+    max_logprobs: Annotated[int, Meta(ge=0, description="Most alternatives per token.")] = 20
+    drain_timeout_s: Annotated[float, Meta(ge=0, description="How long SIGTERM waits for running requests.")] = 30.0
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it listens and how it speaks."""
+
+    host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 8000
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"

@@ -1,0 +1,65 @@
+"""The seam: what the rest of Ouzel knows of an engine, and what an engine knows of a device."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, StepOutput
+
+
+class Engine(Protocol):
+    """Synchronous, driven by one thread. Every added request ends with exactly one final output per choice."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    def add(self, request: EngineRequest) -> None:
+        """Queues a request. One that cannot run gets an output with finish_reason `error` from the next step."""
+        ...
+
+    def abort(self, request_id: str, index: int | None = None) -> None:
+        """Ends a choice (all with None) with finish_reason `abort` at the next step; its blocks are free then. Unknown ids are no error."""
+        ...
+
+    def step(self) -> list[StepOutput]:
+        """One scheduling, one forward pass, one result."""
+        ...
+
+    def has_unfinished(self) -> bool: ...
+
+    def stats(self) -> EngineStats: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardBatch:
+    """All tokens of one step, sequences one after the other (T tokens, B sequences, S sampled rows)."""
+
+    token_ids: NDArray[np.int64]  # [T]
+    positions: NDArray[np.int64]  # [T]
+    past_lens: NDArray[np.int32]  # [B] tokens already in the cache
+    subsequence_begins: NDArray[np.int32]  # [B+1] prefix sums of new tokens
+    block_indices: NDArray[np.int32]  # [sum of block table lengths]
+    block_indices_begins: NDArray[np.int32]  # [B+1]
+    max_context_len: int  # largest past plus new
+    sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted
+
+
+class ModelRunner(Protocol):
+    """Executes batches on a device and owns the KV cache tensors."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        """Logits [S, vocab_size]. A view of the device's output: valid, and writable, until the next run."""
+        ...
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        """Copies whole KV blocks in every layer; sources and destinations do not overlap."""
+        ...
+
+    def close(self) -> None: ...

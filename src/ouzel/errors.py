@@ -1,0 +1,87 @@
+"""The exception tree. Each class knows its HTTP status and its OpenAI `type` and `code`.
+
+OuzelError
+├── InvalidRequest            400  the client must change the request
+│   ├── ContextLengthExceeded 400
+│   ├── ModelNotFound         404
+│   └── PayloadTooLarge       413
+├── Overloaded                429  try again after `retry_after_s`
+├── EngineFailed              500  this request was lost to a fault of ours
+├── EngineUnavailable         503  the engine is starting, restarting or draining
+└── ModelLoadError            –    at start-up: the model directory cannot be served
+"""
+
+from typing import ClassVar
+
+
+class OuzelError(Exception):
+    """The root; `str(error)` is the message a user may read."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    code: ClassVar[str | None] = None
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param  # the request field at fault, as the client spells it
+
+
+class InvalidRequest(OuzelError):
+    """The request cannot be honoured as it stands; names the field, the limit and the value."""
+
+    status = 400
+    type = "invalid_request_error"
+
+
+class ContextLengthExceeded(InvalidRequest):
+    """Prompt and completion do not fit into `max_model_len`."""
+
+    code = "context_length_exceeded"
+
+
+class ModelNotFound(InvalidRequest):
+    """The `model` value is none of the served model names."""
+
+    status = 404
+    code = "model_not_found"
+
+
+class PayloadTooLarge(InvalidRequest):
+    """The body is longer than `max_body_bytes`."""
+
+    status = 413
+    code = "payload_too_large"
+
+
+class Overloaded(OuzelError):
+    """Refused at the door, before any work was done."""
+
+    status = 429
+    type = "rate_limit_error"
+    code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class EngineFailed(OuzelError):
+    """An accepted request was lost to a fault of the engine."""
+
+    code = "engine_failed"
+
+
+class EngineUnavailable(OuzelError):
+    """The engine cannot take requests now, but will."""
+
+    status = 503
+    type = "service_unavailable_error"
+    code = "engine_unavailable"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelLoadError(OuzelError):
+    """The model directory cannot be served; the message says what is wrong and what would help."""

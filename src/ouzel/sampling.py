@@ -1,0 +1,122 @@
+"""Sampling parameters: wire fields with ranges and docs, the values the engine uses, and the reference functions.
+
+One new parameter is one field in `SamplingFields`, one in `SamplingParams`, and one reference function.
+The engine's vectorised sampler is tested against the reference functions here.
+"""
+
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+Logits = NDArray[np.float32]  # [vocab_size]
+
+
+class SamplingFields(msgspec.Struct, kw_only=True):
+    """The sampling fields of a request body, shared by every generating endpoint; `None` is "not given"."""
+
+    temperature: Annotated[
+        float | None, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")
+    ] = None
+    top_p: Annotated[
+        float | None, Meta(gt=0.0, le=1.0, description="Keeps the smallest set of tokens whose probabilities reach it.")
+    ] = None
+    top_k: Annotated[
+        int | None, Meta(ge=-1, description="Keeps the most likely tokens; -1 or 0 keeps all.")
+    ] = None
+    min_p: Annotated[
+        float | None, Meta(ge=0.0, lt=1.0, description="Drops tokens less likely than this share of the most likely.")
+    ] = None
+    repetition_penalty: Annotated[
+        float | None, Meta(gt=0.0, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")
+    ] = None
+    presence_penalty: Annotated[
+        float | None, Meta(ge=-2.0, le=2.0, description="Subtracted once from tokens already in the output.")
+    ] = None
+    frequency_penalty: Annotated[
+        float | None, Meta(ge=-2.0, le=2.0, description="Subtracted per occurrence in the output.")
+    ] = None
+    seed: Annotated[
+        int | None, Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same request: same tokens. Random when absent.")
+    ] = None
+    min_tokens: Annotated[
+        int | None, Meta(ge=0, description="No end or stop token before this many tokens.")
+    ] = None
+    stop_token_ids: Annotated[
+        list[Annotated[int, Meta(ge=0)]] | None, Meta(max_length=256, description="Token ids that end the output.")
+    ] = None
+    ignore_eos: Annotated[
+        bool | None, Meta(description="Goes on after the model's end token.")
+    ] = None
+    logit_bias: Annotated[
+        dict[str, Annotated[float, Meta(ge=-100.0, le=100.0)]] | None,
+        Meta(max_length=1024, description="Added to the logits, by token id (a string)."),
+    ] = None
+
+
+class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine obeys for one request; every field has a value."""
+
+    max_tokens: int
+    temperature: float = 1.0  # 0 is greedy
+    top_p: float = 1.0
+    top_k: int = 0  # 0 keeps all
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0  # any int64; generation draws a random one when the client gave none
+    min_tokens: int = 0
+    stop_token_ids: tuple[int, ...] = ()
+    ignore_eos: bool = False
+    logit_bias: tuple[tuple[int, float], ...] = ()  # (token_id, bias), token_id < vocab_size
+    num_logprobs: int | None = None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
+
+    @property
+    def is_greedy(self) -> bool:
+        return self.temperature == 0.0
+
+
+# Reference functions: one row, float64 inside, no speed. Order of application is the order of this file.
+
+
+def apply_logit_bias(logits: Logits, params: SamplingParams) -> Logits:
+    biased = logits.copy()
+    for token_id, bias in params.logit_bias:
+        biased[token_id] += bias
+    return biased
+
+
+def apply_penalties(logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]) -> Logits:
+    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's presence and frequency penalties over the output."""
+    penalised = logits.copy()
+    seen = np.unique(np.array(prompt_token_ids + output_token_ids, dtype=np.int64))
+    positive = penalised[seen] > 0
+    penalised[seen] = np.where(positive, penalised[seen] / params.repetition_penalty, penalised[seen] * params.repetition_penalty)
+    token_ids, counts = np.unique(np.array(output_token_ids, dtype=np.int64), return_counts=True)
+    penalised[token_ids] -= params.presence_penalty + params.frequency_penalty * counts.astype(np.float32)
+    return penalised
+
+
+def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]:
+    """The distribution a token is drawn from: temperature, then top_k, then min_p, then top_p over what is left.
+
+    Ties at the top_k and top_p boundary are kept in (all tokens as likely as the last one kept stay).
+    """
+    if params.is_greedy:
+        greedy = np.zeros(logits.shape, dtype=np.float64)
+        greedy[int(np.argmax(logits))] = 1.0
+        return greedy
+    scaled = logits.astype(np.float64) / params.temperature
+    weights = np.exp(scaled - scaled.max())
+    if 0 < params.top_k < weights.size:
+        weights[weights < np.sort(weights)[-params.top_k]] = 0.0
+    weights[weights < params.min_p * weights.max()] = 0.0
+    if params.top_p < 1.0:
+        descending = np.sort(weights)[::-1]
+        last_kept = int(np.searchsorted(np.cumsum(descending), params.top_p * descending.sum()))
+        weights[weights < descending[min(last_kept, descending.size - 1)]] = 0.0
+    distribution: NDArray[np.float64] = weights / weights.sum()
+    return distribution

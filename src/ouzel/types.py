@@ -1,0 +1,132 @@
+"""Frozen records that cross a boundary. Nothing mutable, no logic."""
+
+from enum import StrEnum
+
+import msgspec
+
+from ouzel.sampling import SamplingParams
+
+
+class FinishReason(StrEnum):
+    STOP = "stop"  # the model's end token, a stop token or a stop string
+    LENGTH = "length"  # max_tokens or max_model_len
+    ABORT = "abort"  # asked for by the client, or the client went away
+    ERROR = "error"  # this request failed; StepOutput.error says why
+
+
+class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
+    token_id: int
+    logprob: float  # natural logarithm
+
+
+class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
+    """Log probabilities at one output position, of the model's own distribution (before bias, penalties, temperature)."""
+
+    sampled: TokenLogprob
+    top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries
+
+
+class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One accepted request, as the engine reads it: token ids only."""
+
+    request_id: str  # unique among unfinished requests
+    prompt_token_ids: list[int]  # at least one
+    params: SamplingParams
+    eos_token_ids: tuple[int, ...] = ()
+    n: int = 1  # choices 0..n-1
+    priority: int = 0  # smaller goes first
+    cache_salt: str = ""  # requests share cached blocks only under the same salt
+
+
+class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Where one choice's time went, in seconds."""
+
+    queue_s: float  # added to first scheduled
+    prefill_s: float  # first scheduled to first token
+    decode_s: float  # first token to last
+
+
+class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What one step gave one choice. Exactly one with a finish_reason per index, and nothing after it."""
+
+    request_id: str
+    index: int
+    token_ids: list[int]  # new ones; the end or stop token is among them
+    logprobs: list[PositionLogprobs]  # one per token id when asked for, else empty
+    num_cached_tokens: int  # prompt tokens taken from the prefix cache
+    finish_reason: FinishReason | None = None
+    stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
+    error: str | None = None
+    timing: RequestTiming | None = None  # with finish_reason
+
+
+class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine decided, as opposed to what the configuration asked."""
+
+    backend: str
+    model_type: str
+    device: str
+    weights: str  # int8, int4, bf16, f32 or ir
+    precision: str  # of inference: bf16, f16 or f32
+    kv_cache_dtype: str
+    vocab_size: int
+    max_model_len: int  # prompt plus completion, in tokens
+    block_size: int  # tokens per KV block
+    num_blocks: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    load_s: float
+
+
+class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A snapshot after a step; counters run since the engine started."""
+
+    num_running: int  # sequences
+    num_waiting: int
+    num_used_blocks: int  # referenced by a sequence; cached but unreferenced ones count as free
+    num_blocks: int
+    num_prefix_query_tokens: int  # counter
+    num_prefix_hit_tokens: int  # counter
+    num_preemptions: int  # counter
+    num_prefill_tokens: int  # counter: prompt tokens computed
+    num_decode_tokens: int  # counter
+
+
+# Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.
+
+
+class AddRequest(msgspec.Struct, frozen=True, tag="add", array_like=True):
+    request: EngineRequest
+
+
+class AbortRequest(msgspec.Struct, frozen=True, tag="abort", array_like=True):
+    """Ends one choice, or with index None all of them; unknown or finished ids are no error."""
+
+    request_id: str
+    index: int | None = None
+
+
+class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
+    """Close the engine and exit; unfinished requests are aborted."""
+
+
+EngineCommand = AddRequest | AbortRequest | Shutdown
+
+
+class EngineReady(msgspec.Struct, frozen=True, tag="ready", array_like=True):
+    info: EngineInfo
+
+
+class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
+    outputs: list[StepOutput]
+    stats: EngineStats
+
+
+class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
+    """The last words of an engine that could not start or go on."""
+
+    message: str
+    retryable: bool  # False: the model directory or the options are at fault
+
+
+EngineEvent = EngineReady | StepResult | EngineDown
