@@ -17,7 +17,9 @@ KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to serve."""
 
-    model: Annotated[str, Meta(description="A local directory or a Hugging Face repo id; empty serves the bundled demo model.")] = ""
+    model: Annotated[
+        str, Meta(description="A local directory or a Hugging Face repo id; empty serves the bundled demo model.")
+    ] = ""
     served_model_name: Annotated[
         tuple[str, ...], Meta(description="The `model` values that clients may send; the first is the one in answers.")
     ] = ()
@@ -35,13 +37,23 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How to run it."""
 
     device: Annotated[str, Meta(description="OpenVINO device: CPU, GPU, GPU.1.")] = "CPU"
-    precision: Annotated[Precision, Meta(description="Of inference; auto is bf16 where the CPU has it, else f32.")] = "auto"
-    kv_cache_dtype: Annotated[KvCacheDtype, Meta(description="Of the KV cache; auto is the device's default (u8 on x86).")] = "auto"
+    precision: Annotated[Precision, Meta(description="Of inference; auto is bf16 where the CPU has it, else f32.")] = (
+        "auto"
+    )
+    kv_cache_dtype: Annotated[
+        KvCacheDtype, Meta(description="Of the KV cache; auto is the device's default (u8 on x86).")
+    ] = "auto"
     kv_cache_gib: Annotated[
-        float | None, Meta(gt=0, description="KV cache size; default: what max_num_seqs full contexts need, at most 40 % of the free memory.")
+        float | None,
+        Meta(
+            gt=0,
+            description="KV cache size; default: what max_num_seqs full contexts need, at most 40 % of the free memory.",
+        ),
     ] = None
     max_num_seqs: Annotated[int, Meta(ge=1, le=4096, description="Sequences in one batch.")] = 128
-    max_num_batched_tokens: Annotated[int, Meta(ge=16, description="Tokens in one step; prompts beyond it are prefilled in chunks.")] = 512
+    max_num_batched_tokens: Annotated[
+        int, Meta(ge=16, description="Tokens in one step; prompts beyond it are prefilled in chunks.")
+    ] = 512
     prefix_caching: Annotated[bool, Meta(description="Reuse of full KV blocks between requests.")] = True
     num_threads: Annotated[int, Meta(ge=0, description="CPU threads of the model; 0 leaves it to the runtime.")] = 0
     engine_process: Annotated[bool, Meta(description="Run the engine in a child process (else in a thread).")] = True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-ONSETS = "b c d f g h j k l m n p r s t v w z bl br ch cr dr fl gl gr kl kr pl pr qu sh sk sl sn st th tr v wh zh".split()
+ONSETS = (
+    "b c d f g h j k l m n p r s t v w z bl br ch cr dr fl gl gr kl kr pl pr qu sh sk sl sn st th tr v wh zh".split()
+)
 VOWELS = "a e i o u a e i o u ai ea ee ie oa oo ou".split()
 CODAS = ["", "", "", "b", "d", "g", "k", "l", "m", "n", "p", "r", "s", "t", "x", "rb", "lt", "nd", "ck", "sh"]
 CODE_ALPHABETS = (
