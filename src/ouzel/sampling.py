@@ -17,36 +17,50 @@ Logits = NDArray[np.float32]  # [vocab_size]
 class SamplingFields(msgspec.Struct, kw_only=True):
     """The sampling fields of a request body, shared by every generating endpoint; `None` is "not given"."""
 
-    temperature: Annotated[float | None, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")] = None
-    top_p: Annotated[
-        float | None, Meta(gt=0.0, le=1.0, description="Keeps the smallest set of tokens whose probabilities reach it.")
-    ] = None
-    top_k: Annotated[int | None, Meta(ge=-1, description="Keeps the most likely tokens; -1 or 0 keeps all.")] = None
-    min_p: Annotated[
-        float | None, Meta(ge=0.0, lt=1.0, description="Drops tokens less likely than this share of the most likely.")
-    ] = None
-    repetition_penalty: Annotated[
-        float | None, Meta(gt=0.0, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")
-    ] = None
-    presence_penalty: Annotated[
-        float | None, Meta(ge=-2.0, le=2.0, description="Subtracted once from tokens already in the output.")
-    ] = None
-    frequency_penalty: Annotated[
-        float | None, Meta(ge=-2.0, le=2.0, description="Subtracted per occurrence in the output.")
-    ] = None
-    seed: Annotated[
-        int | None,
-        Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same request: same tokens. Random when absent."),
-    ] = None
-    min_tokens: Annotated[int | None, Meta(ge=0, description="No end or stop token before this many tokens.")] = None
-    stop_token_ids: Annotated[
-        list[Annotated[int, Meta(ge=0)]] | None, Meta(max_length=256, description="Token ids that end the output.")
-    ] = None
+    temperature: Annotated[float, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")] | None = None
+    top_p: (
+        Annotated[
+            float, Meta(gt=0.0, le=1.0, description="Keeps the smallest set of tokens whose probabilities reach it.")
+        ]
+        | None
+    ) = None
+    top_k: Annotated[int, Meta(ge=-1, description="Keeps the most likely tokens; -1 or 0 keeps all.")] | None = None
+    min_p: (
+        Annotated[
+            float, Meta(ge=0.0, lt=1.0, description="Drops tokens less likely than this share of the most likely.")
+        ]
+        | None
+    ) = None
+    repetition_penalty: (
+        Annotated[float, Meta(gt=0.0, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")]
+        | None
+    ) = None
+    presence_penalty: (
+        Annotated[float, Meta(ge=-2.0, le=2.0, description="Subtracted once from tokens already in the output.")] | None
+    ) = None
+    frequency_penalty: (
+        Annotated[float, Meta(ge=-2.0, le=2.0, description="Subtracted per occurrence in the output.")] | None
+    ) = None
+    seed: (
+        Annotated[
+            int,
+            Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same request: same tokens. Random when absent."),
+        ]
+        | None
+    ) = None
+    min_tokens: Annotated[int, Meta(ge=0, description="No end or stop token before this many tokens.")] | None = None
+    stop_token_ids: (
+        Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=256, description="Token ids that end the output.")]
+        | None
+    ) = None
     ignore_eos: Annotated[bool | None, Meta(description="Goes on after the model's end token.")] = None
-    logit_bias: Annotated[
-        dict[str, Annotated[float, Meta(ge=-100.0, le=100.0)]] | None,
-        Meta(max_length=1024, description="Added to the logits, by token id (a string)."),
-    ] = None
+    logit_bias: (
+        Annotated[
+            dict[str, Annotated[float, Meta(ge=-100.0, le=100.0)]],
+            Meta(max_length=1024, description="Added to the logits, by token id (a string)."),
+        ]
+        | None
+    ) = None
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +99,7 @@ def apply_logit_bias(logits: Logits, params: SamplingParams) -> Logits:
 def apply_penalties(
     logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
 ) -> Logits:
-    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's presence and frequency penalties over the output."""
+    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's two over the output."""
     penalised = logits.copy()
     seen = np.unique(np.array(prompt_token_ids + output_token_ids, dtype=np.int64))
     positive = penalised[seen] > 0
