@@ -1,0 +1,12 @@
+"""The parser of models without a known output format: everything is content."""
+
+from ouzel.parsers.base import ContentDelta, Delta
+from ouzel.types import FinishReason
+
+
+class PlainParser:
+    def feed(self, text: str) -> list[Delta]:
+        return [ContentDelta(text)] if text else []
+
+    def finish(self, reason: FinishReason) -> list[Delta]:
+        return []

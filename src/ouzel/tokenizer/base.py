@@ -1,0 +1,55 @@
+"""What the rest of Ouzel knows of a tokenizer.
+
+A detokenizer's text does not depend on how the token ids were cut into pieces: everything it gave, with `finish()`,
+is `Tokenizer.decode` of all ids together.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+
+class Detokenizer(Protocol):
+    """Turns one choice's token ids into text as they come; never gives half a character."""
+
+    def feed(self, token_ids: Sequence[int]) -> str:
+        """Text that is final; what may still be part of a character is held back."""
+        ...
+
+    def finish(self) -> str:
+        """What was held back, U+FFFD where it is not valid."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Thread-safe: one instance serves all requests."""
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest token id; larger ids (padded embeddings) have no text."""
+        ...
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """Ids that end an answer."""
+        ...
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        """Texts by role (`bos_token`, `eos_token`, `pad_token`, …), as chat templates name them."""
+        ...
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
+
+    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
+
+    def token_text(self, token_id: int) -> str:
+        """The text of one token, with U+FFFD where its bytes are no whole character; special tokens are shown."""
+        ...
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The exact bytes that one token stands for."""
+        ...
+
+    def detokenizer(self, *, skip_special_tokens: bool = True, prompt_token_ids: Sequence[int] = ()) -> Detokenizer:
+        """For one choice. With a prompt, the text continues it: a leading space is kept, a character begun there is completed."""
+        ...

@@ -1,0 +1,71 @@
+"""Finding stop strings in text that comes in pieces.
+
+The stop string that is complete first wins (the longest of those that complete at the same character), so the result does
+not depend on how the text was cut. Text is held back only while it is the beginning of a stop string.
+Each stop string is followed with its Knuth-Morris-Pratt table: linear time, whatever the strings are.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StopResult:
+    text: str  # what the user may see
+    matched: str | None  # the stop string that ended the text; nothing may be fed after it
+
+
+class StopStringMatcher:
+    """For one choice; with `include_in_output` the matched string is part of the text, and nothing is held back."""
+
+    def __init__(self, stop_strings: tuple[str, ...], include_in_output: bool = False) -> None:
+        assert all(stop_strings), "an empty stop string is refused at the door"
+        self._progress = [_Progress(stop_string) for stop_string in stop_strings]
+        self._include_in_output = include_in_output
+        self._held = ""
+
+    def feed(self, text: str) -> StopResult:
+        if not self._progress:
+            return StopResult(text, None)
+        seen = self._held + text
+        for end, character in enumerate(text, start=len(self._held) + 1):
+            completed = [progress.pattern for progress in self._progress if progress.advance(character)]
+            if completed:
+                matched = max(completed, key=len)
+                self._held = ""
+                return StopResult(seen[: end if self._include_in_output else end - len(matched)], matched)
+        num_held = 0 if self._include_in_output else max(progress.num_matched for progress in self._progress)
+        final, self._held = seen[: len(seen) - num_held], seen[len(seen) - num_held :]
+        return StopResult(final, None)
+
+    def finish(self) -> str:
+        """The text that was held back and did not become a stop string."""
+        held, self._held = self._held, ""
+        return held
+
+
+class _Progress:
+    """How much of one stop string the text ends with."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.num_matched = 0
+        self._borders = _borders(pattern)
+
+    def advance(self, character: str) -> bool:
+        """True when the stop string is complete."""
+        while self.num_matched and self.pattern[self.num_matched] != character:
+            self.num_matched = self._borders[self.num_matched]
+        if self.pattern[self.num_matched] == character:
+            self.num_matched += 1
+        return self.num_matched == len(self.pattern)
+
+
+def _borders(pattern: str) -> list[int]:
+    """By prefix length: the length of the longest shorter prefix that is also its suffix."""
+    borders = [0, 0]
+    for character in pattern[1:]:
+        length = borders[-1]
+        while length and pattern[length] != character:
+            length = borders[length]
+        borders.append(length + 1 if pattern[length] == character else 0)
+    return borders
