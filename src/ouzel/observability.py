@@ -1,0 +1,215 @@
+"""Logging, the request id in scope, and what a server counts: metrics as named functions. Imports nothing of ours.
+
+Every metric is `ouzel_<stem>`. The stems that vLLM also has are exposed a second time as `vllm:<stem>`, from the
+same samples, so that dashboards and autoscalers made for vLLM work as they are.
+"""
+
+import logging
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+request_id_in_scope: ContextVar[str] = ContextVar("request_id", default="-")
+
+SECONDS_TO_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
+SECONDS_BETWEEN_TOKENS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20)
+SECONDS_OF_REQUEST = (0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960)
+NUM_TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+
+STEMS_OF_VLLM = frozenset(
+    {
+        "num_requests_running",
+        "num_requests_waiting",
+        "kv_cache_usage_perc",
+        "prefix_cache_queries",
+        "prefix_cache_hits",
+        "time_to_first_token_seconds",
+        "inter_token_latency_seconds",
+        "e2e_request_latency_seconds",
+        "request_queue_time_seconds",
+        "request_prefill_time_seconds",
+        "request_decode_time_seconds",
+        "prompt_tokens",
+        "prompt_tokens_cached",
+        "generation_tokens",
+        "request_prompt_tokens",
+        "request_generation_tokens",
+        "request_success",
+        "num_preemptions",
+        "cache_config_info",
+    }
+)
+
+
+def configure_logging(level: str) -> None:
+    """One handler on the `ouzel` logger; every line names the request it belongs to."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"))
+    handler.addFilter(_add_request_id)
+    logger = logging.getLogger("ouzel")
+    logger.handlers[:] = [handler]
+    logger.propagate = False
+    logger.setLevel(level.upper())
+
+
+def _add_request_id(record: logging.LogRecord) -> bool:
+    record.request_id = request_id_in_scope.get()
+    return True
+
+
+class EngineCounters(Protocol):
+    """The engine's snapshot, as far as it is exposed."""
+
+    @property
+    def num_running(self) -> int: ...
+    @property
+    def num_waiting(self) -> int: ...
+    @property
+    def num_used_blocks(self) -> int: ...
+    @property
+    def num_blocks(self) -> int: ...
+    @property
+    def num_prefix_query_tokens(self) -> int: ...
+    @property
+    def num_prefix_hit_tokens(self) -> int: ...
+    @property
+    def num_preemptions(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReading:
+    """What a scrape reads off the engine; an engine that never was ready has no counters."""
+
+    counters: EngineCounters | None
+    num_restarts: int
+    block_size: int | None
+
+
+class Metrics:
+    """What one server counted for one model, in a registry of its own: two servers in one process do not mix."""
+
+    def __init__(self, model_name: str) -> None:
+        self._model_name = model_name
+        self._registry = CollectorRegistry()
+        self._ttft = self._histogram("time_to_first_token_seconds", SECONDS_TO_TOKEN, "Arrival to first token.")
+        self._itl = self._histogram(
+            "inter_token_latency_seconds", SECONDS_BETWEEN_TOKENS, "Between the outputs of one choice."
+        )
+        self._e2e = self._histogram("e2e_request_latency_seconds", SECONDS_OF_REQUEST, "Arrival to last token.")
+        self._queue = self._histogram("request_queue_time_seconds", SECONDS_OF_REQUEST, "Waiting in the engine.")
+        self._prefill = self._histogram("request_prefill_time_seconds", SECONDS_OF_REQUEST, "Computing the prompt.")
+        self._decode = self._histogram("request_decode_time_seconds", SECONDS_OF_REQUEST, "First token to last.")
+        self._prompt_len = self._histogram("request_prompt_tokens", NUM_TOKENS, "Prompt tokens of a request.")
+        self._output_len = self._histogram("request_generation_tokens", NUM_TOKENS, "Generated tokens of a request.")
+        self._prompt_tokens = self._counter("prompt_tokens", "Prompt tokens.")
+        self._cached_tokens = self._counter("prompt_tokens_cached", "Prompt tokens taken from the prefix cache.")
+        self._generation_tokens = self._counter("generation_tokens", "Generated tokens.")
+        self._refused = self._counter("requests_refused", "Requests refused with 429.")
+        self._aborts = self._counter("request_aborts", "Requests that ended because their client went away.")
+        self._success = Counter(
+            "ouzel_request_success", "Ended choices.", ("model_name", "finished_reason"), registry=self._registry
+        )
+
+    def first_token(self, seconds: float) -> None:
+        self._ttft.observe(seconds)
+
+    def next_token(self, seconds: float) -> None:
+        self._itl.observe(seconds)
+
+    def choice_finished(self, reason: str) -> None:
+        self._success.labels(self._model_name, reason).inc()
+
+    def choice_timing(self, *, queue_s: float, prefill_s: float, decode_s: float) -> None:
+        self._queue.observe(queue_s)
+        self._prefill.observe(prefill_s)
+        self._decode.observe(decode_s)
+
+    def request_ended(
+        self, *, seconds: float, num_prompt_tokens: int, num_cached_tokens: int, num_generated_tokens: int
+    ) -> None:
+        self._e2e.observe(seconds)
+        self._prompt_len.observe(num_prompt_tokens)
+        self._output_len.observe(num_generated_tokens)
+        self._prompt_tokens.inc(num_prompt_tokens)
+        self._cached_tokens.inc(num_cached_tokens)
+        self._generation_tokens.inc(num_generated_tokens)
+
+    def request_aborted(self) -> None:
+        self._aborts.inc()
+
+    def request_refused(self) -> None:
+        self._refused.inc()
+
+    def exposition(self, engine: EngineReading) -> bytes:
+        """Everything in Prometheus' text format, under our names and then under vLLM's."""
+        families = [*self._registry.collect(), *_engine_families(engine, self._model_name)]
+        aliases = [_under_vllm_name(family) for family in families if _stem(family) in STEMS_OF_VLLM]
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Collected([*families, *aliases]))
+        return generate_latest(registry)
+
+    def _histogram(self, stem: str, buckets: tuple[float, ...], documentation: str) -> Histogram:
+        family = Histogram(f"ouzel_{stem}", documentation, ("model_name",), buckets=buckets, registry=self._registry)
+        return family.labels(self._model_name)
+
+    def _counter(self, stem: str, documentation: str) -> Counter:
+        family = Counter(f"ouzel_{stem}", documentation, ("model_name",), registry=self._registry)
+        return family.labels(self._model_name)
+
+
+class _Collected(Collector):
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def _engine_families(engine: EngineReading, model_name: str) -> list[Metric]:
+    families: list[Metric] = []
+
+    def gauge(stem: str, documentation: str, value: float) -> None:
+        family = GaugeMetricFamily(f"ouzel_{stem}", documentation, labels=("model_name",))
+        family.add_metric((model_name,), value)
+        families.append(family)
+
+    def counter(stem: str, documentation: str, value: float) -> None:
+        family = CounterMetricFamily(f"ouzel_{stem}", documentation, labels=("model_name",))
+        family.add_metric((model_name,), value)
+        families.append(family)
+
+    counter("engine_restarts", "Times the engine was started again after it died.", engine.num_restarts)
+    counters = engine.counters
+    gauge("num_requests_running", "Sequences in the batch.", counters.num_running if counters else 0)
+    gauge("num_requests_waiting", "Sequences waiting for the batch.", counters.num_waiting if counters else 0)
+    if counters is None:
+        return families
+    gauge("kv_cache_usage_perc", "Used share of the KV blocks, 0 to 1.", counters.num_used_blocks / counters.num_blocks)
+    counter("prefix_cache_queries", "Prompt tokens looked up.", counters.num_prefix_query_tokens)
+    counter("prefix_cache_hits", "Prompt tokens found in the prefix cache.", counters.num_prefix_hit_tokens)
+    counter("num_preemptions", "Sequences sent back to waiting.", counters.num_preemptions)
+    families.append(_cache_config(engine, counters.num_blocks, model_name))
+    return families
+
+
+def _cache_config(engine: EngineReading, num_blocks: int, model_name: str) -> Metric:
+    labels = {"model_name": model_name, "block_size": str(engine.block_size), "num_gpu_blocks": str(num_blocks)}
+    family = GaugeMetricFamily("ouzel_cache_config_info", "Shape of the KV cache.", labels=tuple(labels))
+    family.add_metric(tuple(labels.values()), 1)
+    return family
+
+
+def _stem(family: Metric) -> str:
+    return family.name.removeprefix("ouzel_")
+
+
+def _under_vllm_name(family: Metric) -> Metric:
+    alias = Metric(f"vllm:{_stem(family)}", family.documentation, family.type)
+    alias.samples = [sample._replace(name=f"vllm:{sample.name.removeprefix('ouzel_')}") for sample in family.samples]
+    return alias
