@@ -1,7 +1,7 @@
 """Finding stop strings in text that comes in pieces.
 
-The stop string that is complete first wins (the longest of those that complete at the same character), so the result does
-not depend on how the text was cut. Text is held back only while it is the beginning of a stop string.
+The stop string that is complete first wins (the longest of those that complete at the same character), so the result
+does not depend on how the text was cut. Text is held back only while it is the beginning of a stop string.
 Each stop string is followed with its Knuth-Morris-Pratt table: linear time, whatever the strings are.
 """
 

@@ -1,0 +1,85 @@
+"""Token ids to text, piece by piece. Both classes are `Detokenizer`s; the byte table decides which one a model gets."""
+
+import codecs
+from collections.abc import Callable, Sequence
+
+from ouzel.tokenizer.byte_table import ByteTable
+
+_REPLACEMENT = "\ufffd"
+
+
+def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return _REPLACEMENT * (error.end - error.start), error.end
+
+
+codecs.register_error("ouzel.replace_each_byte", _replace_each_byte)
+_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
+
+
+class ByteDetokenizer:
+    """Looks up bytes and decodes UTF-8 incrementally; `pieces` are the table's, perhaps without special tokens."""
+
+    def __init__(self, table: ByteTable, pieces: list[bytes], prompt_token_ids: Sequence[int]) -> None:
+        self._pieces = pieces
+        self._decoder = _Utf8Decoder("ouzel.replace_each_byte" if table.replaces_each_byte else "replace")
+        self._start_to_strip = "" if prompt_token_ids else table.start_to_strip
+        # A prompt may end inside a character: at most three of its last tokens hold the beginning, 8 are plenty.
+        self._decoder.decode(self._bytes_of(prompt_token_ids[-8:]))
+
+    def feed(self, token_ids: Sequence[int]) -> str:
+        text = self._decoder.decode(self._bytes_of(token_ids))
+        if self._start_to_strip and text:
+            text = text.removeprefix(self._start_to_strip)
+            self._start_to_strip = ""
+        return text
+
+    def finish(self) -> str:
+        return self._decoder.decode(b"", final=True)
+
+    def _bytes_of(self, token_ids: Sequence[int]) -> bytes:
+        pieces = self._pieces
+        num_pieces = len(pieces)
+        return b"".join([pieces[token_id] if token_id < num_pieces else b"" for token_id in token_ids])
+
+
+class WindowedDetokenizer:
+    """For any other decoder: decodes a short window again for every token and gives what is new at its end.
+
+    The window is the tokens already given (context: spaces depend on the token before) and those held back.
+    """
+
+    _MAX_CONTEXT = 6  # prompt tokens
+    _MAX_HELD = 8  # a text that still ends in U+FFFD after so many tokens does not hold half a character
+
+    def __init__(
+        self, decode: Callable[[list[int]], str], ids_with_text: frozenset[int], prompt_token_ids: Sequence[int]
+    ) -> None:
+        self._decode = decode
+        self._ids_with_text = ids_with_text  # unknown and skipped ids must not push the context out of the window
+        context = self._with_text(prompt_token_ids)[-self._MAX_CONTEXT :]
+        self._window = context
+        self._num_given = len(context)  # tokens of the window
+        self._given = decode(context)  # their text
+
+    def feed(self, token_ids: Sequence[int]) -> str:
+        return "".join([self._feed_one(token_id) for token_id in self._with_text(token_ids)])
+
+    def finish(self) -> str:
+        return self._decode(self._window)[len(self._given) :]
+
+    def _with_text(self, token_ids: Sequence[int]) -> list[int]:
+        return [token_id for token_id in token_ids if token_id in self._ids_with_text]
+
+    def _feed_one(self, token_id: int) -> str:
+        self._window.append(token_id)
+        text = self._decode(self._window)
+        num_held = len(self._window) - self._num_given
+        may_go_on = text.endswith(_REPLACEMENT) and num_held < self._MAX_HELD
+        if may_go_on or len(text) <= len(self._given):
+            return ""
+        new = text[len(self._given) :]
+        self._window = self._window[self._num_given :]
+        self._num_given = len(self._window)
+        self._given = self._decode(self._window)
+        return new

@@ -1,0 +1,107 @@
+"""The tokenizer of a Hugging Face model directory: `tokenizer.json` through the `tokenizers` library."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import tokenizers
+
+from ouzel.errors import InvalidRequest, ModelLoadError
+from ouzel.tokenizer.base import Detokenizer
+from ouzel.tokenizer.byte_table import build_byte_table
+from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
+from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens
+
+
+def load_tokenizer(directory: Path) -> "HuggingFaceTokenizer":
+    special_tokens = read_special_tokens(directory)
+    library_tokenizer = _read_tokenizer_json(directory / "tokenizer.json")
+    return HuggingFaceTokenizer(library_tokenizer, special_tokens, read_model_eos_token_ids(directory))
+
+
+def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
+    if not path.is_file():
+        raise ModelLoadError(
+            f"{path} is missing; save it beside the weights, for example with "
+            "transformers.AutoTokenizer.from_pretrained(MODEL).save_pretrained(DIRECTORY)"
+        )
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing more specific for a broken file
+        raise ModelLoadError(f"{path} cannot be read: {error}") from error
+    # Some files carry the training-time limits, which would cut prompts silently.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+class HuggingFaceTokenizer:
+    """A `Tokenizer`. `model_eos_token_ids` are the model files' own; the tokenizer's `eos_token` ends answers too."""
+
+    def __init__(
+        self,
+        library_tokenizer: tokenizers.Tokenizer,
+        special_tokens: Mapping[str, str],
+        model_eos_token_ids: tuple[int, ...] = (),
+    ) -> None:
+        self._library_tokenizer = library_tokenizer
+        self.special_tokens = special_tokens
+        eos_token_id = library_tokenizer.token_to_id(special_tokens.get("eos_token", ""))
+        own = () if eos_token_id is None else (eos_token_id,)
+        self.eos_token_ids = tuple(dict.fromkeys((*model_eos_token_ids, *own)))
+
+        vocabulary = library_tokenizer.get_vocab(with_added_tokens=True)
+        added = library_tokenizer.get_added_tokens_decoder()
+        self.vocab_size = max(vocabulary.values(), default=-1) + 1
+        special_ids = frozenset(token_id for token_id, token in added.items() if token.special)
+        self._ids = frozenset(vocabulary.values())
+        self._ids_without_special = self._ids - special_ids
+        self._table = build_byte_table(
+            _decoder_of(library_tokenizer), {token_id: token for token, token_id in vocabulary.items()}
+        )
+        if self._table is not None:
+            self._pieces_without_special = [
+                b"" if token_id in special_ids else piece for token_id, piece in enumerate(self._table.pieces)
+            ]
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        try:
+            return self._library_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        except TypeError as error:  # a lone surrogate: legal in JSON, not in Unicode text
+            raise InvalidRequest("the text holds a half of a surrogate pair, which is no character") from error
+
+    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        if self._table is None:
+            return self._decode_with_library(token_ids, skip_special_tokens=skip_special_tokens)
+        detokenizer = self.detokenizer(skip_special_tokens=skip_special_tokens)
+        return detokenizer.feed(token_ids) + detokenizer.finish()
+
+    def token_text(self, token_id: int) -> str:
+        if self._table is None:
+            return self._decode_with_library([token_id], skip_special_tokens=False)
+        return self.token_bytes(token_id).decode(errors="replace")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        if self._table is None:
+            return self.token_text(token_id).encode()
+        return self._table.pieces[token_id] if token_id < len(self._table.pieces) else b""
+
+    def detokenizer(self, *, skip_special_tokens: bool = True, prompt_token_ids: Sequence[int] = ()) -> Detokenizer:
+        if self._table is not None:
+            pieces = self._pieces_without_special if skip_special_tokens else self._table.pieces
+            return ByteDetokenizer(self._table, pieces, prompt_token_ids)
+        ids_with_text = self._ids_without_special if skip_special_tokens else self._ids
+        return WindowedDetokenizer(
+            partial(self._decode_with_library, skip_special_tokens=skip_special_tokens), ids_with_text, prompt_token_ids
+        )
+
+    def _decode_with_library(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        known = [token_id for token_id in token_ids if token_id in self._ids]
+        return self._library_tokenizer.decode(known, skip_special_tokens=skip_special_tokens)
+
+
+def _decoder_of(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:
+    """The `decoder` entry of `tokenizer.json`, without writing out the whole vocabulary."""
+    decoder = library_tokenizer.decoder
+    return None if decoder is None else json.loads(decoder.__getstate__())

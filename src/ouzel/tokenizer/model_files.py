@@ -1,0 +1,146 @@
+"""The small JSON and Jinja files beside `tokenizer.json`, read once into frozen records.
+
+A missing file is an empty record; a broken one is a `ModelLoadError` that names it. Where two files say the same thing,
+the reader's docstring says which one counts.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from ouzel.errors import ModelLoadError
+
+JsonObject = dict[str, object]
+
+
+class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model's makers recommend; None where they say nothing."""
+
+    temperature: float | None = None  # 0 where the file says do_sample false
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+
+
+class GenerationConfig(SamplingDefaults, frozen=True, kw_only=True):
+    """`generation_config.json`, as far as it matters here."""
+
+    eos_token_id: int | list[int] | None = None
+    do_sample: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTexts:
+    """The chat templates of a directory, by name; `default` and `tool_use` have a meaning."""
+
+    by_name: Mapping[str, str]
+    source: Path  # for messages
+
+
+def sampling_defaults(directory: Path) -> SamplingDefaults:
+    config = read_generation_config(directory)
+    fields = {name: getattr(config, name) for name in SamplingDefaults.__struct_fields__}
+    if config.do_sample is False:
+        fields["temperature"] = 0.0
+    return SamplingDefaults(**fields)
+
+
+def read_generation_config(directory: Path) -> GenerationConfig:
+    path = directory / "generation_config.json"
+    try:
+        return msgspec.convert(read_json_object(path), GenerationConfig)
+    except msgspec.ValidationError as error:
+        raise ModelLoadError(f"{path}: {error}") from error
+
+
+def read_special_tokens(directory: Path) -> dict[str, str]:
+    """Every `…_token` and named extra token; `tokenizer_config.json` beats `special_tokens_map.json`."""
+    special_tokens: dict[str, str] = {}
+    for file_name in ("special_tokens_map.json", "tokenizer_config.json"):
+        entries = read_json_object(directory / file_name)
+        named = {name: entry for name, entry in entries.items() if name.endswith("_token")}
+        extra = entries.get("extra_special_tokens")
+        for name, entry in {**(extra if isinstance(extra, dict) else {}), **named}.items():
+            content = entry.get("content") if isinstance(entry, dict) else entry
+            if isinstance(content, str):
+                special_tokens[name] = content
+    return special_tokens
+
+
+def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
+    """From `generation_config.json`, else from `config.json`."""
+    declared: object = read_generation_config(directory).eos_token_id
+    if declared is None:
+        declared = read_json_object(directory / "config.json").get("eos_token_id")
+    candidates = declared if isinstance(declared, list) else [declared]
+    return tuple(token_id for token_id in candidates if isinstance(token_id, int))
+
+
+def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTexts | None:
+    """The override, else `.jinja` files, else `tokenizer_config.json`, else `chat_template.json`; None without any."""
+    if override_path:
+        return TemplateTexts({"default": _read_text(Path(override_path))}, Path(override_path))
+    for read in (_templates_in_jinja_files, _templates_in_json_files):
+        texts = read(directory)
+        if texts is not None:
+            return texts
+    return None
+
+
+def read_json_object(path: Path) -> JsonObject:
+    """Empty when there is no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(_read_text(path))
+    except ValueError as error:
+        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ModelLoadError(f"{path} must hold a JSON object")
+    return value
+
+
+def _templates_in_jinja_files(directory: Path) -> TemplateTexts | None:
+    by_name: dict[str, str] = {}
+    for folder in ("chat_templates", "additional_chat_templates"):
+        by_name |= {path.stem: _read_text(path) for path in sorted((directory / folder).glob("*.jinja"))}
+    main = directory / "chat_template.jinja"
+    if main.is_file():
+        by_name["default"] = _read_text(main)
+    return TemplateTexts(by_name, main if main.is_file() else directory) if by_name else None
+
+
+def _templates_in_json_files(directory: Path) -> TemplateTexts | None:
+    for file_name in ("tokenizer_config.json", "chat_template.json"):
+        path = directory / file_name
+        declared = read_json_object(path).get("chat_template")
+        if declared is not None:
+            return TemplateTexts(_named_templates(declared, path), path)
+    return None
+
+
+def _named_templates(declared: object, path: Path) -> dict[str, str]:
+    """A single text, or a list of `{"name": …, "template": …}`."""
+    if isinstance(declared, str):
+        return {"default": declared}
+    try:
+        entries = msgspec.convert(declared, list[dict[str, str]])
+        by_name = {entry["name"]: entry["template"] for entry in entries}
+    except (msgspec.ValidationError, KeyError) as error:
+        raise ModelLoadError(f"{path}: chat_template must be a text or a list of names and templates") from error
+    if not by_name:
+        raise ModelLoadError(f"{path}: chat_template is an empty list")
+    return by_name
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelLoadError(f"cannot read {path}: {error}") from error
