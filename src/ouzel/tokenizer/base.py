@@ -51,5 +51,5 @@ class Tokenizer(Protocol):
         ...
 
     def detokenizer(self, *, skip_special_tokens: bool = True, prompt_token_ids: Sequence[int] = ()) -> Detokenizer:
-        """For one choice. With a prompt the text goes on from it: a first space stays, half a character is completed."""
+        """For one choice. Given a prompt, the text continues it: a first space stays, half a character is completed."""
         ...

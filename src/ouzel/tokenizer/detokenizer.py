@@ -14,7 +14,6 @@ def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("ouzel.replace_each_byte", _replace_each_byte)
-_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
 
 class ByteDetokenizer:
@@ -22,25 +21,29 @@ class ByteDetokenizer:
 
     def __init__(self, table: ByteTable, pieces: list[bytes], prompt_token_ids: Sequence[int]) -> None:
         self._pieces = pieces
-        self._decoder = _Utf8Decoder("ouzel.replace_each_byte" if table.replaces_each_byte else "replace")
-        self._start_to_strip = "" if prompt_token_ids else table.start_to_strip
+        self._num_pieces = len(pieces)
+        self._errors = "ouzel.replace_each_byte" if table.replaces_each_byte else "replace"
+        self._pending = b""  # the beginning of a character
+        self._start_to_strip = ""
         # A prompt may end inside a character: at most three of its last tokens hold the beginning, 8 are plenty.
-        self._decoder.decode(self._bytes_of(prompt_token_ids[-8:]))
+        self.feed(prompt_token_ids[-8:])
+        self._start_to_strip = "" if prompt_token_ids else table.start_to_strip
 
     def feed(self, token_ids: Sequence[int]) -> str:
-        text = self._decoder.decode(self._bytes_of(token_ids))
+        pieces, num_pieces = self._pieces, self._num_pieces
+        new = [pieces[token_id] if token_id < num_pieces else b"" for token_id in token_ids]
+        data = b"".join((self._pending, *new))
+        text, num_decoded = codecs.utf_8_decode(data, self._errors, False)
+        self._pending = data[num_decoded:]
         if self._start_to_strip and text:
             text = text.removeprefix(self._start_to_strip)
             self._start_to_strip = ""
         return text
 
     def finish(self) -> str:
-        return self._decoder.decode(b"", final=True)
-
-    def _bytes_of(self, token_ids: Sequence[int]) -> bytes:
-        pieces = self._pieces
-        num_pieces = len(pieces)
-        return b"".join([pieces[token_id] if token_id < num_pieces else b"" for token_id in token_ids])
+        text, _ = codecs.utf_8_decode(self._pending, self._errors, True)
+        self._pending = b""
+        return text
 
 
 class WindowedDetokenizer:

@@ -20,11 +20,13 @@ class StopStringMatcher:
     def __init__(self, stop_strings: tuple[str, ...], include_in_output: bool = False) -> None:
         assert all(stop_strings), "an empty stop string is refused at the door"
         self._progress = [_Progress(stop_string) for stop_string in stop_strings]
+        self._first_characters = {stop_string[0] for stop_string in stop_strings}
         self._include_in_output = include_in_output
+        self._num_matched = 0  # characters at the end of the text that may become a stop string
         self._held = ""
 
     def feed(self, text: str) -> StopResult:
-        if not self._progress:
+        if not self._num_matched and self._first_characters.isdisjoint(text):
             return StopResult(text, None)
         seen = self._held + text
         for end, character in enumerate(text, start=len(self._held) + 1):
@@ -33,7 +35,8 @@ class StopStringMatcher:
                 matched = max(completed, key=len)
                 self._held = ""
                 return StopResult(seen[: end if self._include_in_output else end - len(matched)], matched)
-        num_held = 0 if self._include_in_output else max(progress.num_matched for progress in self._progress)
+        self._num_matched = max(progress.num_matched for progress in self._progress)
+        num_held = 0 if self._include_in_output else self._num_matched
         final, self._held = seen[: len(seen) - num_held], seen[len(seen) - num_held :]
         return StopResult(final, None)
 

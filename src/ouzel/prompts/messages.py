@@ -1,0 +1,108 @@
+"""Chat messages as clients send them, checked and brought into one form.
+
+After this step every message has a role and a content (a string or a non-empty list of text parts), null-valued keys
+are gone (templates ask `'tool_calls' in message`), and tool calls have a function name and arguments. Keys unknown here
+are kept: templates may know them. An error names its field by the path, as in `messages[2].content[0].type`.
+"""
+
+from ouzel.errors import InvalidRequest
+
+Message = dict[str, object]
+
+_STRING_KEYS = ("name", "tool_call_id", "reasoning_content")
+
+
+def normalise_messages(messages: object) -> list[Message]:
+    if not isinstance(messages, list) or not messages:
+        raise InvalidRequest("messages must be a non-empty list", param="messages")
+    return [_message(entry, f"messages[{position}]") for position, entry in enumerate(messages)]
+
+
+def _message(entry: object, path: str) -> Message:
+    given = _object(entry, path)
+    message = {key: value for key, value in given.items() if value is not None}
+    role = message.get("role")
+    if not isinstance(role, str) or not role:
+        raise _invalid(f"{path}.role", "a non-empty string", given.get("role"))
+    for key in _STRING_KEYS:
+        _check_string(message.get(key, ""), f"{path}.{key}")
+    message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=role == "assistant")
+    tool_calls = message.pop("tool_calls", [])
+    if not isinstance(tool_calls, list):
+        raise _invalid(f"{path}.tool_calls", "a list", tool_calls)
+    if tool_calls:
+        message["tool_calls"] = [
+            _tool_call(call, f"{path}.tool_calls[{position}]") for position, call in enumerate(tool_calls)
+        ]
+    return message
+
+
+def _content(content: object, path: str, *, may_be_absent: bool) -> object:
+    """An assistant's content may be null or absent (it called tools, or was cut while reasoning); it becomes empty."""
+    if isinstance(content, str):
+        return content
+    if content is None and may_be_absent:
+        return ""
+    if isinstance(content, list) and content:
+        return [_text_part(part, f"{path}[{position}]") for position, part in enumerate(content)]
+    raise _invalid(path, "a string or a non-empty list of content parts", content)
+
+
+def _text_part(entry: object, path: str) -> Message:
+    part = _object(entry, path)
+    kind = part.get("type")
+    _check_string(kind, f"{path}.type")
+    if kind == "refusal":  # a part that assistants' answers may have, sent back as history
+        part = {"type": "text", "text": part.get("refusal")}
+    elif kind != "text":
+        raise InvalidRequest(
+            f'{path}.type must be "text", given "{kind}": this model reads text only', param=f"{path}.type"
+        )
+    _check_string(part.get("text"), f"{path}.text")
+    return part
+
+
+def _tool_call(entry: object, path: str) -> Message:
+    call = _object(entry, path)
+    function = _object(call.get("function"), f"{path}.function")
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise _invalid(f"{path}.function.name", "a non-empty string", name)
+    arguments = function.get("arguments")
+    if arguments is None:
+        arguments = "{}"
+    if not isinstance(arguments, str | dict):
+        raise _invalid(f"{path}.function.arguments", "a string or an object", arguments)
+    return {**call, "type": call.get("type", "function"), "function": {**function, "arguments": arguments}}
+
+
+def _object(value: object, path: str) -> Message:
+    if not isinstance(value, dict):
+        raise _invalid(path, "an object", value)
+    return value
+
+
+def _check_string(value: object, path: str) -> None:
+    if not isinstance(value, str):
+        raise _invalid(path, "a string", value)
+
+
+def _invalid(path: str, expected: str, value: object) -> InvalidRequest:
+    return InvalidRequest(f"{path} must be {expected}, given {_shown(value)}", param=path)
+
+
+def _shown(value: object) -> str:
+    """Short, and in JSON's words."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return f'"{value[:40]}"'
+        case list():
+            return "a list" if value else "an empty list"
+        case _:
+            return "an object"

@@ -1,0 +1,73 @@
+"""The last step before the engine: a request's messages, text or token ids become a prompt that fits the model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.prompts.chat_template import ChatTemplate, Tools
+from ouzel.prompts.messages import normalise_messages
+from ouzel.prompts.shape_messages import shape_messages
+from ouzel.tokenizer.base import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    text: str
+    token_ids: list[int]  # at least one, and room for one more in max_model_len
+
+
+class PromptRenderer:
+    """Stateless, called from many threads; what cannot become a prompt is an `InvalidRequest`."""
+
+    def __init__(self, tokenizer: Tokenizer, chat_template: ChatTemplate | None, max_model_len: int) -> None:
+        self._tokenizer = tokenizer
+        self._chat_template = chat_template
+        self._max_model_len = max_model_len
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        return self._chat_template
+
+    def render_chat(
+        self,
+        messages: object,
+        *,
+        tools: Tools | None = None,
+        add_generation_prompt: bool = True,
+        template_kwargs: Mapping[str, object] | None = None,
+    ) -> Prompt:
+        """`messages` as the client sent them; an `add_generation_prompt` among the `template_kwargs` wins."""
+        template = self._chat_template
+        if template is None:
+            raise InvalidRequest(
+                "this model has no chat template and cannot chat; send its prompt as text to /v1/completions",
+                param="messages",
+            )
+        shaped = shape_messages(normalise_messages(messages), template)
+        text = template.render(
+            shaped, tools=tools, add_generation_prompt=add_generation_prompt, template_kwargs=template_kwargs
+        )
+        # The template writes the special tokens itself.
+        return self._checked(text, self._tokenizer.encode(text, add_special_tokens=False), "messages")
+
+    def render_text(self, text: str) -> Prompt:
+        return self._checked(text, self._tokenizer.encode(text, add_special_tokens=True), "prompt")
+
+    def render_token_ids(self, token_ids: Sequence[int]) -> Prompt:
+        last_id = self._tokenizer.vocab_size - 1
+        for position, token_id in enumerate(token_ids):
+            if not 0 <= token_id <= last_id:
+                path = f"prompt[{position}]"
+                raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
+        return self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), list(token_ids), "prompt")
+
+    def _checked(self, text: str, token_ids: list[int], param: str) -> Prompt:
+        if not token_ids:
+            raise InvalidRequest(f"{param} must not give an empty prompt", param=param)
+        if len(token_ids) + 1 > self._max_model_len:
+            raise ContextLengthExceeded(
+                f"prompt and completion must fit into max_model_len, {self._max_model_len} tokens; "
+                f"the prompt alone has {len(token_ids)}",
+                param=param,
+            )
+        return Prompt(text, token_ids)

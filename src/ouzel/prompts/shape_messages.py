@@ -1,0 +1,62 @@
+"""Normalised messages, brought into the form that the model's template reads."""
+
+import json
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.messages import Message
+from ouzel.prompts.template_capabilities import TemplateCapabilities
+
+# Roles whose treatment is known; any other must be one that the template shows.
+_COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+def shape_messages(messages: list[Message], template: ChatTemplate) -> list[Message]:
+    return [_shape(message, template, f"messages[{position}]") for position, message in enumerate(messages)]
+
+
+def _shape(message: Message, template: ChatTemplate, path: str) -> Message:
+    shaped = {**message, "role": _role(message["role"], template, f"{path}.role")}
+    shaped["content"] = _content(message["content"], template.capabilities)
+    tool_calls = message.get("tool_calls")
+    if isinstance(tool_calls, list):
+        wants_objects = template.capabilities.object_arguments
+        shaped["tool_calls"] = [_shape_call(call, wants_objects) for call in tool_calls]
+    return shaped
+
+
+def _role(role: object, template: ChatTemplate, path: str) -> object:
+    if role == "developer" and not template.capabilities.developer_role:
+        return "system"  # the name that the same thing had before
+    assert isinstance(role, str)
+    if role not in _COMMON_ROLES and not template.shows_role(role):
+        known = ", ".join(_COMMON_ROLES)
+        raise InvalidRequest(f'{path} must be one of {known}, given "{role[:40]}"', param=path)
+    return role
+
+
+def _content(content: object, capabilities: TemplateCapabilities) -> object:
+    """Text parts are joined by a line break, as OVMS, LMI and vLLM do; templates that read parts only get parts."""
+    if capabilities.takes_string_content or not capabilities.takes_content_parts:
+        return "\n".join(part["text"] for part in content) if isinstance(content, list) else content
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _shape_call(call: dict[str, object], wants_objects: bool) -> dict[str, object]:
+    function = call["function"]
+    assert isinstance(function, dict)
+    arguments = function["arguments"]
+    if wants_objects and isinstance(arguments, str):
+        arguments = _parsed(arguments)
+    elif not wants_objects and isinstance(arguments, dict):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return {**call, "function": {**function, "arguments": arguments}}
+
+
+def _parsed(arguments: str) -> object:
+    """The text as it is when it is no JSON object: the model wrote it that way, and the chat goes on."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return value if isinstance(value, dict) else arguments

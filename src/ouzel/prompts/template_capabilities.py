@@ -1,0 +1,91 @@
+"""What a chat template can do, found out by rendering small chats with it.
+
+Text patterns in the template's source say little (macros, filters, branches); what comes out of it says everything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class TryRender(Protocol):
+    """Renders; None where the template refuses or fails."""
+
+    def __call__(
+        self,
+        messages: Sequence[dict[str, object]],
+        tools: list[dict[str, object]] | None = None,
+        enable_thinking: bool | None = None,
+    ) -> str | None: ...
+
+
+_WORD = "zephyrquill"  # in no template
+_KEY, _VALUE = "ouzelkey", "ouzelvalue"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateCapabilities:
+    takes_string_content: bool
+    takes_content_parts: bool  # lists of {"type": "text", …}, rendered as their text
+    system_role: bool
+    developer_role: bool
+    tools: bool  # their definitions reach the prompt
+    tool_calls: bool  # an assistant's earlier calls reach the prompt
+    object_arguments: bool  # a call's arguments are wanted as an object rather than as JSON text
+    enable_thinking: bool  # the argument changes the prompt
+
+
+def probe(render: TryRender) -> TemplateCapabilities:
+    with_string = _shows(render([_user(_WORD)]))
+    with_parts = _shows_plainly(render([_user([{"type": "text", "text": _WORD}])]))
+    said: object = "hello" if with_string or not with_parts else [{"type": "text", "text": "hello"}]
+    chat = [_user(said)]
+    word: object = _WORD if isinstance(said, str) else [{"type": "text", "text": _WORD}]
+    object_form = _render_call(render, chat, {_KEY: _VALUE})
+    string_form = _render_call(render, chat, f'{{"{_KEY}": "{_VALUE}"}}')
+    return TemplateCapabilities(
+        takes_string_content=with_string,
+        takes_content_parts=with_parts,
+        system_role=_shows(render([{"role": "system", "content": word}, *chat])),
+        developer_role=_shows(render([{"role": "developer", "content": word}, *chat])),
+        tools=_shows(render(chat, tools=[_tool()])),
+        tool_calls=_is_native_call(object_form) or _is_native_call(string_form),
+        object_arguments=_is_native_call(object_form),
+        enable_thinking=render(chat, enable_thinking=True) != render(chat, enable_thinking=False),
+    )
+
+
+def shows_role(render: TryRender, role: str) -> bool:
+    """Whether a message in this role reaches the prompt."""
+    return any(_shows(render([*before, {"role": role, "content": _WORD}])) for before in ([], [_user("hello")]))
+
+
+def _user(content: object) -> dict[str, object]:
+    return {"role": "user", "content": content}
+
+
+def _tool() -> dict[str, object]:
+    parameters = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+    return {"type": "function", "function": {"name": _WORD, "description": "A tool.", "parameters": parameters}}
+
+
+def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: object) -> str | None:
+    # Nine characters: some templates (Mistral) refuse other ids.
+    call = {"id": "abcdef123", "type": "function", "function": {"name": _WORD, "arguments": arguments}}
+    return render([*chat, {"role": "assistant", "content": "", "tool_calls": [call]}])
+
+
+def _shows(text: str | None) -> bool:
+    return text is not None and _WORD in text
+
+
+def _shows_plainly(text: str | None) -> bool:
+    """Not as a list printed in Python's or JSON's notation."""
+    return text is not None and _WORD in text and f"'{_WORD}'" not in text and f'"{_WORD}"' not in text
+
+
+def _is_native_call(text: str | None) -> bool:
+    """Not escaped twice, not a dictionary in Python's notation, not the whole message dumped as JSON."""
+    if text is None or _WORD not in text or _KEY not in text or _VALUE not in text:
+        return False
+    return not any(sign in text for sign in (f'\\"{_KEY}', f"'{_KEY}': '", '"tool_calls"', "'tool_calls'"))
