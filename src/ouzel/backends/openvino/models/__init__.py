@@ -1,0 +1,28 @@
+"""One file per model family, named after the `model_type` of its config.json.
+
+Each has `build(config, weights, encoding) -> LanguageModel`. A new file is found by its name; nothing is registered.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+
+from ouzel.backends.openvino.cache import Weights
+from ouzel.backends.openvino.decoder import LanguageModel
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.quantize import Encoding
+from ouzel.errors import ModelLoadError
+
+Build = Callable[[HfConfig, Weights, Encoding], LanguageModel]
+
+
+def supported_model_types() -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def family(model_type: str) -> Build:
+    supported = supported_model_types()
+    if model_type not in supported:
+        raise ModelLoadError(f"model_type {model_type} is not supported; supported: {', '.join(supported)}")
+    build: Build = importlib.import_module(f"{__name__}.{model_type}").build
+    return build

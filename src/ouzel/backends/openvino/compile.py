@@ -1,0 +1,44 @@
+"""A graph and the user's options -> a compiled model, or an error that names the options at fault."""
+
+import openvino as ov
+
+from ouzel.config import EngineConfig
+from ouzel.errors import ModelLoadError
+
+_TYPES = {"u8": ov.Type.u8, "bf16": ov.Type.bf16, "f16": ov.Type.f16, "f32": ov.Type.f32}
+_CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
+
+
+def compile_graph(core: ov.Core, graph: ov.Model, engine: EngineConfig) -> ov.CompiledModel:
+    check_device(core, engine)
+    try:
+        return core.compile_model(graph, engine.device, compile_properties(engine))
+    except RuntimeError as error:
+        raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
+
+
+def check_device(core: ov.Core, engine: EngineConfig) -> None:
+    try:
+        capabilities = core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES")
+    except RuntimeError as error:
+        devices = ", ".join(core.available_devices)
+        raise ModelLoadError(f"device {engine.device} is not available; available: {devices}") from error
+    if engine.precision in _CAPABILITIES and _CAPABILITIES[engine.precision] not in capabilities:
+        raise ModelLoadError(f"precision {engine.precision} is not available on {engine.device}; use auto or f32")
+    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
+        raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")
+
+
+def compile_properties(engine: EngineConfig) -> dict[str, object]:
+    properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
+    if engine.precision != "auto":
+        properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
+    if engine.kv_cache_dtype != "auto":
+        properties["KV_CACHE_PRECISION"] = _TYPES[engine.kv_cache_dtype]
+    if engine.num_threads:
+        properties["INFERENCE_NUM_THREADS"] = engine.num_threads
+    return properties
+
+
+def type_name(dtype: ov.Type) -> str:
+    return str(dtype.to_string()) if hasattr(dtype, "to_string") else dtype.get_type_name()

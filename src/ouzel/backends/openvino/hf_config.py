@@ -1,0 +1,96 @@
+"""config.json of a Hugging Face checkpoint, read with types; every error names the key."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ouzel.errors import ModelLoadError
+
+
+class HfConfig:
+    """One JSON object of the file; nested objects are read through `section`."""
+
+    def __init__(
+        self, values: dict[str, Any], source: str = "config.json"
+    ) -> None:  # Any: JSON, checked by the getters
+        self.values = values
+        self._source = source
+
+    @property
+    def model_type(self) -> str:
+        return self.text("model_type")
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = self._get(key, default)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._wrong(key, "an integer", value)
+        return value
+
+    def size(self, key: str, default: int | None = None) -> int:
+        """An integer of at least one."""
+        value = self.integer(key, default)
+        if value < 1:
+            raise self._wrong(key, "a positive integer", value)
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        value = self._get(key, default)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self._wrong(key, "a number", value)
+        return float(value)
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        value = self._get(key, default)
+        if not isinstance(value, bool):
+            raise self._wrong(key, "true or false", value)
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._get(key, default)
+        if not isinstance(value, str):
+            raise self._wrong(key, "a string", value)
+        return value
+
+    def texts(self, key: str, length: int) -> list[str]:
+        value = self.values.get(key)
+        if not isinstance(value, list) or len(value) != length or not all(isinstance(item, str) for item in value):
+            raise self._wrong(key, f"a list of {length} strings", value)
+        return value
+
+    def section(self, key: str) -> "HfConfig | None":
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self._wrong(key, "an object", value)
+        return HfConfig(value, f"{self._source}: {key}")
+
+    def has(self, key: str) -> bool:
+        """Present and not null: transformers writes null for what is off."""
+        return self.values.get(key) is not None
+
+    def _get(self, key: str, default: object) -> object:
+        value = self.values.get(key)
+        if value is not None:
+            return value
+        if default is None:
+            raise ModelLoadError(f"{self._source}: {key} is missing")
+        return default
+
+    def _wrong(self, key: str, expected: str, value: object) -> ModelLoadError:
+        return ModelLoadError(f"{self._source}: {key} must be {expected}, found {json.dumps(value)}")
+
+
+def read_hf_config(directory: Path) -> HfConfig:
+    path = directory / "config.json"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelLoadError(f"{directory} has no config.json: it is not a Hugging Face model directory") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelLoadError(f"{path} cannot be read: {error}") from error
+    if not isinstance(values, dict):
+        raise ModelLoadError(f"{path} must hold a JSON object")
+    return HfConfig(values)

@@ -1,0 +1,84 @@
+"""The paged KV cache: how many blocks there are, and the tensors that hold them.
+
+Shapes and element types come from the compiled model's `key_cache.N` and `value_cache.N` inputs (dimension 0 is the
+number of blocks, dimension 2 of value_cache the block size); they depend on device, precision and KV type.
+"""
+
+import logging
+import math
+from dataclasses import dataclass
+
+import openvino as ov
+
+from ouzel.backends.openvino.memory import available_bytes
+from ouzel.errors import ModelLoadError
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MEMORY_SHARE = 0.4  # of the free memory
+
+
+@dataclass(frozen=True)
+class CacheInput:
+    name: str
+    dtype: ov.Type
+    block_shape: tuple[int, ...]
+
+    @property
+    def block_bytes(self) -> int:
+        return math.prod(self.block_shape) * self.dtype.bitwidth // 8
+
+
+@dataclass(frozen=True)
+class CachePlan:
+    num_blocks: int
+    block_size: int  # tokens
+    max_model_len: int  # what was asked for, or less when the cache holds less
+
+
+def cache_inputs(compiled: ov.CompiledModel) -> list[CacheInput]:
+    found = []
+    for port in compiled.inputs:
+        name = port.get_any_name()
+        if name.startswith(("key_cache.", "value_cache.")):
+            shape = tuple(dimension.get_length() for dimension in list(port.get_partial_shape())[1:])
+            found.append(CacheInput(name, port.get_element_type(), shape))
+    return found
+
+
+def plan_cache(
+    inputs: list[CacheInput], max_model_len: int, max_num_seqs: int, kv_cache_gib: float | None
+) -> CachePlan:
+    block_size = next(entry.block_shape[1] for entry in inputs if entry.name.startswith("value_cache."))
+    block_bytes = sum(entry.block_bytes for entry in inputs)
+    wanted = max_num_seqs * -(-max_model_len // block_size)
+    if kv_cache_gib is not None:
+        num_blocks = int(kv_cache_gib * 2**30) // block_bytes
+    else:
+        num_blocks = min(wanted, int(available_bytes() * DEFAULT_MEMORY_SHARE) // block_bytes)
+    if num_blocks < 2:
+        raise ModelLoadError(
+            f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of {block_size} tokens), "
+            + (f"kv_cache_gib is {kv_cache_gib}" if kv_cache_gib is not None else "the memory left is less")
+        )
+    longest = num_blocks * block_size
+    if longest < max_model_len:
+        logger.warning("max_model_len is %d instead of %d: the KV cache holds no more", longest, max_model_len)
+    logger.info("KV cache: %d blocks of %d tokens, %.2f GiB", num_blocks, block_size, num_blocks * block_bytes / 2**30)
+    return CachePlan(num_blocks, block_size, min(max_model_len, longest))
+
+
+class KvCache:
+    """The tensors of all layers; block ids index their first dimension."""
+
+    def __init__(self, inputs: list[CacheInput], num_blocks: int) -> None:
+        # The memory is taken from the system page by page, when a block is first written.
+        self.tensors = {
+            entry.name: ov.Tensor(entry.dtype, ov.Shape([num_blocks, *entry.block_shape])) for entry in inputs
+        }
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        """Whole blocks only: the scales of quantised keys and values lie inside them."""
+        for tensor in self.tensors.values():
+            blocks = tensor.data
+            blocks[destinations] = blocks[sources]

@@ -1,0 +1,15 @@
+"""Qwen2 and Qwen2.5: llama with biases on queries, keys and values, and sliding windows in the upper layers if asked.
+
+Reference: transformers, models/qwen2/modeling_qwen2.py and configuration_qwen2.py.
+"""
+
+from ouzel.backends.openvino.cache import Weights
+from ouzel.backends.openvino.decoder import DecoderShape, LanguageModel, build_decoder, upper_sliding_windows
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.quantize import Encoding
+
+
+def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
+    return build_decoder(
+        DecoderShape.read(config, qkv_bias=True, sliding_windows=upper_sliding_windows(config)), weights, encoding
+    )

@@ -1,0 +1,17 @@
+"""Qwen3 (dense): qwen2 with RMS norms over each head of queries and keys instead of the biases.
+
+Reference: transformers, models/qwen3/modeling_qwen3.py and configuration_qwen3.py.
+"""
+
+from ouzel.backends.openvino.cache import Weights
+from ouzel.backends.openvino.decoder import DecoderShape, LanguageModel, build_decoder, upper_sliding_windows
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.quantize import Encoding
+
+
+def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
+    bias = config.flag("attention_bias", False)
+    shape = DecoderShape.read(
+        config, qk_norm=True, qkv_bias=bias, output_bias=bias, sliding_windows=upper_sliding_windows(config)
+    )
+    return build_decoder(shape, weights, encoding)
