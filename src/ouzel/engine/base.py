@@ -20,7 +20,10 @@ class Engine(Protocol):
         ...
 
     def abort(self, request_id: str, index: int | None = None) -> None:
-        """Ends a choice (all with None) with finish_reason `abort` at the next step; its blocks are free then. Unknown ids are no error."""
+        """Ends a choice (all with None) with finish_reason `abort` at the next step, which frees its blocks.
+
+        Unknown ids are no error.
+        """
         ...
 
     def step(self) -> list[StepOutput]:

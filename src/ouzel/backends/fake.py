@@ -1,0 +1,227 @@
+"""Engines without a model, for tests and for measuring what surrounds an engine.
+
+`FakeEngine` answers from a script, one token per choice and step. `FakeRunner` is a device that computes nothing but
+keeps an honest KV cache: its logits depend on every token of the context as read back through the block table, so that
+a wrong block table, a wrongly shared block or a forgotten copy changes the output.
+"""
+
+import time
+import zlib
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from ouzel.engine.base import ForwardBatch
+from ouzel.types import (
+    EngineInfo,
+    EngineRequest,
+    EngineStats,
+    FinishReason,
+    PositionLogprobs,
+    RequestTiming,
+    StepOutput,
+    TokenLogprob,
+)
+
+Script = Callable[[EngineRequest, int], int]
+"""The token of a choice at an output position: (request, position) -> token id."""
+
+
+def echo(request: EngineRequest, position: int) -> int:
+    """Repeats the prompt for ever."""
+    return request.prompt_token_ids[position % len(request.prompt_token_ids)]
+
+
+class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What `create_engine` takes."""
+
+    step_s: Annotated[float, Meta(ge=0, description="How long a step takes at least.")] = 0.0
+    vocab_size: Annotated[int, Meta(ge=1)] = 1 << 20
+    max_model_len: Annotated[int, Meta(ge=1)] = 4096
+    max_num_seqs: Annotated[int, Meta(ge=1)] = 128
+    failing_token_id: Annotated[int, Meta(description="A prompt with this token fails after its first output.")] = -1
+    fatal_token_id: Annotated[int, Meta(description="A prompt with this token kills the engine in its next step.")] = -1
+
+
+def create_engine(options: dict[str, object]) -> "FakeEngine":
+    """The factory for `EngineSpec`."""
+    return FakeEngine(msgspec.convert(options, FakeOptions))
+
+
+class FakeEngine:
+    """Implements `Engine` without a runner: one scripted token per unfinished choice and step."""
+
+    def __init__(self, options: FakeOptions | None = None, script: Script = echo) -> None:
+        self._options = options or FakeOptions()
+        self._script = script
+        self._requests: dict[str, EngineRequest] = {}
+        self._choices: dict[tuple[str, int], int] = {}  # (request id, index) -> tokens given so far
+        self._outputs: list[StepOutput] = []
+        self._num_tokens = 0
+
+    @property
+    def info(self) -> EngineInfo:
+        options = self._options
+        return EngineInfo(
+            backend="fake",
+            model_type="fake",
+            device="none",
+            weights="none",
+            precision="none",
+            kv_cache_dtype="none",
+            vocab_size=options.vocab_size,
+            max_model_len=options.max_model_len,
+            block_size=1,
+            num_blocks=options.max_num_seqs,
+            max_num_seqs=options.max_num_seqs,
+            max_num_batched_tokens=options.max_num_seqs,
+            load_s=0.0,
+        )
+
+    def add(self, request: EngineRequest) -> None:
+        self._requests[request.request_id] = request
+        self._choices.update({(request.request_id, index): 0 for index in range(request.n)})
+
+    def abort(self, request_id: str, index: int | None = None) -> None:
+        for key in [key for key in self._choices if key[0] == request_id and index in (None, key[1])]:
+            self._give(key, [], FinishReason.ABORT)
+
+    def step(self) -> list[StepOutput]:
+        time.sleep(self._options.step_s)
+        for key in list(self._choices):
+            self._advance(key)
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    def has_unfinished(self) -> bool:
+        return bool(self._choices or self._outputs)
+
+    def stats(self) -> EngineStats:
+        return EngineStats(
+            num_running=len(self._choices),
+            num_waiting=0,
+            num_used_blocks=len(self._choices),
+            num_blocks=self._options.max_num_seqs,
+            num_prefix_query_tokens=0,
+            num_prefix_hit_tokens=0,
+            num_preemptions=0,
+            num_prefill_tokens=0,
+            num_decode_tokens=self._num_tokens,
+        )
+
+    def close(self) -> None:
+        self._choices.clear()
+
+    def _advance(self, key: tuple[str, int]) -> None:
+        request, position = self._requests[key[0]], self._choices[key]
+        if self._options.fatal_token_id in request.prompt_token_ids:
+            raise RuntimeError("scripted death of the engine")
+        if position > 0 and self._options.failing_token_id in request.prompt_token_ids:
+            self._give(key, [], FinishReason.ERROR, error="scripted failure")
+            return
+        token_id = self._script(request, position)
+        self._choices[key] = position + 1
+        self._num_tokens += 1
+        self._give(key, [token_id], self._finish_reason(request, token_id, position + 1))
+
+    def _finish_reason(self, request: EngineRequest, token_id: int, num_output_tokens: int) -> FinishReason | None:
+        params = request.params
+        eos_token_ids = () if params.ignore_eos else request.eos_token_ids
+        if token_id in (*params.stop_token_ids, *eos_token_ids) and num_output_tokens > params.min_tokens:
+            return FinishReason.STOP
+        num_tokens = len(request.prompt_token_ids) + num_output_tokens
+        if num_output_tokens >= params.max_tokens or num_tokens >= self._options.max_model_len:
+            return FinishReason.LENGTH
+        return None
+
+    def _give(
+        self, key: tuple[str, int], token_ids: list[int], reason: FinishReason | None, error: str | None = None
+    ) -> None:
+        params = self._requests[key[0]].params
+        logprobs = [
+            _certain(token_id, params.num_logprobs) for token_id in token_ids if params.num_logprobs is not None
+        ]
+        self._outputs.append(
+            StepOutput(
+                request_id=key[0],
+                index=key[1],
+                token_ids=token_ids,
+                logprobs=logprobs,
+                num_cached_tokens=0,
+                finish_reason=reason,
+                stop_token_id=token_ids[-1] if reason is FinishReason.STOP else None,
+                error=error,
+                timing=None if reason is None else RequestTiming(queue_s=0.0, prefill_s=0.0, decode_s=0.0),
+            )
+        )
+        if reason is not None:
+            del self._choices[key]
+            if not any(request_id == key[0] for request_id, _ in self._choices):
+                del self._requests[key[0]]
+
+
+def _certain(token_id: int, num_top: int) -> PositionLogprobs:
+    """The scripted token has probability 1; the next ids stand in as further alternatives."""
+    top = (TokenLogprob(token_id, 0.0), *(TokenLogprob(token_id + i, -99.0) for i in range(1, num_top)))
+    return PositionLogprobs(TokenLogprob(token_id, 0.0), top[:num_top])
+
+
+class FakeRunner:
+    """Implements `ModelRunner`: pseudo-random logits from the whole context, read through the block tables."""
+
+    def __init__(
+        self,
+        *,
+        num_blocks: int = 64,
+        block_size: int = 4,
+        vocab_size: int = 97,
+        max_model_len: int = 128,
+        max_num_seqs: int = 8,
+        max_num_batched_tokens: int = 16,
+    ) -> None:
+        self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)  # the "KV cache": the token in each place
+        self.batches: list[ForwardBatch] = []  # everything that was run
+        self.info = EngineInfo(
+            backend="fake",
+            model_type="fake",
+            device="none",
+            weights="none",
+            precision="f32",
+            kv_cache_dtype="none",
+            vocab_size=vocab_size,
+            max_model_len=min(max_model_len, num_blocks * block_size),
+            block_size=block_size,
+            num_blocks=num_blocks,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            load_s=0.0,
+        )
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        self.batches.append(batch)
+        contexts: dict[int, NDArray[np.int64]] = {}
+        for i, past_len in enumerate(batch.past_lens.tolist()):
+            begin, end = batch.subsequence_begins[i : i + 2].tolist()
+            blocks = batch.block_indices[slice(*batch.block_indices_begins[i : i + 2].tolist())]
+            context_len = past_len + end - begin
+            places = np.arange(past_len, context_len)
+            self._slots[blocks[places // self.info.block_size], places % self.info.block_size] = batch.token_ids[
+                begin:end
+            ]
+            contexts[end - 1] = self._slots[blocks].reshape(-1)[:context_len]
+        rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
+        return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._slots[destinations] = self._slots[sources]
+
+    def close(self) -> None:
+        pass
+
+    def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
+        generator = np.random.Generator(np.random.Philox(zlib.crc32(context.tobytes())))
+        return generator.normal(scale=3.0, size=self.info.vocab_size).astype(np.float32)

@@ -1,0 +1,50 @@
+"""From scheduled sequences to the flat arrays a runner takes."""
+
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import ForwardBatch
+from ouzel.engine.scheduler import Scheduled
+
+
+def build_batch(scheduled: list[Scheduled], block_size: int) -> ForwardBatch:
+    """All scheduled tokens, sequence after sequence; a row is sampled where a sequence's last token is computed."""
+    new_lens = np.array([entry.num_new_tokens for entry in scheduled], dtype=np.int32)
+    past_lens = np.array([entry.sequence.num_computed_tokens for entry in scheduled], dtype=np.int32)
+    context_lens = past_lens + new_lens
+    num_blocks = -(-context_lens // block_size)
+    begins = _prefix_sums(new_lens)
+    tables = (entry.sequence.block_table[:count] for entry, count in zip(scheduled, num_blocks.tolist(), strict=True))
+    last_rows = begins[1:] - 1
+    samples = np.array([entry.completes_prompt for entry in scheduled], dtype=np.bool_)
+    return ForwardBatch(
+        token_ids=np.array(list(chain.from_iterable(map(_new_token_ids, scheduled))), dtype=np.int64),
+        positions=_positions(past_lens, new_lens),
+        past_lens=past_lens,
+        subsequence_begins=begins,
+        block_indices=np.array(list(chain.from_iterable(tables)), dtype=np.int32),
+        block_indices_begins=_prefix_sums(num_blocks),
+        max_context_len=int(context_lens.max()),
+        sampled_rows=last_rows[samples].astype(np.int64),
+    )
+
+
+def _new_token_ids(entry: Scheduled) -> list[int]:
+    begin = entry.sequence.num_computed_tokens
+    return entry.sequence.token_ids[begin : begin + entry.num_new_tokens]
+
+
+def _prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:
+    sums = np.zeros(lens.size + 1, dtype=np.int32)
+    np.cumsum(lens, out=sums[1:])
+    return sums
+
+
+def _positions(past_lens: NDArray[np.int32], new_lens: NDArray[np.int32]) -> NDArray[np.int64]:
+    """0, 1, 2, ... counted on from each sequence's past."""
+    if new_lens.max() == 1:
+        return past_lens.astype(np.int64)
+    starts = np.repeat(past_lens - _prefix_sums(new_lens)[:-1], new_lens)
+    return starts.astype(np.int64) + np.arange(starts.size, dtype=np.int64)

@@ -1,0 +1,209 @@
+"""Turns a runner into an engine: requests in, one `step()` after the other, outputs out.
+
+Rules
+1. `_sequences` holds the choices that still owe their final output. Whatever finishes one (token, abort, error) emits
+   that output and goes through `_retire`, which releases its blocks at once.
+2. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
+   The engine goes on.
+3. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
+"""
+
+import logging
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import ModelRunner
+from ouzel.engine.batch import build_batch
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.sampler import Sampled, draw, prepare
+from ouzel.engine.scheduler import Scheduled, Scheduler
+from ouzel.engine.sequence import Sequence
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, StepOutput
+
+logger = logging.getLogger(__name__)
+
+
+class EngineCore:
+    """The engine of this house, over any `ModelRunner`."""
+
+    def __init__(self, runner: ModelRunner, *, prefix_caching: bool = True) -> None:
+        info = runner.info
+        self._runner = runner
+        self._blocks = BlockManager(
+            num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=prefix_caching
+        )
+        self._scheduler = Scheduler(
+            self._blocks, max_num_seqs=info.max_num_seqs, max_num_batched_tokens=info.max_num_batched_tokens
+        )
+        self._sequences: dict[str, dict[int, Sequence]] = {}  # unfinished ones, by request id and index
+        self._outputs: list[StepOutput] = []  # of the step in progress
+        self._arrivals = count()
+        self._num_prefill_tokens = 0
+        self._num_decode_tokens = 0
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._runner.info
+
+    def add(self, request: EngineRequest) -> None:
+        fault = next(self._faults(request), None)
+        arrival = next(self._arrivals)
+        choices = [Sequence(request, index, arrival) for index in range(request.n)]
+        if fault is not None:
+            for sequence in choices:
+                sequence.finish(FinishReason.ERROR, fault)
+                self._outputs.append(_output(sequence))
+            return
+        self._sequences[request.request_id] = {sequence.index: sequence for sequence in choices}
+        first, *further = choices
+        first.forks = further
+        self._scheduler.add(first)
+
+    def abort(self, request_id: str, index: int | None = None) -> None:
+        choices = self._sequences.get(request_id, {})
+        for sequence in [each for each in choices.values() if index is None or each.index == index]:
+            self._end(sequence, FinishReason.ABORT)
+
+    def has_unfinished(self) -> bool:
+        return bool(self._sequences or self._outputs)
+
+    def stats(self) -> EngineStats:
+        return EngineStats(
+            num_running=len(self._scheduler.running),
+            num_waiting=len(self._scheduler.waiting),
+            num_used_blocks=self._blocks.num_used_blocks,
+            num_blocks=self._blocks.num_blocks,
+            num_prefix_query_tokens=self._blocks.num_query_tokens,
+            num_prefix_hit_tokens=self._blocks.num_hit_tokens,
+            num_preemptions=self._scheduler.num_preemptions,
+            num_prefill_tokens=self._num_prefill_tokens,
+            num_decode_tokens=self._num_decode_tokens,
+        )
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def step(self) -> list[StepOutput]:
+        scheduled = self._scheduler.schedule()
+        if scheduled:
+            try:
+                self._compute(scheduled)
+            except Exception as error:  # a fault of the device or of ours: this batch is lost, the engine is not
+                logger.exception("step failed with %d sequences", len(scheduled))
+                for entry in scheduled:
+                    self._end(entry.sequence, FinishReason.ERROR, f"the model step failed: {error}")
+        self._blocks.step_done()
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    def _faults(self, request: EngineRequest) -> Iterator[str]:
+        """Why the request cannot run; the server checks all of this earlier, embedders may not."""
+        info = self._runner.info
+        token_ids = request.prompt_token_ids
+        if request.request_id in self._sequences:
+            yield f"request_id {request.request_id!r} is in use"
+        if request.n < 1:
+            yield f"n must be >= 1, given {request.n}"
+        if not token_ids:
+            yield "the prompt is empty"
+        if len(token_ids) >= info.max_model_len:
+            yield f"the prompt has {len(token_ids)} tokens, max_model_len is {info.max_model_len}"
+        if min(token_ids) < 0 or max(token_ids) >= info.vocab_size:
+            yield f"token ids must be in [0, {info.vocab_size})"
+        if any(not 0 <= token_id < info.vocab_size for token_id, _ in request.params.logit_bias):
+            yield f"logit_bias token ids must be in [0, {info.vocab_size})"
+
+    def _compute(self, scheduled: list[Scheduled]) -> None:
+        sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
+        logits = self._runner.run(build_batch(scheduled, self._blocks.block_size))
+        for entry in scheduled:
+            self._mark_computed(entry)
+        rows = [(row, sequence) for row, sequence in zip(logits, sampled_from, strict=True)]
+        for row, sequence in tuple(rows):
+            rows += [(row.copy(), fork) for fork in self._start_forks(sequence)]
+        self._take_tokens(rows)
+
+    def _mark_computed(self, entry: Scheduled) -> None:
+        sequence = entry.sequence
+        num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
+        num_prefill_tokens = min(entry.num_new_tokens, num_prompt_tokens_left)
+        self._num_prefill_tokens += num_prefill_tokens
+        self._num_decode_tokens += entry.num_new_tokens - num_prefill_tokens
+        self._blocks.cache_computed(sequence, entry.num_new_tokens)
+        sequence.num_computed_tokens += entry.num_new_tokens
+
+    def _start_forks(self, parent: Sequence) -> list[Sequence]:
+        """The further choices of a request whose prompt is now computed; those without room wait for their turn."""
+        started = []
+        copies = []
+        for child in parent.forks:
+            if child.is_finished:
+                continue  # aborted before it began
+            if self._scheduler.can_fork():
+                copies.append(self._scheduler.start_fork(parent, child))
+                started.append(child)
+            else:
+                self._scheduler.add(child)
+        parent.forks = []
+        sources_and_destinations = [copy for copy in copies if copy is not None]
+        if sources_and_destinations:
+            sources, destinations = zip(*sources_and_destinations, strict=True)
+            self._runner.copy_blocks(list(sources), list(destinations))
+        return started
+
+    def _take_tokens(self, rows: list[tuple[NDArray[np.float32], Sequence]]) -> None:
+        prepared = []
+        for row, sequence in rows:
+            try:
+                prepared.append(prepare(row, sequence))
+            except Exception as error:  # one request's fault must not end its batch neighbours
+                logger.exception("sampling failed for request %s", sequence.request.request_id)
+                self._end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
+        for each, sampled in zip(prepared, draw(prepared), strict=True):
+            if sampled is None:
+                self._end(each.sequence, FinishReason.ERROR, "the model's logits are not numbers")
+            else:
+                self._take_token(each.sequence, sampled)
+
+    def _take_token(self, sequence: Sequence, sampled: Sampled) -> None:
+        sequence.append(sampled.token_id, self._runner.info.max_model_len)
+        self._outputs.append(_output(sequence, sampled))
+        if sequence.is_finished:
+            self._retire(sequence)
+
+    def _end(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
+        """Finishes a sequence that gets no further token."""
+        if sequence.is_finished:
+            return  # it ended with its token, before its batch failed
+        sequence.finish(reason, error)
+        self._outputs.append(_output(sequence))
+        self._retire(sequence)
+
+    def _retire(self, sequence: Sequence) -> None:
+        """Forgets a finished sequence; choices that were to fork from it start with the next of them."""
+        choices = self._sequences[sequence.request.request_id]
+        del choices[sequence.index]
+        if not choices:
+            del self._sequences[sequence.request.request_id]
+        self._scheduler.remove(sequence)
+        forks = [fork for fork in sequence.forks if not fork.is_finished]
+        if forks:
+            first, *first.forks = forks
+            self._scheduler.add(first)
+
+
+def _output(sequence: Sequence, sampled: Sampled | None = None) -> StepOutput:
+    return StepOutput(
+        request_id=sequence.request.request_id,
+        index=sequence.index,
+        token_ids=[] if sampled is None else [sampled.token_id],
+        logprobs=[] if sampled is None or sampled.logprobs is None else [sampled.logprobs],
+        num_cached_tokens=sequence.num_cached_tokens,
+        finish_reason=sequence.finish_reason,
+        stop_token_id=sequence.stop_token_id,
+        error=sequence.error,
+        timing=sequence.timing() if sequence.is_finished else None,
+    )

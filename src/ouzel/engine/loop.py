@@ -1,0 +1,85 @@
+"""The engine's own thread: takes commands, steps while there is work, and tells what happened."""
+
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from queue import Empty, SimpleQueue
+
+import msgspec
+
+from ouzel.engine.base import Engine
+from ouzel.errors import OuzelError
+from ouzel.types import (
+    AbortRequest,
+    AddRequest,
+    EngineCommand,
+    EngineDown,
+    EngineEvent,
+    EngineReady,
+    Shutdown,
+    StepResult,
+)
+
+logger = logging.getLogger(__name__)
+
+Inbox = SimpleQueue[list[EngineCommand]]
+
+
+class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """How to make an engine in another process: an import path, and plain data for it."""
+
+    factory: str  # "package.module:function"; called with `options`, returns an Engine
+    options: dict[str, object]
+    log_level: str = "info"
+
+
+def load_engine(spec: EngineSpec) -> Engine:
+    module_name, _, function_name = spec.factory.partition(":")
+    engine: Engine = getattr(import_module(module_name), function_name)(spec.options)
+    return engine
+
+
+def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
+    """Runs one engine from loading to Shutdown. Whatever goes wrong leaves as `EngineDown`, never as an exception."""
+    try:
+        engine = load_engine(spec)
+    except OuzelError as error:
+        emit(EngineDown(str(error), retryable=False))
+        return
+    except Exception as error:  # the engine loop's one broad except: loading and stepping
+        logger.exception("the engine could not start")
+        emit(EngineDown(f"the engine could not start: {error}", retryable=False))
+        return
+    emit(EngineReady(engine.info))
+    try:
+        _step_until_shutdown(engine, inbox, emit)
+    except Exception as error:
+        logger.exception("the engine failed")
+        emit(EngineDown(f"the engine failed: {error}", retryable=True))
+    finally:
+        engine.close()
+
+
+def _step_until_shutdown(engine: Engine, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
+    while True:
+        for command in _receive(inbox, wait=not engine.has_unfinished()):
+            match command:
+                case AddRequest(request):
+                    engine.add(request)
+                case AbortRequest(request_id, index):
+                    engine.abort(request_id, index)
+                case Shutdown():
+                    return
+        if engine.has_unfinished():
+            outputs = engine.step()
+            emit(StepResult(outputs, engine.stats()))
+
+
+def _receive(inbox: Inbox, *, wait: bool) -> list[EngineCommand]:
+    """Everything that has arrived; with `wait` at least one message."""
+    commands = inbox.get() if wait else []
+    while True:
+        try:
+            commands = commands + inbox.get_nowait()
+        except Empty:
+            return commands

@@ -1,0 +1,135 @@
+"""Decides what one step computes.
+
+Rules
+1. Decodes first: every running sequence with one token to compute gets it, in `Sequence.order`.
+2. What is left of `max_num_batched_tokens` goes to prefill chunks, of running and waiting sequences alike, in
+   `Sequence.order`. So a long prompt delays the others' next token by one chunk at most.
+3. A sequence starts only when blocks for all of its present tokens are free. Prefill therefore never runs out of
+   blocks; decode can.
+4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
+   are released, it waits, and later computes everything again, its own tokens included.
+5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
+6. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
+"""
+
+from bisect import insort
+from dataclasses import dataclass
+from operator import attrgetter
+
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.sequence import Sequence, SequenceStatus
+
+_by_order = attrgetter("order")
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """One sequence's share of a step."""
+
+    sequence: Sequence
+    num_new_tokens: int
+
+    @property
+    def completes_prompt(self) -> bool:
+        """Whether the step computes the last known token, so that the next one can be sampled."""
+        return self.num_new_tokens == self.sequence.num_uncomputed_tokens
+
+
+class Scheduler:
+    """Holds the waiting and the running sequences."""
+
+    def __init__(self, blocks: BlockManager, *, max_num_seqs: int, max_num_batched_tokens: int) -> None:
+        self._blocks = blocks
+        self._max_num_seqs = max_num_seqs
+        self._max_num_batched_tokens = max(max_num_batched_tokens, max_num_seqs)  # a decode of all must fit
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+        self.num_preemptions = 0
+
+    def add(self, sequence: Sequence) -> None:
+        sequence.status = SequenceStatus.WAITING
+        insort(self.waiting, sequence, key=_by_order)
+
+    def remove(self, sequence: Sequence) -> None:
+        """Forgets a finished sequence and releases its blocks."""
+        for queue in (self.waiting, self.running):
+            if sequence in queue:
+                queue.remove(sequence)
+        self._blocks.release(sequence)
+
+    def start_fork(self, parent: Sequence, child: Sequence) -> tuple[int, int] | None:
+        """Lets a further choice run on the parent's computed prompt; returns a (source, destination) block to copy."""
+        copy = self._blocks.fork(parent, child)
+        child.num_cached_tokens = parent.num_cached_tokens
+        child.scheduled_at = parent.scheduled_at
+        self._run(child)
+        return copy
+
+    def can_fork(self) -> bool:
+        return len(self.running) < self._max_num_seqs and self._blocks.can_fork()
+
+    def schedule(self) -> list[Scheduled]:
+        """The next step's work; empty when nothing can run."""
+        scheduled = self._schedule_decodes()
+        self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
+        return scheduled
+
+    def _schedule_decodes(self) -> list[Scheduled]:
+        scheduled = []
+        for sequence in tuple(self.running):
+            if sequence.status is not SequenceStatus.RUNNING or sequence.num_uncomputed_tokens > 1:
+                continue  # preempted a moment ago, or prefilling
+            if self._make_room(sequence):
+                scheduled.append(Scheduled(sequence, 1))
+                self._blocks.expect_blocks(sequence, 1)
+        return scheduled
+
+    def _make_room(self, sequence: Sequence) -> bool:
+        """Allocates the next token's block, preempting from the end; False when the sequence itself had to go."""
+        while not self._blocks.allocate(sequence, sequence.num_tokens):
+            victim = self.running[-1]
+            self._preempt(victim)
+            if victim is sequence:
+                return False
+        return True
+
+    def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens_left: int) -> None:
+        prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
+        candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
+        for sequence in candidates:
+            if num_tokens_left <= 0:
+                return
+            if sequence.status is SequenceStatus.WAITING:
+                if len(self.running) >= self._max_num_seqs:
+                    continue  # prefilling ones may follow
+                if not self._blocks.share_prefix(sequence):
+                    continue  # rule 5
+                if not self._start(sequence):
+                    self._blocks.release(sequence)
+                    sequence.num_computed_tokens = 0
+                    return  # rule 3; nobody overtakes, so nobody starves
+            num_new_tokens = min(num_tokens_left, sequence.num_uncomputed_tokens)
+            self._blocks.expect_blocks(sequence, num_new_tokens)
+            scheduled.append(Scheduled(sequence, num_new_tokens))
+            num_tokens_left -= num_new_tokens
+
+    def _start(self, sequence: Sequence) -> bool:
+        if not self._blocks.allocate(sequence, sequence.num_tokens):
+            return False
+        if sequence.scheduled_at is None:
+            sequence.mark_scheduled()
+        self._blocks.count_lookup(sequence)
+        self.waiting.remove(sequence)
+        self._run(sequence)
+        return True
+
+    def _run(self, sequence: Sequence) -> None:
+        sequence.status = SequenceStatus.RUNNING
+        insort(self.running, sequence, key=_by_order)
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.num_preemptions += 1
+        self.running.remove(sequence)
+        self._blocks.release(sequence)
+        sequence.num_computed_tokens = 0
+        self.add(sequence)

@@ -1,0 +1,96 @@
+"""The engine's state for one choice: the only mutable type, and it never leaves `engine/`.
+
+Of its tokens, `[0, num_computed_tokens)` are in the KV cache; the rest are still to be computed. A sequence with
+exactly one token left to compute decodes; with more it prefills (after a preemption, its own tokens too).
+"""
+
+import time
+from enum import Enum, auto
+
+from ouzel.engine.token_counts import TokenCounts
+from ouzel.types import EngineRequest, FinishReason, RequestTiming
+
+
+class SequenceStatus(Enum):
+    WAITING = auto()
+    RUNNING = auto()
+    FINISHED = auto()
+
+
+class Sequence:
+    """One choice of one request."""
+
+    def __init__(self, request: EngineRequest, index: int, arrival: int) -> None:
+        self.request = request
+        self.params = request.params
+        self.index = index
+        self.arrival = arrival  # order of add(); choices of one request share it
+        self.status = SequenceStatus.WAITING
+        self.token_ids = list(request.prompt_token_ids)
+        self.num_prompt_tokens = len(self.token_ids)
+        self.num_computed_tokens = 0
+        self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
+        self.block_table: list[int] = []
+        self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
+        self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
+        self.finish_reason: FinishReason | None = None
+        self.stop_token_id: int | None = None
+        self.error: str | None = None
+        eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
+        self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
+        self.token_counts: TokenCounts | None = None  # kept by the sampler when a penalty asks for it
+        self.added_at = time.monotonic()
+        self.scheduled_at: float | None = None
+        self.first_token_at: float | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def num_output_tokens(self) -> int:
+        return len(self.token_ids) - self.num_prompt_tokens
+
+    @property
+    def num_uncomputed_tokens(self) -> int:
+        return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Who goes first: priority, then arrival, then index."""
+        return (self.request.priority, self.arrival, self.index)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status is SequenceStatus.FINISHED
+
+    def mark_scheduled(self) -> None:
+        """The first scheduling: waiting ends, and what the prefix cache gave is known."""
+        self.scheduled_at = time.monotonic()
+        self.num_cached_tokens = min(self.num_computed_tokens, self.num_prompt_tokens)
+
+    def append(self, token_id: int, max_model_len: int) -> None:
+        """Takes a sampled token and finishes the sequence when it ends it."""
+        self.token_ids.append(token_id)
+        if self.first_token_at is None:
+            self.first_token_at = time.monotonic()
+        num_output_tokens = self.num_output_tokens
+        if token_id in self.stop_token_ids and num_output_tokens > self.params.min_tokens:
+            self.stop_token_id = token_id
+            self.finish(FinishReason.STOP)
+        elif num_output_tokens >= self.params.max_tokens or self.num_tokens >= max_model_len:
+            self.finish(FinishReason.LENGTH)
+
+    def finish(self, reason: FinishReason, error: str | None = None) -> None:
+        self.status = SequenceStatus.FINISHED
+        self.finish_reason = reason
+        self.error = error
+
+    def timing(self) -> RequestTiming:
+        """Where the time went up to now."""
+        now = time.monotonic()
+        scheduled_at = now if self.scheduled_at is None else self.scheduled_at
+        first_token_at = now if self.first_token_at is None else self.first_token_at
+        return RequestTiming(
+            queue_s=scheduled_at - self.added_at, prefill_s=first_token_at - scheduled_at, decode_s=now - first_token_at
+        )

@@ -1,0 +1,245 @@
+"""Submit requests to an engine elsewhere, and read its outputs as async streams.
+
+Rules
+1. Every submitted request's stream ends, with exactly one final output per choice: when the engine dies, the client
+   makes the missing ones itself, with finish_reason `error`.
+2. Leaving a stream early aborts the request. There is no other handling of disconnects.
+3. Commands made in one turn of the event loop travel as one message; outputs arrive as one message per step.
+4. An engine that dies is started again, at once the first time and with growing pauses after that. One that says that
+   it cannot start (a broken model directory) is not.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+
+from ouzel.engine.loop import EngineSpec
+from ouzel.engine_client.collector import Collector
+from ouzel.engine_client.links import EngineLink, start_process, start_thread
+from ouzel.errors import EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
+from ouzel.types import (
+    AbortRequest,
+    AddRequest,
+    EngineCommand,
+    EngineDown,
+    EngineInfo,
+    EngineReady,
+    EngineRequest,
+    EngineStats,
+    Shutdown,
+    StepOutput,
+    StepResult,
+)
+
+logger = logging.getLogger(__name__)
+
+_STOP_TIMEOUT_S = 10.0  # for an engine to close after Shutdown, before it is killed
+_RESTART_PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
+_STABLE_AFTER_S = 60.0  # an engine that ran this long starts again without a pause
+
+
+class EngineState(StrEnum):
+    STARTING = "starting"
+    READY = "ready"
+    RESTARTING = "restarting"
+    DRAINING = "draining"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class EngineClient:
+    """One engine, kept alive, shared by all requests of the event loop it was started in."""
+
+    def __init__(self, spec: EngineSpec, *, in_process: bool = True, max_queued_requests: int = 256) -> None:
+        self._spec = spec
+        self._in_process = in_process
+        self._max_queued_requests = max_queued_requests
+        self._link: EngineLink | None = None
+        self._collectors: dict[str, Collector] = {}
+        self._outgoing: list[EngineCommand] = []
+        self._info: EngineInfo | None = None
+        self._stats: EngineStats | None = None
+        self._num_admitted = 0
+        self._supervisor: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()  # set, and replaced, at every change of state or of what is unfinished
+        self.state = EngineState.STARTING
+        self.reason = "the engine is loading the model"  # of the state, for people
+        self.num_restarts = 0
+
+    # Life
+
+    async def start(self) -> EngineInfo:
+        """Starts the engine and waits until it is ready; ModelLoadError when it cannot be."""
+        self._supervisor = asyncio.create_task(self._supervise(), name="engine supervisor")
+        while self.state is EngineState.STARTING:
+            await self._change()
+        if self.state is EngineState.FAILED:
+            raise ModelLoadError(self.reason)
+        return self.info
+
+    async def drain(self, timeout_s: float) -> None:
+        """Admits nothing more and waits for what runs; aborts what is left after the timeout."""
+        self._set_state(EngineState.DRAINING, "the server is shutting down")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self._collectors:
+                    await self._change()
+        for request_id in tuple(self._collectors):
+            self.abort(request_id)
+
+    async def close(self) -> None:
+        """Stops the engine; streams that are still open end with `error`."""
+        self._set_state(EngineState.CLOSED, "the server is stopped")
+        if self._link is not None:
+            self._flush()
+            self._link.send([Shutdown()])
+            await self._link.stop(_STOP_TIMEOUT_S)
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._supervisor
+        self._lose_requests("the server is stopped")
+
+    # Requests
+
+    @property
+    def info(self) -> EngineInfo:
+        if self._info is None:
+            raise EngineUnavailable(self.reason, retry_after_s=1.0)
+        return self._info
+
+    @property
+    def num_unfinished(self) -> int:
+        """Requests between `admit` and the end of their block."""
+        return self._num_admitted
+
+    def stats(self) -> EngineStats | None:
+        return self._stats
+
+    @contextmanager
+    def admit(self) -> Iterator[None]:
+        """Holds one place while the block runs; Overloaded or EngineUnavailable at once when there is none."""
+        if self.state is not EngineState.READY:
+            raise EngineUnavailable(self.reason, retry_after_s=2.0)
+        max_admitted = self.info.max_num_seqs + self._max_queued_requests
+        if self._num_admitted >= max_admitted:
+            raise Overloaded(
+                f"the server is full: {self._num_admitted} requests run or wait, the limit is {max_admitted}",
+                retry_after_s=1.0,
+            )
+        self._num_admitted += 1
+        try:
+            yield
+        finally:
+            self._num_admitted -= 1
+
+    async def submit(self, request: EngineRequest) -> AsyncIterator[list[StepOutput]]:
+        """Everything new since the last read, one merged output per choice; ends after the last final output."""
+        if self.state not in (EngineState.READY, EngineState.DRAINING):
+            raise EngineUnavailable(self.reason, retry_after_s=2.0)
+        if request.request_id in self._collectors:
+            raise EngineFailed(f"request_id {request.request_id!r} is in use")
+        collector = self._collectors[request.request_id] = Collector(request)
+        self._send(AddRequest(request))
+        try:
+            while not collector.is_finished:
+                yield await collector.read()
+        finally:
+            if request.request_id in self._collectors:
+                self._forget(request.request_id)
+                self._send(AbortRequest(request.request_id))
+
+    def abort(self, request_id: str, index: int | None = None) -> None:
+        """Ends one choice, or all; their final outputs follow."""
+        self._send(AbortRequest(request_id, index))
+
+    # Inside
+
+    @property
+    def _is_over(self) -> bool:
+        return self.state in (EngineState.CLOSED, EngineState.FAILED)
+
+    def _send(self, command: EngineCommand) -> None:
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing.append(command)
+
+    def _flush(self) -> None:
+        commands, self._outgoing = self._outgoing, []
+        if commands and self._link is not None:
+            self._link.send(commands)
+
+    def _forget(self, request_id: str) -> None:
+        del self._collectors[request_id]
+        self._announce()
+
+    def _set_state(self, state: EngineState, reason: str) -> None:
+        logger.info("engine %s: %s", state, reason)
+        self.state, self.reason = state, reason
+        self._announce()
+
+    def _announce(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _change(self) -> None:
+        await self._changed.wait()
+
+    async def _supervise(self) -> None:
+        """Starts engines one after the other until told to stop, or until one says that it cannot start."""
+        num_failures = 0
+        while True:
+            started_at = time.monotonic()
+            self._link = await (start_process if self._in_process else start_thread)(self._spec)
+            reason = await self._serve(self._link)
+            await self._link.stop(timeout_s=0.0)
+            self._link = None
+            if self._is_over:
+                return
+            if self.state is not EngineState.DRAINING:
+                self._set_state(EngineState.RESTARTING, f"{reason}; it is being restarted")
+            self._lose_requests(reason)
+            if time.monotonic() - started_at > _STABLE_AFTER_S:
+                num_failures = 0
+            await asyncio.sleep(_RESTART_PAUSES_S[min(num_failures, len(_RESTART_PAUSES_S) - 1)])
+            num_failures += 1
+            self.num_restarts += 1
+
+    async def _serve(self, link: EngineLink) -> str:
+        """Reads one engine's events until it is gone; returns why it went."""
+        reason = ""
+        while (event := await link.receive()) is not None:
+            match event:
+                case StepResult(outputs, stats):
+                    self._stats = stats
+                    self._distribute(outputs)
+                case EngineReady(info):
+                    self._info = info
+                    if self.state in (EngineState.STARTING, EngineState.RESTARTING):
+                        self._set_state(EngineState.READY, f"{info.model_type} on {info.device}")
+                case EngineDown(message, retryable):
+                    reason = message
+                    if not retryable:
+                        self._lose_requests(message)
+                        self._set_state(EngineState.FAILED, message)
+        return reason or f"the engine stopped unexpectedly ({await link.exit_status()})"
+
+    def _distribute(self, outputs: list[StepOutput]) -> None:
+        for output in outputs:
+            collector = self._collectors.get(output.request_id)
+            if collector is None:
+                continue  # its reader has left
+            collector.put(output)
+            if collector.is_complete:
+                self._forget(output.request_id)
+
+    def _lose_requests(self, reason: str) -> None:
+        """Gives every open choice its final output: the engine cannot any more."""
+        self._stats = None
+        self._outgoing.clear()
+        for request_id, collector in tuple(self._collectors.items()):
+            collector.lose(reason)
+            self._forget(request_id)

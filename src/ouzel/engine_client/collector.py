@@ -1,0 +1,65 @@
+"""Outputs of one request on their way from the engine to its reader."""
+
+import asyncio
+
+import msgspec
+
+from ouzel.types import EngineRequest, FinishReason, StepOutput
+
+
+class Collector:
+    """Merges what its reader has not fetched yet: a slow reader gets fewer, larger outputs."""
+
+    def __init__(self, request: EngineRequest) -> None:
+        self._request_id = request.request_id
+        self._open = set(range(request.n))  # choices whose final output has not arrived
+        self._pending: dict[int, StepOutput] = {}
+        self._arrived = asyncio.Event()
+
+    @property
+    def is_complete(self) -> bool:
+        """Every final output has arrived."""
+        return not self._open
+
+    @property
+    def is_finished(self) -> bool:
+        """Every final output has been read."""
+        return not self._open and not self._pending
+
+    def put(self, output: StepOutput) -> None:
+        earlier = self._pending.get(output.index)
+        self._pending[output.index] = output if earlier is None else merge(earlier, output)
+        if output.finish_reason is not None:
+            self._open.discard(output.index)
+        self._arrived.set()
+
+    def lose(self, reason: str) -> None:
+        for index in tuple(self._open):
+            self.put(
+                StepOutput(
+                    request_id=self._request_id,
+                    index=index,
+                    token_ids=[],
+                    logprobs=[],
+                    num_cached_tokens=0,
+                    finish_reason=FinishReason.ERROR,
+                    error=reason,
+                )
+            )
+
+    async def read(self) -> list[StepOutput]:
+        await self._arrived.wait()
+        self._arrived.clear()
+        outputs = list(self._pending.values())
+        self._pending.clear()
+        return outputs
+
+
+def merge(earlier: StepOutput, later: StepOutput) -> StepOutput:
+    """Two outputs of one choice as one."""
+    return msgspec.structs.replace(
+        later,
+        token_ids=earlier.token_ids + later.token_ids,
+        logprobs=earlier.logprobs + later.logprobs,
+        num_cached_tokens=max(earlier.num_cached_tokens, later.num_cached_tokens),
+    )

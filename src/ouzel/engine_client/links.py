@@ -1,0 +1,179 @@
+"""The only process boundary: links to one running engine, in a child process or in a thread.
+
+The child lives no longer than its parent: its end of the socket reports the parent's death, and it exits.
+Signals are the parent's business; the child ignores SIGINT and SIGTERM.
+
+Frames on the socket: 4 bytes length, big-endian, then MessagePack. The first frame to the child is its `EngineSpec`.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from asyncio.subprocess import Process, create_subprocess_exec
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
+from ouzel.types import EngineCommand, EngineEvent, Shutdown
+
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class EngineLink(Protocol):
+    def send(self, commands: list[EngineCommand]) -> None:
+        """Never blocks; commands to an engine that is gone are dropped."""
+        ...
+
+    async def receive(self) -> EngineEvent | None:
+        """The next event; None when the engine is gone."""
+        ...
+
+    async def stop(self, timeout_s: float) -> None:
+        """Waits for the engine to end by itself, then ends it."""
+        ...
+
+    async def exit_status(self) -> str:
+        """How a gone engine ended, for people."""
+        ...
+
+
+async def start_thread(spec: EngineSpec) -> EngineLink:
+    return ThreadLink(spec)
+
+
+class ThreadLink:
+    """An engine in a thread of this process: for tests and embedding."""
+
+    def __init__(self, spec: EngineSpec) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._inbox: Inbox = SimpleQueue()
+        self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
+        self._thread = threading.Thread(target=self._run, args=(spec,), name="engine", daemon=True)
+        self._thread.start()
+
+    def _run(self, spec: EngineSpec) -> None:
+        drive_engine(spec, self._inbox, self._emit)
+        self._emit(None)
+
+    def _emit(self, event: EngineEvent | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+    def send(self, commands: list[EngineCommand]) -> None:
+        self._inbox.put(commands)
+
+    async def receive(self) -> EngineEvent | None:
+        return await self._events.get()
+
+    async def stop(self, timeout_s: float) -> None:
+        """A thread cannot be ended from outside, so this waits without a limit."""
+        self._inbox.put([Shutdown()])
+        await asyncio.to_thread(self._thread.join)
+
+    async def exit_status(self) -> str:
+        return "its thread ended"
+
+
+async def start_process(spec: EngineSpec) -> EngineLink:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        program = f"from ouzel.engine_client.links import run_child; run_child({theirs.fileno()})"
+        process = await create_subprocess_exec(
+            sys.executable, "-c", program, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
+        )
+    reader, writer = await asyncio.open_connection(sock=ours)
+    writer.write(_frame(spec))
+    return ProcessLink(process, reader, writer)
+
+
+class ProcessLink:
+    """An engine in a child process, over a socket pair."""
+
+    def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self._decoder = msgspec.msgpack.Decoder(EngineEvent)
+
+    def send(self, commands: list[EngineCommand]) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(_frame(commands))
+
+    async def receive(self) -> EngineEvent | None:
+        try:
+            size = int.from_bytes(await self._reader.readexactly(4), "big")
+            event: EngineEvent = self._decoder.decode(await self._reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+        return event
+
+    async def stop(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        self._writer.close()
+
+    async def exit_status(self) -> str:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                code = await self._process.wait()
+                return f"signal {-code}" if code < 0 else f"exit status {code}"
+        return "it closed its connection"
+
+
+def _frame(message: object) -> bytes:
+    payload = msgspec.msgpack.encode(message)
+    return len(payload).to_bytes(4, "big") + payload
+
+
+# The child's side
+
+
+def run_child(fd: int) -> None:
+    """The child process: one thread reads, one writes, and the main thread drives the engine."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    connection = socket.socket(fileno=fd)
+    reader = connection.makefile("rb")
+    spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
+    logging.basicConfig(level=spec.log_level.upper(), format=_LOG_FORMAT)
+    inbox: Inbox = SimpleQueue()
+    outbox: SimpleQueue[EngineEvent | None] = SimpleQueue()
+    threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
+    writer = threading.Thread(target=_write_events, args=(connection, outbox))
+    writer.start()
+    drive_engine(spec, inbox, outbox.put)
+    outbox.put(None)
+    writer.join()
+
+
+def _read_frame(reader: BinaryIO) -> bytes:
+    """One frame, or exits: without its parent this process has no purpose."""
+    header = reader.read(4)
+    payload = reader.read(int.from_bytes(header, "big"))
+    if len(header) < 4 or not payload:
+        os._exit(0)
+    return payload
+
+
+def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
+    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
+    while True:
+        inbox.put(decoder.decode(_read_frame(reader)))
+
+
+def _write_events(connection: socket.socket, outbox: "SimpleQueue[EngineEvent | None]") -> None:
+    """Encoding and sending happen beside the next forward pass, which does not hold the GIL."""
+    while (event := outbox.get()) is not None:
+        with suppress(BrokenPipeError):  # the parent has died; the reading thread ends this process
+            connection.sendall(_frame(event))
