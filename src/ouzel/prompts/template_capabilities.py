@@ -86,6 +86,6 @@ def _shows_plainly(text: str | None) -> bool:
 
 def _is_native_call(text: str | None) -> bool:
     """Not escaped twice, not a dictionary in Python's notation, not the whole message dumped as JSON."""
-    if text is None or _WORD not in text or _KEY not in text or _VALUE not in text:
+    if text is None or _KEY not in text or _VALUE not in text:
         return False
     return not any(sign in text for sign in (f'\\"{_KEY}', f"'{_KEY}': '", '"tool_calls"', "'tool_calls'"))

@@ -1,0 +1,60 @@
+"""The runner of all parser tests: a text cut whole, per character and at random must give the same folded deltas."""
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ouzel.parsers.base import ContentDelta, Delta, Parser, ReasoningDelta, ToolCallDelta
+from ouzel.types import FinishReason
+
+
+@dataclass
+class Folded:
+    """What a client puts together from the deltas."""
+
+    content: str = ""
+    reasoning: str = ""
+    calls: list[tuple[str, str]] = field(default_factory=list)  # name and arguments; ids are random
+
+
+def check_parser(
+    make_parser: Callable[[], Parser], text: str, expected: Folded, reason: FinishReason = FinishReason.STOP
+) -> None:
+    for pieces in _cuttings(text):
+        parser = make_parser()
+        deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.finish(reason)
+        assert fold(deltas) == expected, pieces
+
+
+def fold(deltas: Sequence[Delta]) -> Folded:
+    folded = Folded()
+    for delta in deltas:
+        match delta:
+            case ContentDelta(text):
+                assert text, "a delta is never empty"
+                folded.content += text
+            case ReasoningDelta(text):
+                assert text, "a delta is never empty"
+                folded.reasoning += text
+            case ToolCallDelta():
+                _fold_call(folded.calls, delta)
+    return folded
+
+
+def _fold_call(calls: list[tuple[str, str]], delta: ToolCallDelta) -> None:
+    if delta.index == len(calls):
+        assert delta.id and delta.name, "the first piece of a call carries its id and name"
+        calls.append((delta.name, ""))
+    name, arguments = calls[delta.index]
+    calls[delta.index] = (name, arguments + delta.arguments)
+
+
+def _cuttings(text: str) -> Iterator[list[str]]:
+    yield [text]
+    yield list(text)
+    chance = random.Random(text)
+    for _ in range(100):
+        num_cuts = chance.randint(1, max(1, len(text) // 3))
+        edges = [0, *sorted(chance.choices(range(len(text) + 1), k=num_cuts)), len(text)]
+        yield [text[start:end] for start, end in itertools.pairwise(edges)]

@@ -1,0 +1,223 @@
+"""The dialect of Hugging Face chat templates, and what the probe finds out about a template."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from ouzel.errors import InvalidRequest, ModelLoadError
+from ouzel.prompts.chat_template import ChatTemplate, Tools
+from ouzel.prompts.messages import Message
+from ouzel.prompts.template_capabilities import TemplateCapabilities
+
+HELLO: list[Message] = [{"role": "user", "content": "Hello"}]
+TOOLS: Tools = [{"type": "function", "function": {"name": "look"}}]
+
+# In the manner of the families they are named after.
+CHATML = """
+{%- if tools %}{{ '<tools>' + tools | tojson + '</tools>' }}{% endif %}
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\\n' + message.content }}
+{%- for call in message.tool_calls %}
+{{- '<tool_call>' ~ {'name': call.function.name, 'arguments': call.function.arguments} | tojson ~ '</tool_call>' }}
+{%- endfor %}
+{{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}
+{%- if enable_thinking is defined and not enable_thinking %}{{ '<think>\\n\\n</think>\\n\\n' }}{% endif %}
+{%- endif %}
+"""
+LLAMA_2 = """
+{%- for message in messages %}
+{%- if message['role'] == 'user' %}{{ bos_token + '[INST] ' + message['content'].strip() + ' [/INST]' }}
+{%- elif message['role'] == 'assistant' %}{{ ' ' + message['content'] + ' ' + eos_token }}
+{%- else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}
+{%- endfor %}
+"""
+PARTS_ONLY = """
+{%- for message in messages %}{{ message.role }}:
+{%- for part in message.content %}{% if part.type == 'text' %}{{ part.text }}{% else %}<image>{% endif %}{% endfor %}
+{%- endfor %}
+"""
+STRING_ARGUMENTS = """
+{%- for message in messages %}{{ message.role }}: {{ message.content }}
+{%- for call in message.tool_calls %}{{ call.function.name + '(' + call.function.arguments + ')' }}{% endfor %}
+{%- endfor %}
+"""
+DUMP = "{{ messages | tojson }}"
+
+
+def template(source: str, **special_tokens: str) -> ChatTemplate:
+    return ChatTemplate({"default": source}, special_tokens)
+
+
+def rendered(source: str, **template_kwargs: object) -> str:
+    return template(source).render(HELLO, template_kwargs=template_kwargs)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ messages[0].content }}{{ messages[0]['role'] }}", "Hellouser"),
+        ("  {% if true %}\nx\n  {% endif %}\ny", "x\ny"),  # blocks leave no blank lines
+        ("{% for i in range(9) %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "01"),
+        ("{% generation %}a{{ messages[0].role }}{% endgeneration %}b", "auserb"),
+        ("{{ {'b': '<é>', 'a': 1} | tojson }}", '{"b": "<é>", "a": 1}'),
+        ("{{ {'b': 2, 'a': 1} | tojson(separators=(',', ':'), sort_keys=true) }}", '{"a":1,"b":2}'),
+        ("{{ {'a': 'é'} | tojson(indent=1, ensure_ascii=true) }}", '{\n "a": "\\u00e9"\n}'),
+        ("""{{ ('{"a": [5]}' | from_json).a[0] }}""", "5"),
+        ("{{ tools is none }} {{ documents is none }} {{ unknown is defined }}", "True True False"),
+        ("{% set ns = namespace(x=1) %}{% set ns.x = 2 %}{{ ns.x }}", "2"),
+        ("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(1) }}", "<1>"),
+    ],
+)
+def test_the_dialect(source: str, expected: str) -> None:
+    assert rendered(source) == expected
+
+
+def test_today() -> None:
+    assert rendered("{{ strftime_now('%Y') }}") in {str(datetime.now().year), str(datetime.now().year - 1)}
+
+
+def test_every_special_token_is_a_variable() -> None:
+    tokens = {"bos_token": "<s>", "pad_token": "<pad>", "image_token": "<image>"}
+    source = "{{ bos_token }}{{ pad_token }}{{ image_token }}"
+    assert template(source, **tokens).render(HELLO) == "<s><pad><image>"
+
+
+def test_template_kwargs_reach_the_template() -> None:
+    assert rendered(CHATML, enable_thinking=False).endswith("<think>\n\n</think>\n\n")
+    assert rendered(CHATML, add_generation_prompt=False).endswith("Hello<|im_end|>\n")
+    assert rendered("{{ self_ }}{{ documents[0] }}", self_="a", documents=["b"]) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("template_kwargs", "param"),
+    [
+        ({"messages": []}, "chat_template_kwargs.messages"),
+        ({"tools": []}, "chat_template_kwargs.tools"),
+        ({"add_generation_prompt": "no"}, "chat_template_kwargs.add_generation_prompt"),
+    ],
+)
+def test_reserved_template_kwargs_are_refused(template_kwargs: dict[str, object], param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        rendered(CHATML, **template_kwargs)
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
+        ("{{ messages[0].nothing.at_all }}", "has no attribute 'nothing'"),
+        ("{{ messages[0].content + 1 }}", "can only concatenate str"),
+        ("{{ messages[5].content }}", "has no element 5"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{{ 'x' | from_json }}", "Expecting value"),
+        ("{{ messages.append(1) }}", "unsafe"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+        ("{{ messages | map('nonsense') | list }}", "nonsense"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
+        ("{% for i in range(99999) %}{{ 'x' * 999 }}{% endfor %}", "longer than 33554432 characters"),
+    ],
+)
+def test_what_a_template_cannot_render_is_the_requests_fault(source: str, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        rendered(source)
+
+
+def test_a_template_with_a_syntax_error_does_not_load(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("\n{% if %}")
+    with pytest.raises(ModelLoadError, match=r"chat_template\.jinja is broken: line 2"):
+        ChatTemplate.load(tmp_path)
+
+
+def test_a_directory_without_a_template(tmp_path: Path) -> None:
+    assert ChatTemplate.load(tmp_path) is None
+
+
+def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(
+        '{"bos_token": "<s>", "chat_template": [{"name": "default", "template": "plain {{ bos_token }}"},'
+        ' {"name": "tool_use", "template": "tools {{ tools[0].function.name }}"}]}'
+    )
+    loaded = ChatTemplate.load(tmp_path)
+    assert loaded is not None
+    assert loaded.render(HELLO) == "plain <s>"
+    assert loaded.render(HELLO, tools=[]) == "plain <s>"
+    assert loaded.render(HELLO, tools=TOOLS) == "tools look"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            CHATML,
+            TemplateCapabilities(
+                takes_string_content=True,
+                takes_content_parts=False,
+                system_role=True,
+                developer_role=True,
+                tools=True,
+                tool_calls=True,
+                object_arguments=True,
+                enable_thinking=True,
+            ),
+        ),
+        (
+            LLAMA_2,
+            TemplateCapabilities(
+                takes_string_content=True,
+                takes_content_parts=False,
+                system_role=False,
+                developer_role=False,
+                tools=False,
+                tool_calls=False,
+                object_arguments=False,
+                enable_thinking=False,
+            ),
+        ),
+        (
+            PARTS_ONLY,
+            TemplateCapabilities(
+                takes_string_content=False,
+                takes_content_parts=True,
+                system_role=True,
+                developer_role=True,
+                tools=False,
+                tool_calls=False,
+                object_arguments=False,
+                enable_thinking=False,
+            ),
+        ),
+        (
+            STRING_ARGUMENTS,
+            TemplateCapabilities(
+                takes_string_content=True,
+                takes_content_parts=False,
+                system_role=True,
+                developer_role=True,
+                tools=False,
+                tool_calls=True,
+                object_arguments=False,
+                enable_thinking=False,
+            ),
+        ),
+        (
+            DUMP,
+            TemplateCapabilities(
+                takes_string_content=True,
+                takes_content_parts=False,
+                system_role=True,
+                developer_role=True,
+                tools=False,
+                tool_calls=False,
+                object_arguments=False,
+                enable_thinking=False,
+            ),
+        ),
+    ],
+    ids=["chatml", "llama 2", "parts only", "string arguments", "dump"],
+)
+def test_capabilities(source: str, expected: TemplateCapabilities) -> None:
+    assert template(source, bos_token="<s>", eos_token="</s>").capabilities == expected

@@ -1,0 +1,149 @@
+"""Requests to prompts, on the demo model's own tokenizer and template."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import ouzel.demo
+from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.messages import Message
+from ouzel.prompts.render import Prompt, PromptRenderer
+from ouzel.tokenizer.base import Tokenizer
+from ouzel.tokenizer.huggingface import load_tokenizer
+
+DEMO = Path(ouzel.demo.__file__).parent / "model"
+HELLO: list[Message] = [{"role": "user", "content": "Hello 🙂"}]
+
+KNOWN_ROLES_ONLY = """
+{%- for message in messages %}
+{%- if message.role in ('system', 'user', 'assistant', 'ipython') %}
+{{- '<' + message.role + '>' + message.content }}
+{%- for call in message.tool_calls %}{{ call.function.name }}{{ call.function.arguments }}{% endfor %}
+{%- endif %}
+{%- endfor %}
+"""
+OBJECT_ARGUMENTS = """
+{%- for message in messages %}{{ message.content }}
+{%- for call in message.tool_calls %}
+{%- for key, value in call.function.arguments.items() %}{{ '<' + key + '=' + value + '>' }}{% endfor %}
+{%- endfor %}
+{%- endfor %}
+"""
+PARTS_ONLY = "{% for message in messages %}{% for part in message.content %}[{{ part.text }}]{% endfor %}{% endfor %}"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return load_tokenizer(DEMO)
+
+
+@pytest.fixture(scope="module")
+def renderer(tokenizer: Tokenizer) -> PromptRenderer:
+    return PromptRenderer(tokenizer, ChatTemplate.load(DEMO), max_model_len=64)
+
+
+def with_template(tokenizer: Tokenizer, source: str) -> PromptRenderer:
+    return PromptRenderer(tokenizer, ChatTemplate({"default": source}, {}), max_model_len=200)
+
+
+def test_a_chat(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
+    prompt = renderer.render_chat(HELLO, template_kwargs={"enable_thinking": True})
+    assert prompt.text.startswith("<|im_start|>user\nHello 🙂<|im_end|>\n<|im_start|>assistant\n")
+    assert tokenizer.decode(prompt.token_ids, skip_special_tokens=False) == prompt.text
+    assert tokenizer.token_text(prompt.token_ids[0]) == "<|im_start|>"
+
+
+def test_without_the_generation_prompt(renderer: PromptRenderer) -> None:
+    for prompt in (
+        renderer.render_chat(HELLO, add_generation_prompt=False),
+        renderer.render_chat(HELLO, template_kwargs={"add_generation_prompt": False}),
+    ):
+        assert prompt.text == "<|im_start|>user\nHello 🙂<|im_end|>\n"
+
+
+def test_text_and_ids(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
+    token_ids = tokenizer.encode("Once upon", add_special_tokens=True)
+    assert renderer.render_text("Once upon") == Prompt("Once upon", token_ids)
+    assert renderer.render_token_ids(token_ids) == Prompt("Once upon", token_ids)
+
+
+def test_text_parts_are_joined_for_templates_that_read_strings(tokenizer: Tokenizer) -> None:
+    parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    renderer = with_template(tokenizer, KNOWN_ROLES_ONLY)
+    assert renderer.render_chat([{"role": "user", "content": parts}]).text == "<user>one\ntwo"
+
+
+def test_strings_become_parts_for_templates_that_read_parts(tokenizer: Tokenizer) -> None:
+    parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    renderer = with_template(tokenizer, PARTS_ONLY)
+    messages = [{"role": "user", "content": parts}, {"role": "user", "content": "three"}]
+    assert renderer.render_chat(messages).text == "[one][two][three]"
+
+
+def test_a_developer_is_a_system_where_the_template_knows_no_developer(tokenizer: Tokenizer) -> None:
+    messages = [{"role": "developer", "content": "Rules."}, {"role": "ipython", "content": "1"}]
+    assert with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat(messages).text == "<system>Rules.<ipython>1"
+
+
+def test_a_role_that_the_template_leaves_out_is_refused(tokenizer: Tokenizer) -> None:
+    with pytest.raises(InvalidRequest, match="banana") as caught:
+        with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat([*HELLO, {"role": "banana", "content": "x"}])
+    assert caught.value.param == "messages[1].role"
+
+
+@pytest.mark.parametrize("arguments", ['{"city": "Turku"}', {"city": "Turku"}])
+def test_arguments_take_the_form_that_the_template_reads(tokenizer: Tokenizer, arguments: object) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": arguments}}
+    messages = [*HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    as_object = with_template(tokenizer, OBJECT_ARGUMENTS).render_chat(messages)
+    assert as_object.text.endswith("<city=Turku>")
+    as_text = with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat(messages)
+    assert as_text.text.endswith('look{"city": "Turku"}')
+
+
+def test_arguments_that_are_no_object_stay_as_the_model_wrote_them(renderer: PromptRenderer) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"city": "Tu'}}
+    messages = [*HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert '{"city": "Tu' in renderer.render_chat(messages).text
+
+
+def test_the_prompt_leaves_room_for_one_token(renderer: PromptRenderer) -> None:
+    assert len(renderer.render_token_ids([5] * 63).token_ids) == 63
+    with pytest.raises(ContextLengthExceeded, match=r"max_model_len, 64 tokens; the prompt alone has 64") as caught:
+        renderer.render_token_ids([5] * 64)
+    assert caught.value.param == "prompt"
+    with pytest.raises(ContextLengthExceeded) as caught:
+        renderer.render_chat([{"role": "user", "content": "word " * 100}])
+    assert caught.value.param == "messages"
+
+
+def test_an_empty_prompt_is_refused(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
+    with pytest.raises(InvalidRequest, match="empty prompt"):
+        renderer.render_text("")
+    with pytest.raises(InvalidRequest, match="empty prompt"):
+        renderer.render_token_ids([])
+    with pytest.raises(InvalidRequest, match="empty prompt"):
+        with_template(tokenizer, "{% set x = 1 %}").render_chat(HELLO)
+
+
+@pytest.mark.parametrize("token_id", [-1, 10**6])
+def test_an_unknown_token_id_is_refused(renderer: PromptRenderer, token_id: int) -> None:
+    with pytest.raises(InvalidRequest, match=str(token_id)) as caught:
+        renderer.render_token_ids([1, 2, token_id])
+    assert caught.value.param == "prompt[2]"
+
+
+def test_a_model_without_a_template_completes_but_does_not_chat(tokenizer: Tokenizer) -> None:
+    renderer = PromptRenderer(tokenizer, None, max_model_len=64)
+    assert renderer.render_text("Hello").text == "Hello"
+    with pytest.raises(InvalidRequest, match="/v1/completions"):
+        renderer.render_chat(HELLO)
+
+
+def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
+    chats: list[list[Message]] = [[{"role": "user", "content": f"Count to {number}."}] for number in range(200)]
+    alone = [renderer.render_chat(chat) for chat in chats]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(renderer.render_chat, chats)) == alone
