@@ -111,7 +111,7 @@ class Metrics:
         self._cached_tokens = self._counter("prompt_tokens_cached", "Prompt tokens taken from the prefix cache.")
         self._generation_tokens = self._counter("generation_tokens", "Generated tokens.")
         self._refused = self._counter("requests_refused", "Requests refused with 429.")
-        self._aborts = self._counter("request_aborts", "Requests that ended because their client went away.")
+        self._aborts = self._counter("num_aborts", "Choices that ended early because the client went away.")
         self._success = Counter(
             "ouzel_request_success", "Ended choices.", ("model_name", "finished_reason"), registry=self._registry
         )
@@ -123,7 +123,10 @@ class Metrics:
         self._itl.observe(seconds)
 
     def choice_finished(self, reason: str) -> None:
+        """`reason` is a finish reason; `abort` and `error` count too."""
         self._success.labels(self._model_name, reason).inc()
+        if reason == "abort":
+            self._aborts.inc()
 
     def choice_timing(self, *, queue_s: float, prefill_s: float, decode_s: float) -> None:
         self._queue.observe(queue_s)
@@ -139,9 +142,6 @@ class Metrics:
         self._prompt_tokens.inc(num_prompt_tokens)
         self._cached_tokens.inc(num_cached_tokens)
         self._generation_tokens.inc(num_generated_tokens)
-
-    def request_aborted(self) -> None:
-        self._aborts.inc()
 
     def request_refused(self) -> None:
         self._refused.inc()

@@ -1,0 +1,93 @@
+"""What the answers of all generating endpoints share: the envelope, the usage, and the protocol of an answer."""
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from ouzel.api.fields import GenerationFields
+from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+
+
+class Answer(Protocol):
+    """Events in the words of one endpoint. A unary answer is the same events, folded."""
+
+    is_stream: bool
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
+        """The SSE objects of one wake-up."""
+        ...
+
+    def last_chunks(self, usage: Usage) -> list[object]:
+        """What follows the last event."""
+        ...
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> object:
+        """The unary answer: all events of the request, folded."""
+        ...
+
+
+class Dialect(Protocol):
+    """One endpoint's reading of a body, and its way to answer."""
+
+    async def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]: ...
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """What every object of one answer repeats."""
+
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+
+
+def new_envelope(prefix: str, model: ServedModel) -> Envelope:
+    return Envelope(f"{prefix}-{secrets.token_hex(16)}", int(time.time()), model.names[0], model.system_fingerprint)
+
+
+class PromptTokensDetails(msgspec.Struct):
+    cached_tokens: int
+
+
+class CompletionTokensDetails(msgspec.Struct):
+    reasoning_tokens: int
+
+
+class UsageObject(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
+    completion_tokens_details: CompletionTokensDetails
+
+
+def usage_object(usage: Usage) -> UsageObject:
+    return UsageObject(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        total_tokens=usage.prompt_tokens + usage.completion_tokens,
+        prompt_tokens_details=PromptTokensDetails(usage.cached_tokens),
+        completion_tokens_details=CompletionTokensDetails(usage.reasoning_tokens),
+    )
+
+
+class StreamedUsage(msgspec.Struct, frozen=True):
+    """When the chunks of a stream carry the usage."""
+
+    at_end: bool
+    running: bool
+
+    @classmethod
+    def asked_by(cls, body: GenerationFields) -> "StreamedUsage":
+        options = body.stream_options
+        running = options is not None and bool(options.continuous_usage_stats)
+        return cls(running or (options is not None and bool(options.include_usage)), running)
+
+    def of_chunk(self, usage: Usage) -> UsageObject | msgspec.UnsetType | None:
+        """OpenAI: null in every chunk but the last one when asked for, else absent."""
+        if self.running:
+            return usage_object(usage)
+        return None if self.at_end else msgspec.UNSET

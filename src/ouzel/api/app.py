@@ -1,0 +1,56 @@
+"""The HTTP application: which path is which endpoint."""
+
+from collections.abc import Callable
+
+import uvicorn
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from ouzel.api.chat import ChatCompletions
+from ouzel.api.completions import Completions
+from ouzel.api.edge import Edge
+from ouzel.api.generating import GeneratingEndpoint
+from ouzel.api.health import Watch
+from ouzel.api.models import Models
+from ouzel.config import LimitsConfig
+from ouzel.generation import ServedModel
+from ouzel.observability import Metrics
+
+PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
+
+
+def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
+    metrics = Metrics(model.names[0])
+    models = Models(model)
+    watch = Watch(model, metrics)
+
+    def generating(dialect: Callable[[ServedModel, LimitsConfig], ChatCompletions | Completions]) -> ASGIApp:
+        return GeneratingEndpoint(dialect(model, limits), model, metrics, max_body_bytes=limits.max_body_bytes)
+
+    chat, completions = generating(ChatCompletions), generating(Completions)
+    routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
+    for prefix in PREFIXES:
+        routes += [
+            Route(f"{prefix}/chat/completions", chat, methods=["POST"]),
+            Route(f"{prefix}/completions", completions, methods=["POST"]),
+            Route(f"{prefix}/models", models.list),
+            Route(f"{prefix}/models/{{name:path}}", models.retrieve),
+        ]
+    return Edge(Router(routes, redirect_slashes=False))
+
+
+def server_config(app: ASGIApp, *, host: str, port: int, drain_timeout_s: float) -> uvicorn.Config:
+    """uvicorn as Ouzel runs it: its fast parts, our own log line, and nothing started or stopped by the app."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        loop="auto",  # uvloop where it is installed
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=max(1, round(drain_timeout_s)),
+    )

@@ -1,0 +1,241 @@
+"""POST /chat/completions: the body, the checks, and the answer as one object or as chunks."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal, assert_never
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
+from ouzel.api.decode import decode_body
+from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
+from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, public_finish_reason
+from ouzel.api.logprobs import ChatLogprobs, chat_logprobs
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import (
+    ContentDelta,
+    Delta,
+    Event,
+    Finished,
+    GenerationRequest,
+    Output,
+    Prompt,
+    ReasoningDelta,
+    ServedModel,
+    ToolCallDelta,
+    Usage,
+)
+
+_LONG_BODY_BYTES = 4096  # rendering more than this may take over a millisecond
+
+
+class ChatCompletionRequest(GenerationFields, kw_only=True):
+    messages: Annotated[object, Meta(description="The chat; checked by the prompt renderer.")]
+    max_completion_tokens: Annotated[int, Meta(ge=1, description="The same as max_tokens, and stronger.")] | None = None
+    logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
+    top_logprobs: Annotated[int, Meta(ge=0, description="Number of alternatives per token; needs logprobs.")] | None = (
+        None
+    )
+    chat_template_kwargs: Annotated[
+        dict[str, object] | None, Meta(description="More variables for the chat template.")
+    ] = None
+    add_generation_prompt: Annotated[bool | None, Meta(description="Ends the prompt where the answer starts.")] = None
+    reasoning_effort: Annotated[str | None, Meta(description="Passed to the chat template.")] = None
+
+
+class ChatCompletions:
+    """The `Dialect` of chat completions."""
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._limits = limits
+
+    async def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+        asked = decode_body(body, ChatCompletionRequest)
+        self._check(asked)
+        prompt = await asyncio.to_thread(self._render, asked) if len(body) > _LONG_BODY_BYTES else self._render(asked)
+        envelope = new_envelope("chatcmpl", self._model)
+        request = generation_request(
+            asked,
+            self._model,
+            prompt,
+            request_id=envelope.id,
+            max_tokens=_max_tokens(asked),
+            num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
+            continues_prompt=False,
+            arrival_s=arrival_s,
+        )
+        return request, ChatAnswer(envelope, self._model, asked)
+
+    def _check(self, asked: ChatCompletionRequest) -> None:
+        check_limits(asked, self._model, self._limits)
+        check_num_logprobs(asked.top_logprobs, self._limits, param="top_logprobs")
+        if asked.top_logprobs and not asked.logprobs:
+            raise InvalidRequest(
+                f"top_logprobs needs logprobs to be true, given {asked.top_logprobs}", param="top_logprobs"
+            )
+
+    def _render(self, asked: ChatCompletionRequest) -> Prompt:
+        template_kwargs = dict(asked.chat_template_kwargs or {})
+        if asked.reasoning_effort is not None:
+            template_kwargs.setdefault("reasoning_effort", asked.reasoning_effort)
+        return self._model.renderer.render_chat(
+            asked.messages,
+            add_generation_prompt=asked.add_generation_prompt is not False,
+            template_kwargs=template_kwargs,
+        )
+
+
+def _max_tokens(asked: ChatCompletionRequest) -> tuple[str, int | None]:
+    if asked.max_completion_tokens is not None:
+        return "max_completion_tokens", asked.max_completion_tokens
+    return "max_tokens", asked.max_tokens
+
+
+class ChunkToolCall(msgspec.Struct, omit_defaults=True):
+    index: int
+    function: ToolFunction
+    id: str | UnsetType = UNSET
+    type: Literal["function"] | UnsetType = UNSET
+
+
+class ChunkDelta(msgspec.Struct):
+    role: Literal["assistant"] | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[ChunkToolCall] | UnsetType = UNSET
+
+
+class ChunkChoice(msgspec.Struct):
+    index: int
+    delta: ChunkDelta
+    logprobs: ChatLogprobs | None = None
+    finish_reason: str | None = None
+    stop_reason: int | str | UnsetType = UNSET
+
+
+class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completion.chunk"):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[ChunkChoice]
+    usage: UsageObject | UnsetType | None = UNSET
+
+
+class ChatMessage(msgspec.Struct):
+    content: str | None
+    role: Literal["assistant"] = "assistant"
+    refusal: None = None
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[ToolCall] | UnsetType = UNSET
+
+
+class ChatChoice(msgspec.Struct):
+    index: int
+    message: ChatMessage
+    logprobs: ChatLogprobs | None
+    finish_reason: str
+    stop_reason: int | str | UnsetType = UNSET
+
+
+class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[ChatChoice]
+    usage: UsageObject
+
+
+class ChatAnswer:
+    """The `Answer` of chat completions."""
+
+    def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest) -> None:
+        self.is_stream = bool(asked.stream)
+        self._envelope = envelope
+        self._model = model
+        self._shows_logprobs = bool(asked.logprobs)
+        self._streamed_usage = StreamedUsage.asked_by(asked)
+        self._introduced: set[int] = set()  # choices whose chunk with the role has been made
+        self._called: set[int] = set()  # choices that call tools
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
+        chunk_usage = self._streamed_usage.of_chunk(usage)
+        return [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+
+    def last_chunks(self, usage: Usage) -> list[object]:
+        return [self._chunk([], usage_object(usage))] if self._streamed_usage.at_end else []
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> object:
+        envelope = self._envelope
+        return ChatCompletion(
+            envelope.id,
+            envelope.created,
+            envelope.model,
+            envelope.system_fingerprint,
+            [self._whole_choice(choice) for choice in fold(events)],
+            usage_object(usage),
+        )
+
+    def _chunk(self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None) -> ChatCompletionChunk:
+        envelope = self._envelope
+        return ChatCompletionChunk(
+            envelope.id, envelope.created, envelope.model, envelope.system_fingerprint, choices, usage
+        )
+
+    def _choices_of(self, event: Event) -> Iterator[ChunkChoice]:
+        match event:
+            case Output(index, deltas, _, logprobs):
+                shown = chat_logprobs(logprobs, self._model) if self._shows_logprobs and logprobs else None
+                is_first = index not in self._introduced
+                if not deltas and (is_first or shown is not None):
+                    deltas = [ContentDelta("")]  # the first token, or its logprobs, without text of its own
+                for delta in deltas:
+                    yield ChunkChoice(index, self._chunk_delta(index, delta, is_first=is_first), shown)
+                    is_first, shown = False, None
+                self._introduced.add(index)
+            case Finished(index, reason, stop_reason):
+                role: Literal["assistant"] | UnsetType = UNSET if index in self._introduced else "assistant"
+                finish_reason = public_finish_reason(reason, called=index in self._called)
+                yield ChunkChoice(
+                    index, ChunkDelta(role), None, finish_reason, UNSET if stop_reason is None else stop_reason
+                )
+            case unreachable:
+                assert_never(unreachable)
+
+    def _chunk_delta(self, index: int, delta: Delta, *, is_first: bool) -> ChunkDelta:
+        role: Literal["assistant"] | UnsetType = "assistant" if is_first else UNSET
+        match delta:
+            case ContentDelta(text):
+                return ChunkDelta(role, text)
+            case ReasoningDelta(text):
+                return ChunkDelta(role, reasoning_content=text)
+            case ToolCallDelta():
+                self._called.add(index)
+                return ChunkDelta(role, tool_calls=[_chunk_tool_call(delta)])
+            case unreachable:
+                assert_never(unreachable)
+
+    def _whole_choice(self, choice: FoldedChoice) -> ChatChoice:
+        message = ChatMessage(choice.content if choice.content or not choice.tool_calls else None)
+        if choice.reasoning:
+            message.reasoning_content = choice.reasoning
+        if choice.tool_calls:
+            message.tool_calls = choice.tool_calls
+        return ChatChoice(
+            choice.index,
+            message,
+            chat_logprobs(choice.logprobs, self._model) if self._shows_logprobs else None,
+            public_finish_reason(choice.finished.reason, called=bool(choice.tool_calls)),
+            UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
+        )
+
+
+def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:
+    function = ToolFunction(arguments=delta.arguments, name=UNSET if delta.name is None else delta.name)
+    if delta.id is None:
+        return ChunkToolCall(delta.index, function)
+    return ChunkToolCall(delta.index, function, delta.id, "function")

@@ -1,0 +1,145 @@
+"""POST /completions: one prompt, as text or as token ids, goes on."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Annotated, assert_never
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
+from ouzel.api.decode import decode_body
+from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
+from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
+from ouzel.api.logprobs import CompletionLogprobs, completion_logprobs
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ContentDelta, Event, Finished, GenerationRequest, Output, Prompt, ServedModel, Usage
+
+_LONG_BODY_BYTES = 4096  # rendering more than this may take over a millisecond
+
+
+class CompletionRequest(GenerationFields, kw_only=True):
+    prompt: Annotated[
+        str | list[object], Meta(description="A text or a list of token ids; a list of one of them is the same.")
+    ]
+    logprobs: Annotated[int, Meta(ge=0, description="Number of alternatives per token.")] | None = None
+
+
+class Completions:
+    """The `Dialect` of completions."""
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._limits = limits
+
+    async def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+        asked = decode_body(body, CompletionRequest)
+        check_limits(asked, self._model, self._limits)
+        check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
+        is_long = len(body) > _LONG_BODY_BYTES
+        prompt = await asyncio.to_thread(self._render, asked.prompt) if is_long else self._render(asked.prompt)
+        envelope = new_envelope("cmpl", self._model)
+        request = generation_request(
+            asked,
+            self._model,
+            prompt,
+            request_id=envelope.id,
+            max_tokens=("max_tokens", asked.max_tokens),
+            num_logprobs=asked.logprobs,
+            continues_prompt=True,
+            arrival_s=arrival_s,
+        )
+        return request, CompletionAnswer(envelope, self._model, asked)
+
+    def _render(self, prompt: str | list[object]) -> Prompt:
+        only = _only_prompt(prompt)
+        if isinstance(only, str):
+            return self._model.renderer.render_text(only)
+        return self._model.renderer.render_token_ids(only)
+
+
+def _only_prompt(prompt: str | list[object]) -> str | list[int]:
+    if isinstance(prompt, str):
+        return prompt
+    if prompt and isinstance(prompt[0], str | list):
+        if len(prompt) > 1:
+            raise InvalidRequest(
+                f"prompt must be a single prompt: {len(prompt)} in one request are not supported yet by this server",
+                param="prompt",
+            )
+        return _only_prompt(prompt[0])
+    try:
+        token_ids: list[int] = msgspec.convert(prompt, Annotated[list[int], Meta(min_length=1)])
+    except msgspec.ValidationError as error:
+        raise InvalidRequest("prompt must be a text or a non-empty list of token ids", param="prompt") from error
+    return token_ids
+
+
+class CompletionChoice(msgspec.Struct):
+    index: int
+    text: str
+    logprobs: CompletionLogprobs | None = None
+    finish_reason: str | None = None
+    stop_reason: int | str | UnsetType = UNSET
+
+
+class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
+    """Unary answers and chunks have one shape."""
+
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[CompletionChoice]
+    usage: UsageObject | UnsetType | None = UNSET
+
+
+class CompletionAnswer:
+    """The `Answer` of completions."""
+
+    def __init__(self, envelope: Envelope, model: ServedModel, asked: CompletionRequest) -> None:
+        self.is_stream = bool(asked.stream)
+        self._envelope = envelope
+        self._model = model
+        self._shows_logprobs = asked.logprobs is not None
+        self._streamed_usage = StreamedUsage.asked_by(asked)
+        self._text_offsets: dict[int, int] = {}  # by index: where the next token starts
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
+        chunk_usage = self._streamed_usage.of_chunk(usage)
+        return [self._completion([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+
+    def last_chunks(self, usage: Usage) -> list[object]:
+        return [self._completion([], usage_object(usage))] if self._streamed_usage.at_end else []
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> object:
+        return self._completion([self._whole_choice(choice) for choice in fold(events)], usage_object(usage))
+
+    def _completion(self, choices: list[CompletionChoice], usage: UsageObject | UnsetType | None) -> Completion:
+        envelope = self._envelope
+        return Completion(envelope.id, envelope.created, envelope.model, envelope.system_fingerprint, choices, usage)
+
+    def _choices_of(self, event: Event) -> Iterator[CompletionChoice]:
+        match event:
+            case Output(index, deltas, _, logprobs):
+                text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta))
+                offset = self._text_offsets.get(index, 0)
+                shown = completion_logprobs(logprobs, self._model, offset) if self._shows_logprobs else None
+                if shown is not None:
+                    self._text_offsets[index] = offset + sum(len(token) for token in shown.tokens)
+                yield CompletionChoice(index, text, shown)
+            case Finished(index, reason, stop_reason):
+                finish_reason = public_finish_reason(reason, called=False)
+                yield CompletionChoice(index, "", None, finish_reason, UNSET if stop_reason is None else stop_reason)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _whole_choice(self, choice: FoldedChoice) -> CompletionChoice:
+        return CompletionChoice(
+            choice.index,
+            choice.content,
+            completion_logprobs(choice.logprobs, self._model, 0) if self._shows_logprobs else None,
+            public_finish_reason(choice.finished.reason, called=False),
+            UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
+        )

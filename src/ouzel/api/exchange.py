@@ -1,0 +1,99 @@
+"""One HTTP request as ASGI shows it: its record in the scope, its body, its client's patience."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from starlette.types import Receive, Scope
+
+from ouzel.errors import InvalidRequest, PayloadTooLarge
+from ouzel.generation import Generation
+
+_SCOPE_KEY = "ouzel.exchange"
+
+
+class ClientDisconnected(Exception):
+    """Nobody reads the answer any more."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What became of one request; the endpoint fills in the generation, the edge writes it all to the log."""
+
+    request_id: str
+    arrival_s: float = field(default_factory=time.perf_counter)
+    status: int | None = None  # None until the response has started
+    generation: Generation | None = None
+
+
+def open_exchange(scope: Scope, request_id: str) -> Exchange:
+    exchange = Exchange(request_id)
+    scope[_SCOPE_KEY] = exchange
+    return exchange
+
+
+def exchange_of(scope: Scope) -> Exchange:
+    exchange = scope[_SCOPE_KEY]
+    assert isinstance(exchange, Exchange)
+    return exchange
+
+
+async def read_body(scope: Scope, receive: Receive, max_body_bytes: int) -> bytes:
+    """The whole body, or PayloadTooLarge as soon as it is known to be too long; what still arrives is then dropped."""
+    announced = header(scope, b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > max_body_bytes:
+        raise _too_large(max_body_bytes)
+    pieces: list[bytes] = []
+    num_bytes = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        piece: bytes = message.get("body", b"")
+        num_bytes += len(piece)
+        if num_bytes > max_body_bytes:
+            raise _too_large(max_body_bytes)
+        pieces.append(piece)
+        more = message.get("more_body", False)
+    return b"".join(pieces)
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+def _too_large(max_body_bytes: int) -> InvalidRequest:
+    return PayloadTooLarge(f"the request body must be <= {max_body_bytes} bytes long")
+
+
+@asynccontextmanager
+async def cancelled_on_disconnect(receive: Receive) -> AsyncGenerator[None, None]:
+    """Cancels the block when the client goes away first, and raises ClientDisconnected; the body has been read."""
+    block = asyncio.current_task()
+    assert block is not None
+    is_gone = False
+
+    async def watch() -> None:
+        nonlocal is_gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_gone = True
+        block.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not is_gone:
+            raise
+        block.uncancel()
+        raise ClientDisconnected from None
+    finally:
+        watcher.cancel()

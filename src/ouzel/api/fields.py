@@ -1,0 +1,104 @@
+"""The request fields that every generating endpoint shares, and what they become."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import GenerationRequest, Prompt, ServedModel, fit_max_tokens, resolve_sampling
+from ouzel.sampling import SamplingFields
+
+NonEmptyText = Annotated[str, Meta(min_length=1)]
+
+
+class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    include_usage: Annotated[bool | None, Meta(description="A last chunk with the usage.")] = None
+    continuous_usage_stats: Annotated[bool | None, Meta(description="Every chunk has the usage so far.")] = None
+    include_obfuscation: Annotated[bool | None, Meta(description="Only false is supported.")] = None
+
+
+class GenerationFields(SamplingFields, kw_only=True):
+    """`None` is "not given"."""
+
+    model: Annotated[str, Meta(description="One of the served model names.")]
+    n: Annotated[int, Meta(ge=1, description="Number of choices.")] | None = None
+    max_tokens: (
+        Annotated[int, Meta(ge=1, description="Limit of generated tokens; default: what the prompt leaves.")] | None
+    ) = None
+    stop: str | Annotated[list[NonEmptyText], Meta(max_length=64, description="Texts that end the output.")] | None = (
+        None
+    )
+    include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
+    skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
+    stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
+    stream_options: StreamOptions | None = None
+    priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
+    cache_salt: (
+        Annotated[str, Meta(max_length=256, description="Cached prompts are shared only under the same salt.")] | None
+    ) = None
+    # For the caller's own records; nothing here depends on them.
+    user: Annotated[str | None, Meta(description="Who asks; not used.")] = None
+    metadata: Annotated[dict[str, str] | None, Meta(description="Labels of the request; not used.")] = None
+    safety_identifier: Annotated[str | None, Meta(description="Who asks; not used.")] = None
+    prompt_cache_key: Annotated[
+        str | None, Meta(description="A routing hint; one server has one cache, so there is nothing to route.")
+    ] = None
+
+
+def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> None:
+    """What depends on this server rather than on the field's type."""
+    if body.model not in model.names:
+        names = ", ".join(model.names)
+        raise ModelNotFound(f"the model {body.model[:100]!r} does not exist; this server has: {names}", param="model")
+    if (body.n or 1) > limits.max_choices:
+        raise InvalidRequest(f"n must be <= {limits.max_choices}, given {body.n}", param="n")
+    if body.stop == "":
+        raise InvalidRequest('stop must not be an empty string, given ""', param="stop")
+    if body.stream_options is not None and not body.stream:
+        raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
+    if body.stream_options is not None and body.stream_options.include_obfuscation:
+        field = "stream_options.include_obfuscation"
+        raise InvalidRequest(f"{field} is not supported by this server, given true", param=field)
+
+
+def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:
+    if num_logprobs is not None and num_logprobs > limits.max_logprobs:
+        raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
+
+
+def generation_request(
+    body: GenerationFields,
+    model: ServedModel,
+    prompt: Prompt,
+    *,
+    request_id: str,
+    max_tokens: tuple[str, int | None],  # the field that was given, and its value
+    num_logprobs: int | None,
+    continues_prompt: bool,
+    arrival_s: float,
+) -> GenerationRequest:
+    info = model.engine.info
+    param, asked_tokens = max_tokens
+    return GenerationRequest(
+        request_id=request_id,
+        prompt=prompt,
+        params=resolve_sampling(
+            body,
+            model.sampling_defaults,
+            max_tokens=fit_max_tokens(
+                asked_tokens, num_prompt_tokens=len(prompt.token_ids), max_model_len=info.max_model_len, param=param
+            ),
+            num_logprobs=num_logprobs,
+            vocab_size=info.vocab_size,
+        ),
+        n=body.n or 1,
+        stop_strings=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
+        include_stop_str_in_output=body.include_stop_str_in_output or False,
+        skip_special_tokens=body.skip_special_tokens is not False,
+        continues_prompt=continues_prompt,
+        priority=body.priority or 0,
+        cache_salt=body.cache_salt or "",
+        arrival_s=arrival_s,
+    )

@@ -1,0 +1,75 @@
+"""A stream folded together: what a unary answer says is what the stream's chunks add up to."""
+
+from collections.abc import Sequence
+from typing import Literal, assert_never
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ouzel.generation import ContentDelta, Delta, Event, Finished, Output, ReasoningDelta, ToolCallDelta
+from ouzel.types import FinishReason, PositionLogprobs
+
+
+class ToolFunction(msgspec.Struct):
+    arguments: str
+    name: str | UnsetType = UNSET
+
+
+class ToolCall(msgspec.Struct):
+    id: str
+    function: ToolFunction
+    type: Literal["function"] = "function"
+
+
+class FoldedChoice(msgspec.Struct, frozen=True):
+    index: int
+    content: str
+    reasoning: str
+    tool_calls: list[ToolCall]
+    logprobs: list[PositionLogprobs]
+    finished: Finished
+
+
+def fold(events: Sequence[Event]) -> list[FoldedChoice]:
+    """By index; `events` are all events of one request."""
+    finished = sorted((event for event in events if isinstance(event, Finished)), key=lambda event: event.index)
+    return [
+        _fold_choice(end, [e for e in events if isinstance(e, Output) and e.index == end.index]) for end in finished
+    ]
+
+
+def _fold_choice(finished: Finished, outputs: list[Output]) -> FoldedChoice:
+    deltas = [delta for output in outputs for delta in output.deltas]
+    return FoldedChoice(
+        index=finished.index,
+        content="".join(delta.text for delta in deltas if isinstance(delta, ContentDelta)),
+        reasoning="".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)),
+        tool_calls=_fold_tool_calls(deltas),
+        logprobs=[position for output in outputs for position in output.logprobs],
+        finished=finished,
+    )
+
+
+def _fold_tool_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
+    calls: dict[int, ToolCall] = {}
+    for delta in deltas:
+        if not isinstance(delta, ToolCallDelta):
+            continue
+        call = calls.setdefault(delta.index, ToolCall("", ToolFunction("")))
+        call.id = delta.id or call.id
+        call.function.name = delta.name or call.function.name
+        call.function.arguments += delta.arguments
+    return [calls[index] for index in sorted(calls)]
+
+
+def public_finish_reason(reason: FinishReason, *, called: bool) -> str:
+    """In OpenAI's words; `abort` and `error` never get here, they are exceptions."""
+    match reason:
+        case FinishReason.STOP:
+            return "tool_calls" if called else "stop"
+        case FinishReason.LENGTH:
+            return "length"
+        case FinishReason.ABORT | FinishReason.ERROR:
+            raise AssertionError(f"a choice that ended with {reason} has no answer")
+        case unreachable:
+            assert_never(unreachable)

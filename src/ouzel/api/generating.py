@@ -1,0 +1,67 @@
+"""Every endpoint that generates: the door, the body, the generation, the answer. What differs is the dialect."""
+
+from contextlib import aclosing
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from ouzel.api.answer import Answer, Dialect
+from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
+from ouzel.api.sse import DONE, STREAM_HEADERS, frames
+from ouzel.errors import Overloaded
+from ouzel.generation import Event, Generation, ServedModel
+from ouzel.observability import Metrics
+
+
+class GeneratingEndpoint:
+    """An ASGI app. Leaving it early, for whatever reason, aborts the generation."""
+
+    def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, *, max_body_bytes: int) -> None:
+        self._dialect = dialect
+        self._model = model
+        self._metrics = metrics
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with self._model.engine.admit():
+                body = await read_body(scope, receive, self._max_body_bytes)
+                async with cancelled_on_disconnect(receive):
+                    await self._answer(body, exchange_of(scope), send)
+        except Overloaded:
+            self._metrics.request_refused()
+            raise
+
+    async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
+        request, answer = await self._dialect.prepare(body, exchange.arrival_s)
+        generation = exchange.generation = Generation(request, self._model, self._metrics)
+        if answer.is_stream:
+            await _send_stream(generation, answer, send)
+        else:
+            await _send_whole(generation, answer, send)
+
+
+async def _send_stream(generation: Generation, answer: Answer, send: Send) -> None:
+    """The response starts with the first token, so that a request that fails before it has an honest status."""
+    is_started = False
+    async with aclosing(generation.events()) as items:
+        async for events in items:
+            if not is_started:
+                await send({"type": "http.response.start", "status": 200, "headers": STREAM_HEADERS})
+                is_started = True
+            chunks = frames(answer.chunks(events, generation.usage()))
+            if chunks:
+                await send({"type": "http.response.body", "body": chunks, "more_body": True})
+    last = frames(answer.last_chunks(generation.usage())) + DONE
+    await send({"type": "http.response.body", "body": last})
+
+
+async def _send_whole(generation: Generation, answer: Answer, send: Send) -> None:
+    events: list[Event] = []
+    async with aclosing(generation.events()) as items:
+        async for new in items:
+            events += new
+    body = msgspec.json.encode(answer.whole(events, generation.usage()))
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

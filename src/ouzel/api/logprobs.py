@@ -1,0 +1,79 @@
+"""Log probabilities as chat completions and as completions show them."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ouzel.generation import ServedModel
+from ouzel.types import PositionLogprobs, TokenLogprob
+
+LEAST_LOGPROB = -9999.0  # stands for minus infinity, which JSON cannot say
+
+
+class TopLogprob(msgspec.Struct):
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+class ContentLogprob(msgspec.Struct):
+    token: str
+    logprob: float
+    bytes: list[int]
+    top_logprobs: list[TopLogprob]
+
+
+class ChatLogprobs(msgspec.Struct):
+    content: list[ContentLogprob]
+    refusal: None = None
+
+
+class CompletionLogprobs(msgspec.Struct):
+    tokens: list[str]
+    token_logprobs: list[float]
+    top_logprobs: list[dict[str, float]]
+    text_offset: list[int]  # in characters of the text, from its beginning
+
+
+def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> ChatLogprobs:
+    return ChatLogprobs([_content_logprob(position, model) for position in positions])
+
+
+def completion_logprobs(
+    positions: Sequence[PositionLogprobs], model: ServedModel, text_offset: int
+) -> CompletionLogprobs:
+    """`text_offset` is where the first token starts."""
+    shown = CompletionLogprobs([], [], [], [])
+    for position in positions:
+        token = model.tokenizer.token_text(position.sampled.token_id)
+        shown.tokens.append(token)
+        shown.token_logprobs.append(_finite(position.sampled.logprob))
+        shown.top_logprobs.append(_by_text(position, model))
+        shown.text_offset.append(text_offset)
+        text_offset += len(token)
+    return shown
+
+
+def _content_logprob(position: PositionLogprobs, model: ServedModel) -> ContentLogprob:
+    sampled = _top_logprob(position.sampled, model)
+    return ContentLogprob(
+        sampled.token, sampled.logprob, sampled.bytes, [_top_logprob(entry, model) for entry in position.top]
+    )
+
+
+def _top_logprob(entry: TokenLogprob, model: ServedModel) -> TopLogprob:
+    tokenizer = model.tokenizer
+    token_bytes = tokenizer.token_bytes(entry.token_id)
+    return TopLogprob(tokenizer.token_text(entry.token_id), _finite(entry.logprob), list(token_bytes))
+
+
+def _by_text(position: PositionLogprobs, model: ServedModel) -> dict[str, float]:
+    """The alternatives and the sampled token; of tokens with the same text the most likely."""
+    by_text: dict[str, float] = {}
+    for entry in (*position.top, position.sampled):
+        by_text.setdefault(model.tokenizer.token_text(entry.token_id), _finite(entry.logprob))
+    return by_text
+
+
+def _finite(logprob: float) -> float:
+    return max(logprob, LEAST_LOGPROB)
