@@ -111,12 +111,19 @@ def test_arguments_that_are_no_object_stay_as_the_model_wrote_them(renderer: Pro
 
 def test_the_prompt_leaves_room_for_one_token(renderer: PromptRenderer) -> None:
     assert len(renderer.render_token_ids([5] * 63).token_ids) == 63
-    with pytest.raises(ContextLengthExceeded, match=r"max_model_len, 64 tokens; the prompt alone has 64") as caught:
+    with pytest.raises(
+        ContextLengthExceeded, match=r"max_model_len, 64 tokens; the prompt alone has 64 tokens"
+    ) as caught:
         renderer.render_token_ids([5] * 64)
     assert caught.value.param == "prompt"
     with pytest.raises(ContextLengthExceeded) as caught:
         renderer.render_chat([{"role": "user", "content": "word " * 100}])
     assert caught.value.param == "messages"
+
+
+def test_a_prompt_that_cannot_fit_is_refused_unread(renderer: PromptRenderer) -> None:
+    with pytest.raises(ContextLengthExceeded, match="the prompt alone has 20000000 characters"):
+        renderer.render_text("a" * 20_000_000)
 
 
 def test_an_empty_prompt_is_refused(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:

@@ -9,6 +9,8 @@ from ouzel.prompts.messages import normalise_messages
 from ouzel.prompts.shape_messages import shape_messages
 from ouzel.tokenizer.base import Tokenizer
 
+_MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -23,6 +25,8 @@ class PromptRenderer:
         self._tokenizer = tokenizer
         self._chat_template = chat_template
         self._max_model_len = max_model_len
+        longest_token_bytes = max((len(tokenizer.token_bytes(id_)) for id_ in range(tokenizer.vocab_size)), default=1)
+        self._max_chars = _MAX_SHRINKAGE * max_model_len * longest_token_bytes
 
     @property
     def chat_template(self) -> ChatTemplate | None:
@@ -48,10 +52,10 @@ class PromptRenderer:
             shaped, tools=tools, add_generation_prompt=add_generation_prompt, template_kwargs=template_kwargs
         )
         # The template writes the special tokens itself.
-        return self._checked(text, self._tokenizer.encode(text, add_special_tokens=False), "messages")
+        return self._encoded(text, add_special_tokens=False, param="messages")
 
     def render_text(self, text: str) -> Prompt:
-        return self._checked(text, self._tokenizer.encode(text, add_special_tokens=True), "prompt")
+        return self._encoded(text, add_special_tokens=True, param="prompt")
 
     def render_token_ids(self, token_ids: Sequence[int]) -> Prompt:
         last_id = self._tokenizer.vocab_size - 1
@@ -61,13 +65,19 @@ class PromptRenderer:
                 raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
         return self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), list(token_ids), "prompt")
 
+    def _encoded(self, text: str, *, add_special_tokens: bool, param: str) -> Prompt:
+        if len(text) > self._max_chars:
+            # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
+            raise self._too_long(f"{len(text)} characters", param)
+        return self._checked(text, self._tokenizer.encode(text, add_special_tokens=add_special_tokens), param)
+
     def _checked(self, text: str, token_ids: list[int], param: str) -> Prompt:
         if not token_ids:
             raise InvalidRequest(f"{param} must not give an empty prompt", param=param)
         if len(token_ids) + 1 > self._max_model_len:
-            raise ContextLengthExceeded(
-                f"prompt and completion must fit into max_model_len, {self._max_model_len} tokens; "
-                f"the prompt alone has {len(token_ids)}",
-                param=param,
-            )
+            raise self._too_long(f"{len(token_ids)} tokens", param)
         return Prompt(text, token_ids)
+
+    def _too_long(self, prompt_len: str, param: str) -> ContextLengthExceeded:
+        limit = f"prompt and completion must fit into max_model_len, {self._max_model_len} tokens"
+        return ContextLengthExceeded(f"{limit}; the prompt alone has {prompt_len}", param=param)
