@@ -93,11 +93,16 @@ class EngineCore:
                 self._compute(scheduled)
             except Exception as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d sequences", len(scheduled))
-                for entry in scheduled:
-                    self._end(entry.sequence, FinishReason.ERROR, f"the model step failed: {error}")
+                for sequence in self._touched(scheduled):
+                    self._end(sequence, FinishReason.ERROR, f"the model step failed: {error}")
         self._blocks.step_done()
         outputs, self._outputs = self._outputs, []
         return outputs
+
+    def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
+        """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""
+        forks = [sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0]
+        return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
 
     def _faults(self, request: EngineRequest) -> Iterator[str]:
         """Why the request cannot run; the server checks all of this earlier, embedders may not."""

@@ -25,8 +25,6 @@ from ouzel.types import PositionLogprobs, TokenLogprob
 
 Row = NDArray[np.float32]  # [vocab_size]
 
-_NUM_GROUPS = 1024  # of a row, when looking for its largest elements
-
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
@@ -113,15 +111,21 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
     return token_ids
 
 
+def _num_columns(row: Row) -> int:
+    """A long row is seen as a matrix with this many columns: numpy then reduces it at full width."""
+    return 1024 if row.size >= 8192 else 1
+
+
 def largest(row: Row, num: int) -> NDArray[np.int64]:
     """Ids of at least the `num` largest elements, in no order: all that reach a bound which `num` elements reach.
 
     The row is seen as columns of a matrix; `num` column maxima reach the num-th largest of them, so it is such a bound.
     """
-    if num * 4 >= min(row.size, _NUM_GROUPS):
+    num_columns = _num_columns(row)
+    if num * 4 >= num_columns:
         return np.flatnonzero(row >= np.partition(row, -num)[-num])
-    num_full = row.size // _NUM_GROUPS * _NUM_GROUPS
-    maxima = row[:num_full].reshape(-1, _NUM_GROUPS).max(axis=0)
+    num_full = row.size // num_columns * num_columns
+    maxima = row[:num_full].reshape(-1, num_columns).max(axis=0)
     return np.flatnonzero(row >= np.partition(maxima, -num)[-num])
 
 
@@ -129,7 +133,7 @@ def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | No
     """Temperature, top_k, min_p, top_p and the draw on the candidates of each row, most likely first."""
     params = [sequence.params for sequence in sequences]
     candidates = [largest(row, each.top_k) for row, each in zip(rows, params, strict=True)]
-    width = max(each.size for each in candidates)
+    width = max(*(each.size for each in candidates), *(each.top_k for each in params))  # none where a row is NaN
     token_ids = np.zeros((len(candidates), width), dtype=np.int64)
     values = np.full((len(candidates), width), -np.inf)
     for i, ids in enumerate(candidates):
@@ -184,9 +188,9 @@ class ColumnSums:
     """The row seen as columns of a matrix, to find where a share of its mass lies without summing up the whole row."""
 
     def __init__(self, weights: Row) -> None:
-        self._weights = weights
-        self._num_full = weights.size // _NUM_GROUPS * _NUM_GROUPS
-        self._matrix = weights[: self._num_full].reshape(-1, _NUM_GROUPS)
+        self._num_columns = _num_columns(weights)
+        self._num_full = weights.size // self._num_columns * self._num_columns
+        self._matrix = weights[: self._num_full].reshape(-1, self._num_columns)
         columns = self._matrix.sum(axis=0, dtype=np.float32).astype(np.float64)
         tail = weights[self._num_full :].astype(np.float64)
         self._cumulative = np.cumsum(
@@ -201,15 +205,13 @@ class ColumnSums:
         """The index at which the given share (in [0, 1)) of the mass is passed; its weight is not 0."""
         target = share * self.total
         place = int(np.searchsorted(self._cumulative, target, side="right"))
-        if place >= _NUM_GROUPS and self._num_full:
-            return self._num_full + place - _NUM_GROUPS
-        if not self._num_full:
-            return place
+        if place >= self._num_columns:
+            return self._num_full + place - self._num_columns
         column = np.cumsum(self._matrix[:, place], dtype=np.float64)
         rest = target - (float(self._cumulative[place - 1]) if place else 0.0)
         # The column was summed in float32: its last element may lie below what is looked for.
         rest = min(rest, float(np.nextafter(column[-1], 0.0)))
-        return int(np.searchsorted(column, rest, side="right")) * _NUM_GROUPS + place
+        return int(np.searchsorted(column, rest, side="right")) * self._num_columns + place
 
 
 def _column(params: list[SamplingParams], name: str) -> NDArray[np.float64]:

@@ -1,0 +1,88 @@
+"""Making requests and running engines to the end, for the engine tests."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from ouzel.engine.base import Engine
+from ouzel.sampling import SamplingParams
+from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, StepOutput
+
+_ids = count()
+
+
+def make_request(
+    prompt_token_ids: Iterable[int],
+    *,
+    n: int = 1,
+    priority: int = 0,
+    cache_salt: str = "",
+    eos_token_ids: tuple[int, ...] = (),
+    max_tokens: int = 8,
+    **params: Any,  # any fields of SamplingParams
+) -> EngineRequest:
+    return EngineRequest(
+        request_id=f"request-{next(_ids)}",
+        prompt_token_ids=list(prompt_token_ids),
+        params=SamplingParams(max_tokens=max_tokens, **{"temperature": 0.0, **params}),
+        eos_token_ids=eos_token_ids,
+        n=n,
+        priority=priority,
+        cache_salt=cache_salt,
+    )
+
+
+@dataclass
+class Result:
+    """What one choice got."""
+
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[PositionLogprobs] = field(default_factory=list)
+    finals: list[StepOutput] = field(default_factory=list)
+    num_after_final: int = 0
+
+    @property
+    def final(self) -> StepOutput:
+        assert len(self.finals) == 1, "every choice ends exactly once"
+        return self.finals[0]
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        return self.final.finish_reason
+
+
+Results = dict[tuple[str, int], Result]
+
+
+def collect(results: Results, outputs: list[StepOutput]) -> None:
+    for output in outputs:
+        result = results[output.request_id, output.index]
+        result.num_after_final += bool(result.finals)
+        result.token_ids += output.token_ids
+        result.logprobs += output.logprobs
+        if output.finish_reason is not None:
+            result.finals.append(output)
+
+
+def run(
+    engine: Engine, requests: Iterable[EngineRequest] = (), after_step: Callable[[int], None] | None = None
+) -> Results:
+    """Adds the requests and steps until nothing is unfinished; `after_step` gets the number of the step."""
+    results: Results = defaultdict(Result)
+    for request in requests:
+        engine.add(request)
+    for step in count():
+        if not engine.has_unfinished():
+            return results
+        collect(results, engine.step())
+        if after_step is not None:
+            after_step(step)
+    raise AssertionError("unreachable")
+
+
+def run_alone(engine: Engine, request: EngineRequest) -> list[Result]:
+    """All choices of one request, by index."""
+    results = run(engine, [request])
+    return [results[request.request_id, index] for index in range(request.n)]
