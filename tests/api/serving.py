@@ -1,0 +1,140 @@
+"""A real server on an ephemeral port, with a fake engine that says what the user said, one byte per token.
+
+`<|fail|>` in a message makes the engine fail that request after its first token, `<|die|>` kills the engine.
+Without a chat (completions) the engine repeats the prompt for ever.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+import tokenizers
+import uvicorn
+from tokenizers import AddedToken, decoders, models, pre_tokenizers
+
+from ouzel import __version__
+from ouzel.api.app import create_app, server_config
+from ouzel.backends.fake import FakeEngine, FakeOptions, echo
+from ouzel.config import LimitsConfig
+from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.parsers.plain import PlainParser
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.render import PromptRenderer
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
+from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.types import EngineRequest
+
+MODEL = "org/parrot"
+ALIAS = "parrot"
+START, END, FAIL, DIE = 256, 257, 258, 259
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def say_what_the_user_said(request: EngineRequest, position: int) -> int:
+    prompt = request.prompt_token_ids
+    if START not in prompt:
+        return echo(request, position)
+    end = len(prompt) - 1 - prompt[::-1].index(END)
+    start = end - prompt[:end][::-1].index(START) + len("user\n")
+    said = prompt[start:end]
+    return said[position] if position < len(said) else END
+
+
+def create_parrot(options: dict[str, object]) -> FakeEngine:
+    return FakeEngine(msgspec.convert(options, FakeOptions), say_what_the_user_said)
+
+
+def byte_tokenizer() -> HuggingFaceTokenizer:
+    """Token ids 0 to 255 are bytes."""
+    alphabet = byte_alphabet()
+    library_tokenizer = tokenizers.Tokenizer(models.BPE({alphabet[byte]: byte for byte in range(256)}, []))
+    library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library_tokenizer.decoder = decoders.ByteLevel()
+    library_tokenizer.add_special_tokens(
+        [AddedToken(token, special=True) for token in ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>")]
+    )
+    return HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<|im_end|>"})
+
+
+def byte_alphabet() -> list[str]:
+    """GPT-2's printable stand-ins for bytes: themselves where printable, else the next characters from 256 on."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return [chr(byte) if byte in printable else chr(256 + others.index(byte)) for byte in range(256)]
+
+
+class RunningServer:
+    """A server thread with an event loop of its own."""
+
+    def __init__(self, options: dict[str, object], limits: LimitsConfig, *, has_chat_template: bool) -> None:
+        self._options = options
+        self._limits = limits
+        self._has_chat_template = has_chat_template
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # slow clients are noticed early
+        self._is_ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self.port: int = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.engine: EngineClient
+        self._server: uvicorn.Server
+
+    def start(self) -> None:
+        self._thread.start()
+        self._is_ready.wait()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+    async def _serve(self) -> None:
+        options = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
+        spec = EngineSpec(factory="tests.api.serving:create_parrot", options=options)
+        self.engine = EngineClient(
+            spec, in_process=False, max_queued_requests=self._limits.max_queued_requests
+        )
+        await self.engine.start()
+        app = create_app(self._model(), self._limits)
+        self._server = uvicorn.Server(server_config(app, host="127.0.0.1", port=0, drain_timeout_s=1))
+        serving = asyncio.create_task(self._server.serve([self._socket]))
+        while not self._server.started:
+            await asyncio.sleep(0.001)
+        self._is_ready.set()
+        await serving
+        await self.engine.close()
+
+    def _model(self) -> ServedModel:
+        tokenizer, info = byte_tokenizer(), self.engine.info
+        template = ChatTemplate({"default": CHAT_TEMPLATE}, {}) if self._has_chat_template else None
+        return ServedModel(
+            names=(MODEL, ALIAS),
+            tokenizer=tokenizer,
+            renderer=PromptRenderer(tokenizer, template, info.max_model_len),
+            sampling_defaults=SamplingDefaults(),
+            engine=self.engine,
+            make_parser=PlainParser,
+            created=1_700_000_000,
+            system_fingerprint=system_fingerprint(MODEL, info, __version__),
+        )
+
+
+@contextmanager
+def running_server(
+    options: dict[str, object] | None = None,
+    limits: LimitsConfig | None = None,
+    *,
+    has_chat_template: bool = True,
+) -> Iterator[RunningServer]:
+    server = RunningServer(options or {}, limits or LimitsConfig(), has_chat_template=has_chat_template)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
