@@ -45,6 +45,10 @@ STRING_ARGUMENTS = """
 {%- endfor %}
 """
 DUMP = "{{ messages | tojson }}"
+LISTED_ROLES = """
+{%- for message in messages %}{% if message.role in ('system', 'developer', 'user') %}
+{{- message.role + ': ' + message.content }}{% endif %}{% endfor %}
+"""
 
 
 def template(source: str, **special_tokens: str) -> ChatTemplate:
@@ -157,7 +161,7 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 takes_string_content=True,
                 takes_content_parts=False,
                 system_role=True,
-                developer_role=True,
+                developer_role=False,
                 tools=True,
                 tool_calls=True,
                 object_arguments=True,
@@ -183,7 +187,7 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 takes_string_content=False,
                 takes_content_parts=True,
                 system_role=True,
-                developer_role=True,
+                developer_role=False,
                 tools=False,
                 tool_calls=False,
                 object_arguments=False,
@@ -196,7 +200,7 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 takes_string_content=True,
                 takes_content_parts=False,
                 system_role=True,
-                developer_role=True,
+                developer_role=False,
                 tools=False,
                 tool_calls=True,
                 object_arguments=False,
@@ -209,7 +213,7 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 takes_string_content=True,
                 takes_content_parts=False,
                 system_role=True,
-                developer_role=True,
+                developer_role=False,
                 tools=False,
                 tool_calls=False,
                 object_arguments=False,
@@ -219,5 +223,10 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
     ],
     ids=["chatml", "llama 2", "parts only", "string arguments", "dump"],
 )
-def test_capabilities(source: str, expected: TemplateCapabilities) -> None:
+def test_what_a_template_can_do(source: str, expected: TemplateCapabilities) -> None:
     assert template(source, bos_token="<s>", eos_token="</s>").capabilities == expected
+
+
+def test_a_developer_is_known_where_the_template_tells_it_from_just_any_role() -> None:
+    assert template(LISTED_ROLES).capabilities.developer_role
+    assert not template(CHATML).capabilities.developer_role

@@ -19,8 +19,10 @@ class TryRender(Protocol):
     ) -> str | None: ...
 
 
-_WORD = "zephyrquill"  # in no template
+# In no template:
+_WORD = "zephyrquill"
 _KEY, _VALUE = "ouzelkey", "ouzelvalue"
+_ROLE = "ouzelrole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class TemplateCapabilities:
     takes_string_content: bool
     takes_content_parts: bool  # lists of {"type": "text", …}, rendered as their text
     system_role: bool
-    developer_role: bool
+    developer_role: bool  # treated in its own way, not as just any word
     tools: bool  # their definitions reach the prompt
     tool_calls: bool  # an assistant's earlier calls reach the prompt
     object_arguments: bool  # a call's arguments are wanted as an object rather than as JSON text
@@ -47,7 +49,7 @@ def probe(render: TryRender) -> TemplateCapabilities:
         takes_string_content=with_string,
         takes_content_parts=with_parts,
         system_role=_shows(render([{"role": "system", "content": word}, *chat])),
-        developer_role=_shows(render([{"role": "developer", "content": word}, *chat])),
+        developer_role=_knows_role(render, "developer", word, chat),
         tools=_shows(render(chat, tools=[_tool()])),
         tool_calls=_is_native_call(object_form) or _is_native_call(string_form),
         object_arguments=_is_native_call(object_form),
@@ -72,7 +74,17 @@ def _tool() -> dict[str, object]:
 def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: object) -> str | None:
     # Nine characters: some templates (Mistral) refuse other ids.
     call = {"id": "abcdef123", "type": "function", "function": {"name": _WORD, "arguments": arguments}}
-    return render([*chat, {"role": "assistant", "content": "", "tool_calls": [call]}])
+    called: dict[str, object] = {"role": "assistant", "content": "", "tool_calls": [call]}
+    answered: dict[str, object] = {"role": "tool", "tool_call_id": "abcdef123", "name": _WORD, "content": "done"}
+    whole = render([*chat, called, answered], tools=[_tool()])
+    return whole if whole is not None else render([*chat, called])
+
+
+def _knows_role(render: TryRender, role: str, word: object, chat: list[dict[str, object]]) -> bool:
+    """Many templates print whatever the role is; that does not mean that the model has ever seen it."""
+    text = render([{"role": role, "content": word}, *chat])
+    as_any_role = render([{"role": _ROLE, "content": word}, *chat])
+    return _shows(text) and (as_any_role is None or as_any_role.replace(_ROLE, role) != text)
 
 
 def _shows(text: str | None) -> bool:
