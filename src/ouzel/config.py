@@ -21,12 +21,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         str, Meta(description="A local directory or a Hugging Face repo id; empty serves the bundled demo model.")
     ] = ""
     served_model_name: Annotated[
-        tuple[str, ...], Meta(description="The `model` values that clients may send; the first is the one in answers.")
+        tuple[str, ...],
+        Meta(description="A `model` value that clients may send (repeatable); the first is the one in answers."),
     ] = ()
     weights: Annotated[Weights, Meta(description="Compression of safetensors weights while reading.")] = "int8"
-    max_model_len: Annotated[
-        int | None, Meta(ge=1, description="Prompt plus completion limit in tokens; default: the model's own.")
-    ] = None
+    max_model_len: (
+        Annotated[int, Meta(ge=1, description="Prompt plus completion limit in tokens; default: the model's own.")]
+        | None
+    ) = None
     chat_template: Annotated[str, Meta(description="A Jinja file that replaces the model's chat template.")] = ""
     cache_dir: Annotated[
         str, Meta(description="Where compressed weights are kept; default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel.")
@@ -43,13 +45,16 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache_dtype: Annotated[
         KvCacheDtype, Meta(description="Of the KV cache; auto is the device's default (u8 on x86).")
     ] = "auto"
-    kv_cache_gib: Annotated[
-        float | None,
-        Meta(
-            gt=0,
-            description="KV cache size; default: what max_num_seqs full contexts need, at most 40 % of the free memory.",
-        ),
-    ] = None
+    kv_cache_gib: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                description="KV cache size; default: max_num_seqs full contexts, at most 40 % of the free memory.",
+            ),
+        ]
+        | None
+    ) = None
     max_num_seqs: Annotated[int, Meta(ge=1, le=4096, description="Sequences in one batch.")] = 128
     max_num_batched_tokens: Annotated[
         int, Meta(ge=16, description="Tokens in one step; prompts beyond it are prefilled in chunks.")

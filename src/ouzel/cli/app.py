@@ -1,0 +1,47 @@
+"""The `ouzel` command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import uvloop
+
+import ouzel
+from ouzel.cli.options import add_options, read_options
+from ouzel.cli.serve import serve
+from ouzel.errors import OuzelError
+from ouzel.observability import configure_logging
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ouzel", description=ouzel.__doc__, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"ouzel {ouzel.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve_parser = commands.add_parser(
+        "serve",
+        help="Serve a model over the OpenAI API.",
+        description="Serve a model over the OpenAI API. Each flag is also an environment variable (--max-num-seqs is "
+        "OUZEL_MAX_NUM_SEQS) and a key of the --config file (max_num_seqs).",
+        allow_abbrev=False,
+    )
+    serve_parser.add_argument(
+        "model",
+        nargs="?",
+        default=argparse.SUPPRESS,
+        help="A local directory or a Hugging Face repo id (default: the bundled demo model).",
+    )
+    add_options(serve_parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = vars(build_parser().parse_args(argv))
+    del arguments["command"]
+    try:
+        options = read_options(arguments)
+        configure_logging(options.server.log_level)
+        uvloop.run(serve(options))
+    except OuzelError as error:
+        sys.stderr.write(f"ouzel: {error}\n")
+        return 1
+    return 0

@@ -1,0 +1,42 @@
+"""From the MODEL argument to a local directory and a name."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+from ouzel.demo import MODEL_DIRECTORY
+from ouzel.errors import ModelLoadError
+
+DEMO_NAME = "ouzel-demo"
+_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    directory: Path
+    name: str  # what clients call it, unless --served-model-name says otherwise
+
+
+def locate_model(model: str) -> LocalModel:
+    """The bundled demo model for "", else a directory, else a hub repository, downloaded. Raises ModelLoadError."""
+    if not model:
+        return LocalModel(MODEL_DIRECTORY, DEMO_NAME)
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return LocalModel(path, path.resolve().name)
+    if path.exists():
+        raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights")
+    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
+        raise ModelLoadError(f"there is no directory {model}")
+    return LocalModel(_download(model), model)
+
+
+def _download(repo_id: str) -> Path:
+    try:
+        return Path(snapshot_download(repo_id, allow_patterns=_FILES))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise ModelLoadError(
+            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: {error}"
+        ) from error

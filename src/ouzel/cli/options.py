@@ -1,0 +1,147 @@
+"""Flags, environment variables and YAML keys from the records of `ouzel.config`, so that each is written once."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any  # option values are typed by msgspec.convert
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig
+from ouzel.errors import OuzelError
+
+RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig)
+ENVIRONMENT_PREFIX = "OUZEL_"
+
+
+class InvalidOption(OuzelError):
+    """Names the option, where it was given, what is allowed and what was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for, complete."""
+
+    model: ModelConfig
+    engine: EngineConfig
+    limits: LimitsConfig
+    server: ServerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One field of one record, as the command line sees it."""
+
+    name: str
+    description: str
+    default: object
+    choices: tuple[str, ...]
+    is_flag: bool
+    is_list: bool
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+
+def options_of(record: type[msgspec.Struct]) -> list[Option]:
+    """The record's fields; a field without a description is a mistake of ours."""
+    struct = inspect.type_info(record)
+    assert isinstance(struct, inspect.StructType)
+    return [_option(field) for field in struct.fields]
+
+
+def _option(field: inspect.Field) -> Option:
+    alternatives = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+    described = alternatives[0]
+    assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
+    kind = described.type
+    return Option(
+        name=field.name,
+        description=(described.extra_json_schema or {}).get("description", ""),
+        default=field.default,
+        choices=tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else (),
+        is_flag=isinstance(kind, inspect.BoolType),
+        is_list=isinstance(kind, inspect.VarTupleType),
+    )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Every option as a flag; the default is absence, so that the environment and the file can speak."""
+    parser.add_argument("--config", default=argparse.SUPPRESS, help="A YAML file with any of these options as keys.")
+    for record in RECORDS:
+        group = parser.add_argument_group((record.__doc__ or "").splitlines()[0].rstrip("."))
+        for option in options_of(record):
+            if option.name != "model":  # positional
+                _add_option(group, option)
+
+
+def _add_option(group: "argparse._ArgumentGroup", option: Option) -> None:
+    shown = "" if option.default in ("", None, ()) else f" (default: {option.default})"
+    arguments: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (option.description + shown).replace("%", "%%")}
+    if option.is_flag:
+        arguments["action"] = argparse.BooleanOptionalAction
+    elif option.is_list:
+        arguments |= {"action": "append", "metavar": "NAME"}
+    elif option.choices:
+        arguments |= {"choices": option.choices}
+    else:
+        arguments |= {"metavar": option.name.upper()}
+    group.add_argument(option.flag, **arguments)
+
+
+def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
+    """Flags over environment over file over defaults. Raises InvalidOption."""
+    given = dict(arguments)
+    values: dict[str, Any] = {}
+    config_path = given.pop("config", None)
+    if config_path is not None:
+        values |= _read_file(Path(config_path))
+    values |= _read_environment(os.environ if environment is None else environment)
+    values |= {name: value for name, value in given.items() if value is not None}
+    return Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise InvalidOption(f"--config {path}: {error}") from error
+    if not isinstance(content, dict):
+        raise InvalidOption(f"--config {path}: must hold a mapping of option names to values")
+    known = {option.name for record in RECORDS for option in options_of(record)}
+    unknown = sorted(set(map(str, content)) - known)
+    if unknown:
+        raise InvalidOption(f"--config {path}: there is no option {', '.join(unknown)}")
+    return content
+
+
+def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for record in RECORDS:
+        for option in options_of(record):
+            text = environment.get(option.variable)
+            if text is not None:
+                values[option.name] = text.split(",") if option.is_list else text
+    return values
+
+
+def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
+    """One option at a time, so that the message can name the one at fault."""
+    names = record.__struct_fields__
+    for name in names:
+        if name in values:
+            try:
+                msgspec.convert({name: values[name]}, record, strict=False)
+            except msgspec.ValidationError as error:
+                reason = str(error).partition(" - at ")[0]
+                raise InvalidOption(f"--{name.replace('_', '-')}: {reason}, given {values[name]!r}") from error
+    return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)

@@ -1,0 +1,154 @@
+"""`ouzel serve`: builds everything, listens, and on SIGTERM or SIGINT drains and leaves with exit status 0.
+
+The model loads in the engine's process while this one reads the tokenizer and the chat template. The port is bound
+before that, so that one in use is reported at once, and listened on after it: a connection means a served model.
+"""
+
+import asyncio
+import contextlib
+import logging
+import shlex
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+
+import msgspec
+import uvicorn
+
+import ouzel
+from ouzel.api.app import create_app, server_config
+from ouzel.cli.engines import openvino_spec
+from ouzel.cli.model_directory import LocalModel, locate_model
+from ouzel.cli.options import InvalidOption, Options
+from ouzel.config import ServerConfig
+from ouzel.engine_client import EngineClient
+from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.parsers.plain import PlainParser
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.render import PromptRenderer
+from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.tokenizer.model_files import sampling_defaults
+from ouzel.types import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server without its signal handlers: ours drain first, and do not raise the signal again."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(options: Options) -> None:
+    """Serves until told to stop. Raises OuzelError when it cannot start."""
+    listener = bind(options.server)
+    local = locate_model(options.model.model)
+    model_config = msgspec.structs.replace(options.model, model=str(local.directory))
+    engine = EngineClient(
+        openvino_spec(model_config, options.engine, log_level=options.server.log_level),
+        in_process=not options.engine.engine_process,
+        max_queued_requests=options.limits.max_queued_requests,
+    )
+    try:
+        model = await load_served_model(options, local, engine)
+        await run_server(options, model, listener)
+    finally:
+        await engine.close()
+
+
+async def load_served_model(options: Options, local: LocalModel, engine: EngineClient) -> ServedModel:
+    """Starts the engine and, while it loads, reads what turns requests into tokens and back."""
+    starting = asyncio.create_task(engine.start())
+    await asyncio.sleep(0)  # let it start
+    tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
+    chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+    info = await starting
+    log_engine(info)
+    names = options.model.served_model_name or (local.name,)
+    return ServedModel(
+        names=names,
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(tokenizer, chat_template, info.max_model_len),
+        sampling_defaults=sampling_defaults(local.directory),
+        engine=engine,
+        make_parser=PlainParser,
+        created=int(time.time()),
+        system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
+    )
+
+
+async def run_server(options: Options, model: ServedModel, listener: socket.socket) -> None:
+    app = create_app(model, options.limits)
+    drain_timeout_s = options.limits.drain_timeout_s
+    server = Server(
+        server_config(app, host=options.server.host, port=options.server.port, drain_timeout_s=drain_timeout_s)
+    )
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    await server.listening.wait()
+    announce(model, listener)
+    await asyncio.wait([serving, asyncio.create_task(stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(number)  # a second one ends the process at once
+    logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
+    await model.engine.drain(drain_timeout_s)
+    server.should_exit = True
+    await serving
+
+
+def bind(config: ServerConfig) -> socket.socket:
+    """A socket that holds the address but does not listen yet. Raises InvalidOption."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((config.host, config.port))
+    except OSError as error:
+        listener.close()
+        raise InvalidOption(f"cannot listen on {config.host} port {config.port}: {error.strerror}") from error
+    return listener
+
+
+def log_engine(info: EngineInfo) -> None:
+    logger.info(
+        "%s on %s: weights %s, inference %s, KV cache %s with room for %d tokens, context %d tokens, loaded in %.1f s",
+        info.model_type,
+        info.device,
+        info.weights,
+        info.precision,
+        info.kv_cache_dtype,
+        info.num_blocks * info.block_size,
+        info.max_model_len,
+        info.load_s,
+    )
+
+
+def announce(model: ServedModel, listener: socket.socket) -> None:
+    """Tells a person where it listens, with a line to try at once."""
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    url = f"http://{shown}:{port}/v1"
+    if model.renderer.chat_template is None:
+        path, body = "completions", {"model": model.names[0], "prompt": "Once upon a time", "max_tokens": 32}
+    else:
+        path, body = "chat/completions", {"model": model.names[0], "messages": [{"role": "user", "content": "Hello!"}]}
+    command = (
+        f"curl {url}/{path} -H 'Content-Type: application/json' -d {shlex.quote(msgspec.json.encode(body).decode())}"
+    )
+    sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {url}\n\n  {command}\n\n")
+    sys.stdout.flush()
