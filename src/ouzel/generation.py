@@ -96,7 +96,7 @@ class Finished(msgspec.Struct, frozen=True):
 
     index: int
     reason: FinishReason
-    stop_reason: int | str | None  # the stop token or stop string that ended it
+    stop_reason: int | str | None  # the request's stop token or stop string that ended it
 
 
 Event = Output | Finished
@@ -296,6 +296,7 @@ class _Choice:
             skip_special_tokens=request.skip_special_tokens,
             prompt_token_ids=request.prompt.token_ids if request.continues_prompt else (),
         )
+        self._stop_token_ids = request.params.stop_token_ids
         self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
         self._parser = model.make_parser()
         self._is_reasoning = False
@@ -349,7 +350,8 @@ class _Choice:
             deltas += self._parser.feed(held) if held else []
         if matched is None:
             assert output.finish_reason is not None
-            finished = Finished(self._index, output.finish_reason, output.stop_token_id)
+            asked_for = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
+            finished = Finished(self._index, output.finish_reason, output.stop_token_id if asked_for else None)
         else:
             finished = Finished(self._index, FinishReason.STOP, matched)
         deltas += self._parser.finish(finished.reason)

@@ -1,0 +1,324 @@
+"""What the HTTP layer costs, with a fake engine behind it.
+
+    uv run python benchmarks/api.py [--quick]
+
+The server (event loop, text path and fake engine) runs in one process on one core, the load comes from another process
+on another core. Three figures, at concurrency 32:
+
+- unary requests/s, of 16 tokens each;
+- SSE chunks/s of one token each, while the fake engine steps as fast as its outputs are read;
+- added latency: the median time of a request over HTTP, minus the median of the same request handed straight to the
+  engine client, at a fixed step time and random arrivals.
+
+The last line is JSON. What the load generator itself can do is measured against a server that answers from constants.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import socket
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection as PipeEnd
+from pathlib import Path
+from typing import Any, cast  # ASGI messages and process entry points are untyped
+
+import msgspec
+import uvicorn
+import uvloop
+
+import ouzel.demo
+from ouzel import __version__
+from ouzel.api.app import create_app, server_config
+from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.config import LimitsConfig
+from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.parsers.plain import PlainParser
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.render import PromptRenderer
+from ouzel.sampling import SamplingParams
+from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.types import EngineRequest
+
+Ask = Callable[[], Awaitable[None]]
+ALL_CORES = range(os.cpu_count() or 1)
+SPAWN = multiprocessing.get_context("spawn")
+
+CONCURRENCY = 32
+UNARY_TOKENS = 16
+STREAM_TOKENS = 1000
+STEP_S = 0.01  # of the latency measurement
+MODEL_DIRECTORY = Path(ouzel.demo.__file__).parent / "model"
+MESSAGES = [{"role": "user", "content": "Tell me what a long-tailed owl of the northern forests lives on."}]
+ANSWER_TEXT = "It lives on voles and other small animals of the forest, which it hears under the snow. "
+
+
+def create_engine(options: dict[str, object]) -> FakeEngine:
+    """Says the same sentence again and again."""
+    token_ids = load_tokenizer(MODEL_DIRECTORY).encode(ANSWER_TEXT, add_special_tokens=False)
+    return FakeEngine(msgspec.convert(options, FakeOptions), lambda _, position: token_ids[position % len(token_ids)])
+
+
+def engine_client(step_s: float) -> EngineClient:
+    spec = EngineSpec(factory=f"{__name__}:create_engine", options={"step_s": step_s})
+    return EngineClient(spec, in_process=False)
+
+
+# The servers
+
+
+def pin_to_core(position: int) -> None:
+    """The last core for the server, the one before it for the load; with one core both share it."""
+    cores = sorted(ALL_CORES)
+    os.sched_setaffinity(0, {cores[position % len(cores)]})
+
+
+def serve(listener: socket.socket, step_s: float) -> None:
+    pin_to_core(-1)
+    uvloop.run(_serve(listener, step_s))
+
+
+async def _serve(listener: socket.socket, step_s: float) -> None:
+    engine = engine_client(step_s)
+    info = await engine.start()
+    tokenizer = load_tokenizer(MODEL_DIRECTORY)
+    model = ServedModel(
+        names=("fake",),
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(tokenizer, ChatTemplate.load(MODEL_DIRECTORY), info.max_model_len),
+        sampling_defaults=SamplingDefaults(),
+        engine=engine,
+        make_parser=PlainParser,
+        created=int(time.time()),
+        system_fingerprint=system_fingerprint("fake", info, __version__),
+    )
+    await run_uvicorn(create_app(model, LimitsConfig()), listener)
+    await engine.close()
+
+
+def serve_constants(listener: socket.socket) -> None:
+    pin_to_core(-1)
+    uvloop.run(run_uvicorn(answer_from_constants, listener))
+
+
+async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
+    """The least that uvicorn can do for the same traffic: the ceiling of both figures, and of the load generator."""
+    asked = json.loads((await receive())["body"])
+    if not asked["stream"]:
+        body = b"x" * 600
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"600")]})
+        await send({"type": "http.response.body", "body": body})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(asked["max_tokens"]):
+        await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b"data: " + b"x" * 250 + b"\n\n", "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def run_uvicorn(app: Any, listener: socket.socket) -> None:
+    await uvicorn.Server(server_config(app, host="", port=0, drain_timeout_s=1)).serve([listener])
+
+
+# The load
+
+
+class Connection(asyncio.Protocol):
+    """One keep-alive connection; knows as much HTTP as uvicorn's answers need."""
+
+    def __init__(self) -> None:
+        self.num_chunks = 0
+        self._answered: asyncio.Future[None]
+        self._received = bytearray()
+        self._is_stream = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.WriteTransport, transport)
+
+    async def post(self, body: bytes, *, is_stream: bool) -> None:
+        self._answered = asyncio.get_running_loop().create_future()
+        self._is_stream = is_stream
+        self._received.clear()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        self._transport.write(head.encode() + body)
+        await self._answered
+
+    def data_received(self, data: bytes) -> None:
+        if not self._received:
+            assert data.startswith(b"HTTP/1.1 200"), data
+        if self._is_stream:
+            self.num_chunks += data.count(b"data: ")
+            self._received[:] = self._received[-5:] + data[-5:]
+            is_whole = self._received.endswith(b"0\r\n\r\n")
+        else:
+            self._received += data
+            head, separator, body = self._received.partition(b"\r\n\r\n")
+            announced = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            is_whole = bool(separator) and len(body) == int(announced)
+        if is_whole:
+            self._answered.set_result(None)
+
+
+def chat_body(*, max_tokens: int, is_stream: bool) -> bytes:
+    body = {"model": "fake", "messages": MESSAGES, "max_tokens": max_tokens, "stream": is_stream, "ignore_eos": True}
+    return json.dumps(body).encode()
+
+
+async def connect(port: int) -> list[Connection]:
+    loop = asyncio.get_running_loop()
+    pairs = [await loop.create_connection(Connection, "127.0.0.1", port) for _ in range(CONCURRENCY)]
+    return [connection for _, connection in pairs]
+
+
+async def unary_requests_per_s(port: int, duration_s: float) -> float:
+    body = chat_body(max_tokens=UNARY_TOKENS, is_stream=False)
+    connections = await connect(port)
+    end_s = time.perf_counter() + duration_s
+
+    async def ask_until_the_end(connection: Connection) -> int:
+        num_answers = 0
+        while time.perf_counter() < end_s:
+            await connection.post(body, is_stream=False)
+            num_answers += 1
+        return num_answers
+
+    started_s = time.perf_counter()
+    num_answers = sum(await asyncio.gather(*map(ask_until_the_end, connections)))
+    return num_answers / (time.perf_counter() - started_s)
+
+
+async def sse_per_s(port: int, duration_s: float) -> tuple[float, float]:
+    """Chunks, and the tokens in them: there are fewer chunks than tokens where the server does not keep up."""
+    body = chat_body(max_tokens=STREAM_TOKENS, is_stream=True)
+    connections = await connect(port)
+    started_s = time.perf_counter()
+    num_tokens = 0
+    while time.perf_counter() < started_s + duration_s:
+        await asyncio.gather(*(connection.post(body, is_stream=True) for connection in connections))
+        num_tokens += STREAM_TOKENS * CONCURRENCY
+    num_chunks = sum(connection.num_chunks for connection in connections)
+    seconds = time.perf_counter() - started_s
+    return num_chunks / seconds, num_tokens / seconds
+
+
+async def http_latencies(port: int, duration_s: float) -> list[float]:
+    body = chat_body(max_tokens=UNARY_TOKENS, is_stream=False)
+    return await latencies(
+        [partial(connection.post, body, is_stream=False) for connection in await connect(port)], duration_s
+    )
+
+
+async def latencies(asks: list[Ask], duration_s: float) -> list[float]:
+    """Pauses between requests are random, so that arrivals fall anywhere within a step."""
+    end_s = time.perf_counter() + duration_s
+    seconds: list[float] = []
+
+    async def ask_until_the_end(ask: Ask) -> None:
+        while time.perf_counter() < end_s:
+            await asyncio.sleep(random.uniform(0, 2 * STEP_S))
+            started_s = time.perf_counter()
+            await ask()
+            seconds.append(time.perf_counter() - started_s)
+
+    await asyncio.gather(*map(ask_until_the_end, asks))
+    return seconds
+
+
+# The same requests without HTTP
+
+
+def measure_direct_latencies(duration_s: float, result: PipeEnd) -> None:
+    pin_to_core(-1)
+    result.send(uvloop.run(direct_latencies(duration_s)))
+
+
+async def direct_latencies(duration_s: float) -> list[float]:
+    engine = engine_client(STEP_S)
+    await engine.start()
+    tokenizer = load_tokenizer(MODEL_DIRECTORY)
+    prompt_token_ids = tokenizer.encode(MESSAGES[0]["content"], add_special_tokens=False)
+    ids = itertools.count()
+
+    async def ask() -> None:
+        params = SamplingParams(max_tokens=UNARY_TOKENS, ignore_eos=True)
+        request = EngineRequest(request_id=str(next(ids)), prompt_token_ids=prompt_token_ids, params=params)
+        with engine.admit():
+            async for _ in engine.submit(request):
+                pass
+
+    seconds = await latencies([ask] * CONCURRENCY, duration_s)
+    await engine.close()
+    return seconds
+
+
+# The measurements
+
+
+@contextmanager
+def server_process(target: Callable[..., None], *arguments: float) -> Iterator[int]:
+    """Runs a server in a process of its own; gives the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = SPAWN.Process(target=target, args=(listener, *arguments))
+        process.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            process.terminate()
+            process.join()
+
+
+def measure_throughput(target: Callable[..., None], duration_s: float, *arguments: float) -> dict[str, float]:
+    with server_process(target, *arguments) as port:
+        uvloop.run(unary_requests_per_s(port, 0.5))  # warm up
+        unary = uvloop.run(unary_requests_per_s(port, duration_s))
+        chunks, tokens = uvloop.run(sse_per_s(port, duration_s))
+    return {
+        "unary_requests_per_s": round(unary),
+        "sse_chunks_per_s": round(chunks),
+        "sse_tokens_per_s": round(tokens),
+    }
+
+
+def measure_added_latency(duration_s: float) -> dict[str, float]:
+    receiver, sender = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=measure_direct_latencies, args=(duration_s, sender))
+    process.start()
+    direct = receiver.recv()
+    process.join()
+    with server_process(serve, STEP_S) as port:
+        uvloop.run(http_latencies(port, 0.5))  # warm up
+        over_http = uvloop.run(http_latencies(port, duration_s))
+    http_ms, direct_ms = (statistics.median(seconds) * 1000 for seconds in (over_http, direct))
+    return {
+        "http_p50_ms": round(http_ms, 2),
+        "engine_p50_ms": round(direct_ms, 2),
+        "added_p50_ms": round(http_ms - direct_ms, 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time")
+    duration_s = 2.0 if parser.parse_args().quick else 20.0
+    pin_to_core(-2)
+    results = {
+        "ouzel": measure_throughput(serve, duration_s, 0.0),
+        "constants": measure_throughput(serve_constants, duration_s),
+        "latency_at_32": measure_added_latency(duration_s),
+    }
+    for name, figures in results.items():
+        print(name, figures)
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
