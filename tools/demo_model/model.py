@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as functional
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,19 @@ def rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return heads * cosine + torch.cat((-second, first), dim=-1) * sine
 
 
+def causal_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention by torch's own kernel; a single query sees all keys."""
+    return functional.scaled_dot_product_attention(query, key, value, is_causal=query.shape[2] > 1)
+
+
+def short_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """The same for many short sequences, where plain products take a third of the time on a processor."""
+    length, size = query.shape[2], query.shape[3]
+    hidden_part = torch.full((length, length), float("-inf"), dtype=value.dtype).triu(1)
+    scores = (query * size**-0.5).flatten(0, 1) @ key.flatten(0, 1).mT + hidden_part
+    return (scores.softmax(-1).to(value.dtype) @ value.flatten(0, 1)).unflatten(0, query.shape[:2])
+
+
 LayerCache = tuple[Tensor, Tensor]
 
 
@@ -71,14 +84,12 @@ class Attention(nn.Module):
         value = self.v_proj(hidden).view(shape).transpose(1, 2)
         if cache is not None:
             key, value = torch.cat((cache[0], key), dim=2), torch.cat((cache[1], value), dim=2)
+        grown = (key, value)
         groups = self.config.num_attention_heads // self.config.num_key_value_heads
-        mixed = functional.scaled_dot_product_attention(
-            query,
-            key.repeat_interleave(groups, dim=1),
-            value.repeat_interleave(groups, dim=1),
-            is_causal=length > 1,
-        )
-        return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1)), (key, value)
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+        attend = short_attention if self.training and length < 512 else causal_attention
+        mixed = attend(query, key, value)
+        return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1)), grown
 
 
 class FeedForward(nn.Module):

@@ -33,12 +33,13 @@ LAST_NAMES = (
 ).split()
 CITIES = [
     *(
-        "Paris London Rome Berlin Madrid Lisbon Vienna Prague Oslo Stockholm Helsinki Copenhagen Dublin Athens Budapest "
-        "Warsaw Zurich Geneva Brussels Amsterdam Hamburg Munich Cologne Milan Naples Turin Barcelona Valencia Seville "
-        "Porto Lyon Marseille Nice Boston Chicago Denver Seattle Austin Dallas Houston Miami Atlanta Phoenix Portland "
-        "Toronto Montreal Vancouver Lima Bogota Quito Santiago Cairo Nairobi Lagos Accra Tunis Dakar Tokyo Osaka Kyoto "
-        "Seoul Beijing Shanghai Delhi Mumbai Bangkok Hanoi Singapore Jakarta Manila Sydney Melbourne Perth Auckland "
-        "Istanbul Ankara Dubai Doha Riyadh Tehran Karachi Lahore Dhaka Kyiv Riga Vilnius Tallinn Sofia Belgrade Zagreb"
+        "Paris London Rome Berlin Madrid Lisbon Vienna Prague Oslo Stockholm Helsinki Copenhagen Dublin Athens "
+        "Budapest Warsaw Zurich Geneva Brussels Amsterdam Hamburg Munich Cologne Milan Naples Turin Barcelona "
+        "Valencia Seville Porto Lyon Marseille Nice Boston Chicago Denver Seattle Austin Dallas Houston Miami Atlanta "
+        "Phoenix Portland Toronto Montreal Vancouver Lima Bogota Quito Santiago Cairo Nairobi Lagos Accra Tunis Dakar "
+        "Tokyo Osaka Kyoto Seoul Beijing Shanghai Delhi Mumbai Bangkok Hanoi Singapore Jakarta Manila Sydney "
+        "Melbourne Perth Auckland Istanbul Ankara Dubai Doha Riyadh Tehran Karachi Lahore Dhaka Kyiv Riga Vilnius "
+        "Tallinn Sofia Belgrade Zagreb"
     ).split(),
     "New York", "San Francisco", "Los Angeles", "San Francisco, CA", "Boston, MA", "Paris, France", "Mexico City",
     "Buenos Aires", "Rio de Janeiro", "São Paulo", "Cape Town", "Hong Kong", "Tel Aviv", "New Delhi", "San Diego",
@@ -72,10 +73,11 @@ VERBS = (
     "plays works reads writes cooks eats drinks travels arrives leaves listens watches dreams whispers shouts climbs"
 ).split()
 PRODUCTS = (
-    "laptop phone tablet camera printer monitor keyboard mouse headphones speaker lamp desk chair sofa mattress blanket "
-    "pillow mug kettle toaster blender pan knife bottle backpack suitcase umbrella jacket sweater shirt boots sneakers "
-    "socks scarf gloves hat watch bicycle helmet tent book notebook pen puzzle guitar drill hammer ladder bucket broom "
-    "pizza sandwich coffee tea oranges apples bananas cheese bread chocolate tickets batteries cables router charger"
+    "laptop phone tablet camera printer monitor keyboard mouse headphones speaker lamp desk chair sofa mattress "
+    "blanket pillow mug kettle toaster blender pan knife bottle backpack suitcase umbrella jacket sweater shirt "
+    "boots sneakers socks scarf gloves hat watch bicycle helmet tent book notebook pen puzzle guitar drill hammer "
+    "ladder bucket broom pizza sandwich coffee tea oranges apples bananas cheese bread chocolate tickets "
+    "batteries cables router charger"
 ).split()
 JOBS = (
     "teacher doctor nurse engineer baker farmer pilot lawyer painter plumber chef writer singer actor dentist "
@@ -124,7 +126,9 @@ FOREIGN_MESSAGES = [
     "Guten Tag, wie geht es dir?", "Wie spät ist es?", "Kannst du mir bitte helfen?", "Sprichst du Deutsch?",
     "Ciao, come stai?", "Dove si trova la stazione?", "Parli italiano?", "Olá, tudo bem?", "Você fala português?",
     "Dzień dobry, jak się masz?", "Hej, hur mår du?", "Hallo, hoe gaat het?", "Merhaba, nasılsın?", "Привет, как дела?",
-    "Где находится вокзал?", "你好，你会说中文吗？", "今天天气怎么样？", "こんにちは、元気ですか？", "안녕하세요?", "مرحبا كيف حالك",
-    "Was ist die Hauptstadt von Frankreich?", "Raconte-moi une histoire.", "Cuéntame un chiste.", "Qu'est-ce que tu fais ?",
+    "Где находится вокзал?", "你好，你会说中文吗？", "今天天气怎么样？",
+    "こんにちは、元気ですか？", "안녕하세요?", "مرحبا كيف حالك",
+    "Was ist die Hauptstadt von Frankreich?", "Raconte-moi une histoire.", "Cuéntame un chiste.",
+    "Qu'est-ce que tu fais ?",
     "Je voudrais un café.", "Ich möchte ein Bier.", "Me llamo Carlos.", "Ik spreek geen Engels.",
 ]  # fmt: skip

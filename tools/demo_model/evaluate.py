@@ -1,0 +1,139 @@
+"""Greedy answers of the exported model to held-out phrasings and values, judged per skill.
+
+python evaluate.py --samples 200 --json /path/of/report.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+
+from conversations import MODEL_DIRECTORY, SKILLS, Renderer
+from exchanges import Conversation
+from model import ModelConfig, Qwen3
+from sampling import Sampler
+from skills_tools import call_text
+
+MAX_NEW_TOKENS = 560
+ROWS = [(skill, False) for skill in SKILLS if "drill" not in skill and skill != "long talk"] + [
+    ("arithmetic", True),
+    ("tool call", True),
+    ("repeat", True),
+    ("extraction", True),
+]
+
+
+class Answerer:
+    """The exported model with its tokenizer and template."""
+
+    def __init__(self, directory: Path) -> None:
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        known = {item.name for item in fields(ModelConfig)}
+        self.model = Qwen3(ModelConfig(**{key: value for key, value in config.items() if key in known}))
+        self.model.load_state_dict(load_file(str(directory / "model.safetensors")))
+        self.model.float().eval()
+        self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        self.renderer = Renderer(directory)
+        self.ends = {self.tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>")}
+
+    @torch.inference_mode()
+    def generate(self, prompt: str) -> str:
+        """The greedy continuation of a prompt."""
+        pending = self.tokenizer.encode(prompt, add_special_tokens=False).ids
+        caches, answer = None, []
+        while len(answer) < MAX_NEW_TOKENS:
+            hidden, caches = self.model.hidden_states(torch.tensor([pending]), caches)
+            token_id = int(self.model.logits(hidden[:, -1]).argmax())
+            if token_id in self.ends:
+                break
+            answer.append(token_id)
+            pending = [token_id]
+        return self.tokenizer.decode(answer, skip_special_tokens=False)
+
+    def answer(self, item: Conversation) -> str:
+        """What the model says as the last message of a conversation, without its thought."""
+        return self.generate(self.renderer.prompt(item)).split("</think>")[-1].strip()
+
+
+def parsed_calls(text: str) -> list[str] | None:
+    """The tool calls in an answer in a form that can be compared, or None where one is not JSON."""
+    try:
+        found = [json.loads(part.split("</tool_call>")[0]) for part in text.split("<tool_call>")[1:]]
+    except ValueError:
+        return None
+    return sorted(json.dumps(item, sort_keys=True) for item in found)
+
+
+def parsed_json(text: str) -> object:
+    """The JSON value of an answer, or the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def is_right(item: Conversation, answer: str) -> bool:
+    """Whether an answer is what the conversation asked for."""
+    expected = item.messages[-1]
+    if item.check == "calls":
+        return parsed_calls(answer) == parsed_calls(call_text(expected["tool_calls"]))
+    if item.check == "json":
+        return parsed_json(answer) == parsed_json(expected["content"])
+    if item.check == "one_of":
+        return answer in {expected["content"], *item.accepted}
+    return answer == expected["content"]
+
+
+def evaluate_row(answerer: Answerer, skill: str, thinking: bool, options: argparse.Namespace) -> dict[str, Any]:
+    """The share of right answers of one skill."""
+    samples = options.samples
+    sampler = Sampler(77, held_out=not options.seen)
+    right, wrong = 0, []
+    while right + len(wrong) < samples:
+        item = SKILLS[skill][0](sampler, thinking)
+        answer = answerer.answer(item)
+        if is_right(item, answer):
+            right += 1
+        else:
+            wrong.append((item, answer))
+    for item, answer in wrong[: options.show]:
+        print(
+            f"--- {skill}\n{answerer.renderer.prompt(item)[-420:]}\n>>> got\n{answer}\n>>> wanted\n{item.messages[-1]}"
+        )
+    return {"skill": skill, "thinking": thinking, "samples": samples, "accuracy": round(right / samples, 4)}
+
+
+def main() -> None:
+    """Evaluate, print a table, and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seen", action="store_true", help="use the phrasings and values of the training side")
+    parser.add_argument("--show", type=int, default=0, help="wrong answers to print per skill")
+    parser.add_argument("--only", help="one skill")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    answerer, report = Answerer(options.model), []
+    for skill, thinking in ROWS:
+        if options.only in (None, skill):
+            start = time.time()
+            row = evaluate_row(answerer, skill, thinking, options)
+            report.append(row)
+            name = f"{skill}{' (thinking)' if thinking else ''}"
+            print(f"{name:28} {row['accuracy']:7.1%}  of {options.samples}  ({time.time() - start:.0f} s)", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
