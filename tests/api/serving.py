@@ -98,7 +98,7 @@ class RunningServer:
         options = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
         spec = EngineSpec(factory="tests.api.serving:create_parrot", options=options)
         self.engine = EngineClient(
-            spec, in_process=False, max_queued_requests=self._limits.max_queued_requests
+            spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests
         )
         await self.engine.start()
         app = create_app(self._model(), self._limits)

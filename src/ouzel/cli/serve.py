@@ -58,7 +58,7 @@ async def serve(options: Options) -> None:
     model_config = msgspec.structs.replace(options.model, model=str(local.directory))
     engine = EngineClient(
         openvino_spec(model_config, options.engine, log_level=options.server.log_level),
-        in_process=not options.engine.engine_process,
+        in_thread=not options.engine.engine_process,
         max_queued_requests=options.limits.max_queued_requests,
     )
     try:

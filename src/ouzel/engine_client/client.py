@@ -12,7 +12,7 @@ Rules
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 
@@ -53,9 +53,9 @@ class EngineState(StrEnum):
 class EngineClient:
     """One engine, kept alive, shared by all requests of the event loop it was started in."""
 
-    def __init__(self, spec: EngineSpec, *, in_process: bool = True, max_queued_requests: int = 256) -> None:
+    def __init__(self, spec: EngineSpec, *, in_thread: bool = False, max_queued_requests: int = 256) -> None:
         self._spec = spec
-        self._in_process = in_process
+        self._in_thread = in_thread
         self._max_queued_requests = max_queued_requests
         self._link: EngineLink | None = None
         self._collectors: dict[str, Collector] = {}
@@ -77,6 +77,7 @@ class EngineClient:
         while self.state is EngineState.STARTING:
             await self._change()
         if self.state is EngineState.FAILED:
+            await self._supervisor
             raise ModelLoadError(self.reason)
         return self.info
 
@@ -136,7 +137,7 @@ class EngineClient:
         finally:
             self._num_admitted -= 1
 
-    async def submit(self, request: EngineRequest) -> AsyncIterator[list[StepOutput]]:
+    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
         """Everything new since the last read, one merged output per choice; ends after the last final output."""
         if self.state not in (EngineState.READY, EngineState.DRAINING):
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
@@ -193,7 +194,7 @@ class EngineClient:
         num_failures = 0
         while True:
             started_at = time.monotonic()
-            self._link = await (start_process if self._in_process else start_thread)(self._spec)
+            self._link = await (start_thread if self._in_thread else start_process)(self._spec)
             reason = await self._serve(self._link)
             await self._link.stop(timeout_s=0.0)
             self._link = None
