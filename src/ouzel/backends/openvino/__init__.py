@@ -1,16 +1,21 @@
-"""The OpenVINO backend: model directories -> a ModelRunner on a CPU or an Intel GPU."""
+"""The OpenVINO backend: a model directory -> a ModelRunner on a CPU (or what else OpenVINO has)."""
 
 import logging
 import time
 from pathlib import Path
 
+import msgspec
 import openvino as ov
 
-from ouzel.backends.openvino.compile import compile_graph, type_name
-from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.compile import check_options, compile_graph, type_name
+from ouzel.backends.openvino.decoder import LanguageModel
+from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
+from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import KvCache, cache_inputs, plan_cache
 from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -22,22 +27,22 @@ logger = logging.getLogger(__name__)
 
 
 def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
-    """model.model is a local directory. Raises ModelLoadError for everything that the user can mend."""
+    """model.model is a local directory. ModelLoadError for everything that the user can mend."""
     started = time.perf_counter()
     directory = Path(model.model)
-    if not directory.is_dir():
-        raise ModelLoadError(f"{directory} is not a directory")
-    config = read_hf_config(directory)
-    language_model = load_checkpoint(directory, config, model.weights)
-    compiled = compile_graph(ov.Core(), language_model.graph, engine)
+    core = ov.Core()
+    check_options(core, engine)
+    config = read_config(directory)
+    language_model = load(core, directory, config, model)
+    max_model_len = context_length(model.max_model_len, language_model.max_positions)
+    compiled = compile_graph(core, language_model.graph, engine)
     inputs = cache_inputs(compiled)
-    max_model_len = model.max_model_len or language_model.max_positions
     plan = plan_cache(inputs, max_model_len, engine.max_num_seqs, engine.kv_cache_gib)
     info = EngineInfo(
         backend="openvino",
         model_type=config.model_type,
         device=engine.device,
-        weights=model.weights,
+        weights="ir" if is_ir_directory(directory) else model.weights,
         precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
         kv_cache_dtype=type_name(inputs[0].dtype),
         vocab_size=language_model.vocab_size,
@@ -46,6 +51,29 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
         num_blocks=plan.num_blocks,
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
-        load_s=time.perf_counter() - started,
+        load_s=0.0,  # known when the checks are done
     )
-    return OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model.rope, info, language_model.arrays)
+    runner = OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model, info)
+    with pages_given_back(language_model.mapping):
+        check_runner(runner, language_model.max_positions)
+    runner.info = msgspec.structs.replace(info, load_s=time.perf_counter() - started)
+    logger.info("loaded %s (%s, %s) in %.1f s", directory, info.model_type, info.weights, runner.info.load_s)
+    return runner
+
+
+def read_config(directory: Path) -> HfConfig:
+    if not directory.is_dir():
+        raise ModelLoadError(f"{directory} is not a directory")
+    return read_hf_config(directory)
+
+
+def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
+    if is_ir_directory(directory):
+        return load_ir(core, directory, config)
+    return load_checkpoint(directory, config, model.weights, model.cache_dir)
+
+
+def context_length(asked: int | None, max_positions: int) -> int:
+    if asked is not None and asked > max_positions:
+        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}")
+    return asked or max_positions

@@ -1,30 +1,36 @@
-"""Compressed weights: made from a checkpoint once, kept on disk, mapped into memory from then on.
+"""Compressed weights on disk: made from a checkpoint once, mapped into memory from then on.
 
-An entry is a directory `<checkpoint>-<encoding>-<source key>-<content key>/` with
+An entry is a directory `<directory's name>-<encoding>-<source key>-<content key>/` with
 
-    weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT
-    index.json    format, bytes of weights.bin, and name -> encoding, shape and where each part lies
+    weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT bytes
+    index.json    bytes of weights.bin, and name -> encoding, columns, and dtype, shape, offset of each part
 
-The content key covers the checkpoint's files (path, size, time of change), the encoding, config.json, the versions
-of openvino and ouzel, and FORMAT. An entry is written to a temporary directory and renamed, so it is complete or
-absent. While an entry is being made its parts are already used through a mapping of the file: compressed weights
-never take anonymous memory, so loading for the first time needs no more of it than loading again.
+The source key is the path of the checkpoint; the content key covers path, size and time of change of its files, the
+versions of openvino and ouzel, and FORMAT. An entry is written under a temporary name and renamed, so it is complete
+or absent. Compressed weights never take anonymous memory of ours: while an entry is made, its parts are views of the
+file, and afterwards a mapping of it, whose pages can be given back (memory.py).
 """
 
+import hashlib
 import json
 import logging
+import math
 import mmap
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any, Protocol
+from types import TracebackType
+from typing import IO, Any, Self
 
 import numpy as np
+import openvino as ov
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.quantize import Encoding, Parts, encoder
-from ouzel.backends.openvino.weights import Checkpoint
+import ouzel
+from ouzel.backends.openvino.quantize import Encoding
+from ouzel.backends.openvino.weights import Array, Matrix, entry_name
 
 logger = logging.getLogger(__name__)
 
@@ -34,131 +40,93 @@ WEIGHTS_FILE = "weights.bin"
 INDEX_FILE = "index.json"
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """A compressed [rows, columns] matrix; quantize.py says what the parts are."""
+class CachedWeights:
+    """A finished entry; the checkpoint is not touched. OSError, ValueError, KeyError, TypeError: it is broken."""
 
-    encoding: Encoding
-    rows: int
-    columns: int
-    parts: Parts
-
-
-class Weights(Protocol):
-    """What a graph is built from."""
+    def __init__(self, entry: Path) -> None:
+        document = json.loads((entry / INDEX_FILE).read_text(encoding="utf-8"))
+        self._index = document["weights"]
+        with (entry / WEIGHTS_FILE).open("rb") as file:
+            # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
+            self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if len(self.mapping) != document["bytes"]:
+            raise ValueError(f"{WEIGHTS_FILE} has {len(self.mapping)} bytes instead of {document['bytes']}")
 
     def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix:
-        """One matrix of the named tensors' rows, one tensor below the other."""
-        ...
+        entry = self._index[entry_name(names)]
+        parts = {name: self._part(part) for name, part in entry["parts"].items()}
+        if entry["encoding"] != encoding or entry["columns"] != columns:
+            raise ValueError(f"{entry_name(names)} is another matrix than asked for")
+        if any(len(part) != sum(rows) for part in parts.values()):
+            raise ValueError(f"{entry_name(names)} has not {sum(rows)} rows")
+        return Matrix(encoding, sum(rows), columns, parts)
 
-    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]: ...
+    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
+        vector = self._part(self._index[entry_name(names)]["parts"]["values"])
+        if vector.shape != (sum(sizes),):
+            raise ValueError(f"{entry_name(names)} has not {sum(sizes)} elements")
+        return vector.astype(np.float32, copy=False)
+
+    def _part(self, part: dict[str, Any]) -> Array:
+        count = math.prod(part["shape"])
+        return np.frombuffer(self.mapping, np.dtype(part["dtype"]), count, part["offset"]).reshape(part["shape"])
 
 
-class PartWriter(Protocol):
-    def append(self, chunks: Iterable[NDArray[np.generic]]) -> tuple[NDArray[np.generic], dict[str, Any]]:
-        """Stores the chunks, joined along their first axis; returns the whole and its index entry."""
-        ...
+class EntryWriter:
+    """Makes an entry. As a context manager: complete and in place after the block, gone if it raises."""
 
+    def __init__(self, entry: Path) -> None:
+        """OSError: the cache cannot be written."""
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        self._entry = entry
+        self._directory = Path(tempfile.mkdtemp(prefix=f".{entry.name[:80]}-", dir=entry.parent))
+        self._path = self._directory / WEIGHTS_FILE
+        self._file: IO[bytes] = self._path.open("wb")
 
-class FileWriter:
-    """Appends arrays to weights.bin and hands them back as mappings of it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: IO[bytes] = path.open("wb")
-
-    def append(self, chunks: Iterable[NDArray[np.generic]]) -> tuple[NDArray[np.generic], dict[str, Any]]:
+    def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
+        """Writes the chunks as one part and hands it back as a mapping of the file."""
         self._file.write(b"\0" * (-self._file.tell() % ALIGNMENT))
         offset, num_rows = self._file.tell(), 0
         for chunk in chunks:
             self._file.write(np.ascontiguousarray(chunk).data)
             num_rows += len(chunk)
-            dtype, row_shape = chunk.dtype, chunk.shape[1:]
         self._file.flush()
-        shape = (num_rows, *row_shape)
-        # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
-        part = np.memmap(self._path, dtype, "c", offset, shape)
-        return part, {"dtype": dtype.name, "shape": shape, "offset": offset}
+        shape = (num_rows, *chunk.shape[1:])
+        part = np.memmap(self._path, chunk.dtype, "c", offset, shape)
+        return part, {"dtype": chunk.dtype.name, "shape": shape, "offset": offset}
 
-    def close(self) -> int:
+    def commit(self, index: dict[str, Any]) -> None:
         self._file.close()
-        return self._path.stat().st_size
+        document = {"bytes": self._path.stat().st_size, "weights": index}
+        (self._directory / INDEX_FILE).write_text(json.dumps(document), encoding="utf-8")
+        self._directory.chmod(0o755)
+        self._directory.rename(self._entry)
+        for other in self._entry.parent.glob(self._entry.name.rpartition("-")[0] + "-*"):
+            if other != self._entry:  # the same checkpoint before it changed, or of an older version of us
+                shutil.rmtree(other, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+        shutil.rmtree(self._directory, ignore_errors=True)  # renamed away if committed
 
 
-class MemoryWriter:
-    """Keeps arrays in memory: for when there is no place to keep them on disk."""
-
-    def append(self, chunks: Iterable[NDArray[np.generic]]) -> tuple[NDArray[np.generic], dict[str, Any]]:
-        return np.concatenate(list(chunks)), {}
-
-
-class CheckpointWeights:
-    """Compresses tensors of a checkpoint as they are asked for."""
-
-    def __init__(self, checkpoint: Checkpoint, writer: PartWriter) -> None:
-        self._checkpoint = checkpoint
-        self._writer = writer
-        self.index: dict[str, Any] = {}  # Any: JSON
-
-    def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix:
-        encode = encoder(encoding)
-        chunks = chain.from_iterable(
-            self._checkpoint.rows(name, (num_rows, columns)) for name, num_rows in zip(names, rows, strict=True)
-        )
-        small: dict[str, list[NDArray[np.generic]]] = {}  # every part but the values, which are written as they come
-
-        def values() -> Iterator[NDArray[np.generic]]:
-            for chunk in chunks:
-                parts = encode(chunk)
-                yield parts.pop("values")
-                for part_name, part in parts.items():
-                    small.setdefault(part_name, []).append(part)
-
-        parts: Parts = {}
-        entries = {}
-        parts["values"], entries["values"] = self._writer.append(values())
-        for part_name, pieces in small.items():
-            parts[part_name], entries[part_name] = self._writer.append(pieces)
-        self.index[entry_name(names)] = {"encoding": encoding, "columns": columns, "parts": entries}
-        return Matrix(encoding, sum(rows), columns, parts)
-
-    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
-        chunks = chain.from_iterable(
-            self._checkpoint.rows(name, (size,)) for name, size in zip(names, sizes, strict=True)
-        )
-        vector, entry = self._writer.append(chunks)
-        self.index[entry_name(names)] = {"encoding": "f32", "columns": 1, "parts": {"values": entry}}
-        return vector.astype(np.float32, copy=False)
+def entry_path(cache_dir: str, directory: Path, files: list[Path], encoding: Encoding) -> Path:
+    source = directory.resolve()
+    facts = [FORMAT, ouzel.__version__, ov.__version__]
+    facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return cache_root(cache_dir) / f"{source.name}-{encoding}-{digest(str(source))}-{digest(json.dumps(facts))}"
 
 
-class CachedWeights:
-    """The same from a finished entry, without touching the checkpoint."""
-
-    def __init__(self, entry: Path) -> None:
-        """OSError, ValueError, KeyError or TypeError: the entry is broken."""
-        document = json.loads((entry / INDEX_FILE).read_text(encoding="utf-8"))
-        self._index = document["weights"]
-        with (entry / WEIGHTS_FILE).open("rb") as file:
-            self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        if len(self._mapping) != document["bytes"]:
-            raise ValueError(f"{WEIGHTS_FILE} has {len(self._mapping)} bytes instead of {document['bytes']}")
-
-    def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix:
-        entry = self._index[entry_name(names)]
-        if entry["encoding"] != encoding or entry["columns"] != columns:
-            raise ValueError(f"{names} is another matrix than expected")
-        parts = {name: self._part(part) for name, part in entry["parts"].items()}
-        if any(len(part) != sum(rows) for part in parts.values()):
-            raise ValueError(f"{names} has another number of rows than {sum(rows)}")
-        return Matrix(encoding, sum(rows), columns, parts)
-
-    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
-        return self._part(self._index[entry_name(names)]["parts"]["values"]).astype(np.float32, copy=False)
-
-    def _part(self, part: dict[str, Any]) -> NDArray[np.generic]:
-        count = int(np.prod(part["shape"]))
-        return np.frombuffer(self._mapping, np.dtype(part["dtype"]), count, part["offset"]).reshape(part["shape"])
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def entry_name(names: tuple[str, ...]) -> str:
-    return " + ".join(names)
+def cache_root(cache_dir: str) -> Path:
+    if cache_dir:
+        return Path(cache_dir).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ouzel"

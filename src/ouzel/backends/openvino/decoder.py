@@ -6,17 +6,18 @@ DecoderShape.
 """
 
 from dataclasses import dataclass
+from mmap import mmap
 
 import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 from openvino import opset13 as ops
 
-from ouzel.backends.openvino.cache import Weights
 from ouzel.backends.openvino.graph import Node, PagedGraph
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.rope import Rope, read_rope
+from ouzel.backends.openvino.weights import Weights
 from ouzel.errors import ModelLoadError
 
 
@@ -29,6 +30,7 @@ class LanguageModel:
     rope: Rope | None  # None: the graph takes position_ids instead of cos and sin
     vocab_size: int
     max_positions: int
+    mapping: mmap | None = None  # the file that the arrays lie in
 
 
 @dataclass(frozen=True, kw_only=True)

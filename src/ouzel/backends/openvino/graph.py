@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from openvino import op
 from openvino import opset13 as ops
 
-from ouzel.backends.openvino.cache import Matrix
+from ouzel.backends.openvino.weights import Matrix
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
 

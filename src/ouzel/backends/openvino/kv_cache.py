@@ -26,7 +26,7 @@ class CacheInput:
 
     @property
     def block_bytes(self) -> int:
-        return math.prod(self.block_shape) * self.dtype.bitwidth // 8
+        return math.prod(self.block_shape) * int(self.dtype.bitwidth) // 8
 
 
 @dataclass(frozen=True)

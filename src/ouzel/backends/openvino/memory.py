@@ -1,7 +1,13 @@
-"""How much memory this process may still take."""
+"""How much memory this process may still take, and giving back what it no longer needs."""
 
+import mmap
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+GIVE_BACK_INTERVAL_S = 0.02
 
 
 def available_bytes() -> int:
@@ -30,3 +36,29 @@ def _control_group_available_bytes() -> int:
         return max(0, limit - int(statistics["anon"]))
     except (OSError, ValueError, KeyError):
         return 2**63 - 1
+
+
+@contextmanager
+def pages_given_back(mapping: mmap.mmap | None) -> Iterator[None]:
+    """While the block runs and at its end, pages of the mapping that were read leave this process's memory.
+
+    The first run of a model copies its weights from the mapping into the layout of the processor. Without this the
+    peak would hold both. A page that is needed again is mapped again, from the page cache or the file.
+    """
+    if mapping is None or not hasattr(mmap, "MADV_DONTNEED"):
+        yield
+        return
+    done = threading.Event()
+
+    def give_back() -> None:
+        while not done.wait(GIVE_BACK_INTERVAL_S):
+            mapping.madvise(mmap.MADV_DONTNEED)
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+    thread = threading.Thread(target=give_back, name="give-back-pages")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -4,31 +4,28 @@ import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.decoder import LanguageModel
 from ouzel.backends.openvino.kv_cache import KvCache
-from ouzel.backends.openvino.rope import Rope
 from ouzel.engine.base import ForwardBatch
 from ouzel.types import EngineInfo
 
 
 class OpenVINORunner:
-    """A ModelRunner. `keep_alive` is what the compiled model points into."""
+    """A ModelRunner; owns the compiled model, the arrays that it points into, and the KV cache."""
 
     def __init__(
-        self, compiled: ov.CompiledModel, kv_cache: KvCache, rope: Rope | None, info: EngineInfo, keep_alive: object
+        self, compiled: ov.CompiledModel, kv_cache: KvCache, language_model: LanguageModel, info: EngineInfo
     ) -> None:
-        self._info = info
-        self._rope = rope
-        self._kv_cache = kv_cache
+        self.info = info
         self._compiled = compiled
-        self._keep_alive = keep_alive
+        self._kv_cache = kv_cache
+        self._weights = language_model.arrays
+        self._rope = language_model.rope
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the request's inputs, which it only points to
+        self._has_positions = any(port.get_any_name() == "position_ids" for port in compiled.inputs)
         for name, tensor in kv_cache.tensors.items():
             self._request.set_tensor(name, tensor)
-
-    @property
-    def info(self) -> EngineInfo:
-        return self._info
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         arrays = self._inputs(batch)
@@ -37,7 +34,7 @@ class OpenVINORunner:
         self._arrays = list(arrays.values())
         self._request.infer()  # without the GIL
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
-        return logits
+        return logits.reshape(len(batch.sampled_rows), -1)
 
     def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
         inputs: dict[str, NDArray[np.generic]] = {
@@ -49,9 +46,9 @@ class OpenVINORunner:
             "max_context_len": np.array(batch.max_context_len, np.int32),
             "sampled_rows": batch.sampled_rows,
         }
-        if self._rope is None:
+        if self._has_positions:
             inputs["position_ids"] = batch.positions
-        else:
+        if self._rope is not None:
             inputs["rope_cos"], inputs["rope_sin"] = self._rope.cos_sin(batch.positions)
         return inputs
 
@@ -60,4 +57,5 @@ class OpenVINORunner:
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
-        del self._request, self._compiled, self._kv_cache, self._keep_alive
+        del self._request, self._compiled, self._kv_cache, self._weights
+        self._arrays = []

@@ -3,10 +3,10 @@
 Reference: transformers, models/mistral/modeling_mistral.py.
 """
 
-from ouzel.backends.openvino.cache import Weights
 from ouzel.backends.openvino.decoder import DecoderShape, LanguageModel, build_decoder
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.quantize import Encoding
+from ouzel.backends.openvino.weights import Weights
 
 
 def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:

@@ -1,0 +1,67 @@
+"""OpenVINO IR directories as optimum exports them: `openvino_model.xml`, `openvino_model.bin` and `config.json`.
+
+They hold a stateful graph with scaled-dot-product attention. OpenVINO's own transformation turns its states into a
+paged KV cache and gives it the inputs that our graphs have; positions stay an input (`position_ids`), and the angles
+are the graph's business. Logits come as [S, 1, vocabulary].
+"""
+
+from pathlib import Path
+
+import openvino as ov
+from openvino import opset13 as ops
+from openvino._offline_transformations import paged_attention_transformation
+
+from ouzel.backends.openvino.decoder import LanguageModel
+from ouzel.backends.openvino.graph import Node
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.errors import ModelLoadError
+
+IR_FILE = "openvino_model.xml"
+BEHIND_OUTPUT_LAYER = {"Add", "Convert", "Divide", "Multiply", "Reshape", "Tanh", "Transpose"}  # bias, soft cap
+
+
+def is_ir_directory(directory: Path) -> bool:
+    return (directory / IR_FILE).is_file()
+
+
+def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
+    path = directory / IR_FILE
+    if not path.with_suffix(".bin").is_file():
+        raise ModelLoadError(f"{directory} lacks {path.with_suffix('.bin').name}, the weights of {IR_FILE}")
+    try:
+        graph = core.read_model(path)
+        paged_attention_transformation(graph)
+        gather_sampled_rows(graph)
+    except RuntimeError as error:
+        raise ModelLoadError(
+            f"{path} cannot be served: {error}. It must be a stateful model, "
+            "as `optimum-cli export openvino --task text-generation-with-past` makes it"
+        ) from error
+    logits_shape = graph.output(0).get_partial_shape()
+    vocabulary = logits_shape[len(logits_shape) - 1]
+    return LanguageModel(
+        graph=graph,
+        arrays=[],
+        rope=None,
+        vocab_size=vocabulary.get_length() if vocabulary.is_static else config.size("vocab_size"),
+        max_positions=config.size("max_position_embeddings"),
+    )
+
+
+def gather_sampled_rows(graph: ov.Model) -> None:
+    """Puts a gather of the input `sampled_rows` in front of the output layer, or behind it if it is not found."""
+    rows = ops.parameter([-1], ov.Type.i64, name="sampled_rows")
+    rows.output(0).set_names({"sampled_rows"})
+    port = output_layer_input(graph.output(0).get_node())
+    gathered = ops.gather(port.get_source_output(), rows, ops.constant(0, ov.Type.i64))
+    port.replace_source_output(gathered.output(0))
+    graph.add_parameters([rows])
+    graph.validate_nodes_and_infer_types()
+
+
+def output_layer_input(result: Node) -> Node:
+    """The input port that the hidden states come in by: of the last MatMul, else of the result."""
+    node = result.input_value(0).get_node()
+    while node.get_type_name() in BEHIND_OUTPUT_LAYER:
+        node = node.input_value(0).get_node()
+    return node.input(0) if node.get_type_name() == "MatMul" else result.input(0)
