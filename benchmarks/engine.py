@@ -1,0 +1,246 @@
+"""Our engine against OpenVINO GenAI's ContinuousBatchingPipeline: the same weights, machine and run, interleaved.
+
+usage: uv run --group bench python -m benchmarks.engine [--quick] [--model DIR]
+
+Each engine lives in a process of its own; per workload they take turns, one working while the other sleeps. Printed are
+medians and, on the last line, JSON: `ratios` above 1 mean that ours is faster or smaller. Without --model the random
+Qwen3-0.6B checkpoint is made first; GenAI gets a stateful IR written from the same int8 constants (stateful_ir.py).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any  # JSON between the processes
+
+import numpy as np
+
+from benchmarks.make_checkpoint import SHAPES, write_checkpoint
+from benchmarks.stateful_ir import write_stateful_ir
+
+MAX_NUM_BATCHED_TOKENS = 512
+KV_CACHE_GIB = 1
+NUM_ROUNDS = 7
+NUM_QUICK_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`batch` requests at once, each with its own random prompt; the figure is tokens a second."""
+
+    batch: int
+    prompt_len: int
+    output_len: int
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+
+SAMPLED = {"temperature": 0.8, "top_k": 40, "top_p": 0.95}
+WORKLOADS = {
+    "greedy_1": Workload(1, 32, 64),
+    "greedy_8": Workload(8, 32, 64),
+    "greedy_32": Workload(32, 32, 32),
+    "sampled_8": Workload(8, 32, 64, **SAMPLED),  # type: ignore[arg-type]
+    "sampled_32": Workload(32, 32, 32, **SAMPLED),  # type: ignore[arg-type]
+    "top_p_32": Workload(32, 32, 32, temperature=0.8, top_p=0.95),
+    "prefill_1024": Workload(1, 1024, 1),
+    "prefill_4096": Workload(1, 4096, 1),
+}
+
+
+def prompts(workload: Workload, seed: int) -> list[list[int]]:
+    tokens = np.random.default_rng(seed).integers(300, 30_000, (workload.batch, workload.prompt_len))
+    rows: list[list[int]] = tokens.tolist()
+    return rows
+
+
+def rate(workload: Workload, seconds: float) -> float:
+    """Tokens a second: of the prompt when only that is worked on, else of the output."""
+    num_tokens = workload.prompt_len if workload.output_len == 1 else workload.output_len
+    return workload.batch * num_tokens / seconds
+
+
+# The two engines; each function loads one and returns what runs a workload
+
+
+def load_ours(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
+    from ouzel.cli.engines import openvino_engine
+    from ouzel.sampling import SamplingParams
+    from ouzel.types import EngineRequest
+
+    options: dict[str, object] = {
+        "model": {"model": str(model), "cache_dir": str(cache_dir)},
+        "engine": {"kv_cache_gib": KV_CACHE_GIB, "max_num_batched_tokens": MAX_NUM_BATCHED_TOKENS},
+    }
+    engine = openvino_engine(options)
+
+    def run(workload: Workload, seed: int) -> None:
+        for i, token_ids in enumerate(prompts(workload, seed)):
+            params = SamplingParams(
+                max_tokens=workload.output_len,
+                temperature=workload.temperature,
+                top_k=workload.top_k,
+                top_p=workload.top_p,
+                seed=seed,
+            )
+            engine.add(EngineRequest(request_id=str(i), prompt_token_ids=token_ids, params=params))
+        num_tokens = 0
+        while engine.has_unfinished():
+            num_tokens += sum(len(output.token_ids) for output in engine.step())
+        assert num_tokens == workload.batch * workload.output_len
+
+    return run
+
+
+def load_genai(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
+    import openvino as ov
+    import openvino_genai as genai
+
+    scheduler = genai.SchedulerConfig()
+    scheduler.cache_size = KV_CACHE_GIB
+    scheduler.max_num_batched_tokens = MAX_NUM_BATCHED_TOKENS
+    scheduler.enable_prefix_caching = False  # no prompt repeats here
+    pipeline = genai.ContinuousBatchingPipeline(str(model), scheduler, "CPU")
+
+    def run(workload: Workload, seed: int) -> None:
+        config = genai.GenerationConfig()
+        config.max_new_tokens = workload.output_len
+        config.eos_token_id, config.stop_token_ids, config.ignore_eos = 0, {0}, True
+        config.apply_chat_template = False
+        if workload.temperature:
+            config.do_sample, config.temperature, config.rng_seed = True, workload.temperature, seed
+            config.top_p = workload.top_p
+            if workload.top_k:
+                config.top_k = workload.top_k
+        handles = [
+            pipeline.add_request(i, ov.Tensor(np.array([token_ids], dtype=np.int64)), config)
+            for i, token_ids in enumerate(prompts(workload, seed))
+        ]
+        num_tokens = 0
+        while pipeline.has_non_finished_requests():
+            pipeline.step()
+            for handle in handles:
+                while handle.can_read():
+                    num_tokens += sum(len(output.generated_ids) for output in handle.read().values())
+        assert num_tokens == workload.batch * workload.output_len
+
+    return run
+
+
+ENGINES = {"ours": load_ours, "genai": load_genai}
+
+
+def work(name: str, model: Path, cache_dir: Path) -> None:
+    """The child process: loads, then runs what it is told on standard input, one JSON line each."""
+    before = time.perf_counter()
+    run = ENGINES[name](model, cache_dir)
+    run(Workload(1, 32, 2), 0)
+    reply({"load_s": time.perf_counter() - before, "peak_mib": peak_mib()})
+    for line in sys.stdin:
+        order = json.loads(line)
+        workload = Workload(**order["workload"])
+        before = time.perf_counter()
+        run(workload, order["seed"])
+        reply({"seconds": time.perf_counter() - before, "peak_mib": peak_mib()})
+
+
+def reply(answer: dict[str, Any]) -> None:
+    sys.stdout.write("answer " + json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def peak_mib() -> float:
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return float(status["VmHWM"].split()[0]) / 1024
+
+
+class Worker:
+    """One engine in its process."""
+
+    def __init__(self, name: str, model: Path, cache_dir: Path) -> None:
+        command = [sys.executable, "-m", "benchmarks.engine", "--worker", name, "--model", str(model)]
+        self._process = subprocess.Popen(
+            [*command, "--cache-dir", str(cache_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.loaded = self._answer()
+        self.peak_mib = float(self.loaded["peak_mib"])
+
+    def run(self, workload: Workload, seed: int) -> float:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"workload": asdict(workload), "seed": seed}) + "\n")
+        self._process.stdin.flush()
+        answer = self._answer()
+        self.peak_mib = float(answer["peak_mib"])
+        return float(answer["seconds"])
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("answer "):
+                answer: dict[str, Any] = json.loads(line.removeprefix("answer "))
+                return answer
+        raise RuntimeError(f"the engine's process ended with {self._process.wait()}")
+
+
+def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int) -> dict[str, Any]:
+    first_loads = {}
+    for name, model in models.items():
+        worker = Worker(name, model, cache_dir)
+        first_loads[name] = worker.loaded
+        worker.close()
+    workers = {name: Worker(name, model, cache_dir) for name, model in models.items()}
+    figures: dict[str, dict[str, float]] = {name: {} for name in workers}
+    for key, workload in WORKLOADS.items():
+        rates: dict[str, list[float]] = {name: [] for name in workers}
+        for round_number in range(num_rounds + 1):  # the first is for warming up
+            for name in list(workers)[:: 1 if round_number % 2 else -1]:
+                seconds = workers[name].run(workload, seed=round_number)
+                if round_number:
+                    rates[name].append(rate(workload, seconds))
+        for name in workers:
+            figures[name][key] = round(median(rates[name]), 1)
+        print(f"{key:14}", {name: figures[name][key] for name in workers}, "tokens/s", flush=True)
+    for name, worker in workers.items():
+        figures[name]["peak_mib"] = round(worker.peak_mib)
+        figures[name]["peak_first_load_mib"] = round(first_loads[name]["peak_mib"])
+        figures[name]["load_first_s"] = round(first_loads[name]["load_s"], 2)
+        figures[name]["load_second_s"] = round(worker.loaded["load_s"], 2)
+        worker.close()
+    ratios = {key: round(figures["ours"][key] / figures["genai"][key], 3) for key in WORKLOADS}
+    ratios["peak_memory"] = round(figures["genai"]["peak_mib"] / figures["ours"]["peak_mib"], 3)
+    return {"ratios": ratios, **figures}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes")
+    parser.add_argument("--model", type=Path, help="a checkpoint directory (default: make the random 0.6B one)")
+    parser.add_argument("--worker", choices=sorted(ENGINES), help=argparse.SUPPRESS)
+    parser.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        work(arguments.worker, arguments.model, arguments.cache_dir)
+        return
+    with tempfile.TemporaryDirectory(prefix="ouzel-bench-") as directory:
+        scratch = Path(directory)
+        checkpoint = arguments.model or scratch / "checkpoint"
+        if arguments.model is None:
+            write_checkpoint(checkpoint, SHAPES["qwen3-0.6b"], seed=0)
+        write_stateful_ir(checkpoint, scratch / "ir")
+        models = {"ours": checkpoint, "genai": scratch / "ir"}
+        result = compare(models, scratch / "cache", NUM_QUICK_ROUNDS if arguments.quick else NUM_ROUNDS)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
