@@ -34,6 +34,8 @@ class OpenVINORunner:
             self._request.set_input_tensor(self._indices[name], ov.Tensor(array, shared_memory=True))
         self._arrays = list(arrays.values())
         self._request.infer(share_outputs=True, decode_strings=False)  # without the GIL
+        if not batch.sampled_rows.size:  # openvino cannot show an empty tensor as an array
+            return np.zeros((0, self._info.vocab_size), np.float32)
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
         return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
 
