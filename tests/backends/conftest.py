@@ -1,0 +1,70 @@
+"""Golden checkpoints (tools/golden) and runners on them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision, Weights
+from ouzel.engine.base import ModelRunner
+
+GOLDEN = Path(__file__).parent / "golden"
+GOLDEN_NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+
+
+@dataclass(frozen=True)
+class Golden:
+    directory: Path
+    prompt: list[int]
+    logits: NDArray[np.float32]  # [prompt, vocabulary]
+    greedy: list[int]
+    inverse_frequencies: NDArray[np.float32]
+    attention_scaling: float
+
+
+def read_golden(name: str) -> Golden:
+    with np.load(GOLDEN / name / "golden.npz") as arrays:
+        return Golden(
+            GOLDEN / name,
+            arrays["prompt"].tolist(),
+            arrays["logits"],
+            arrays["greedy"].tolist(),
+            arrays["inverse_frequencies"],
+            float(arrays["attention_scaling"]),
+        )
+
+
+@pytest.fixture(params=GOLDEN_NAMES)
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return read_golden(request.param)
+
+
+@pytest.fixture(scope="session")
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+Load = Callable[..., ModelRunner]
+
+
+@pytest.fixture(scope="session")
+def load(cache_dir: Path) -> Load:
+    """Runners, made once per set of options; the defaults are exact."""
+    made: dict[tuple[object, ...], ModelRunner] = {}
+
+    def load_once(
+        directory: Path, weights: Weights = "f32", precision: Precision = "f32", kv_cache_dtype: KvCacheDtype = "f32"
+    ) -> ModelRunner:
+        key = (directory, weights, precision, kv_cache_dtype)
+        if key not in made:
+            made[key] = create_runner(
+                ModelConfig(model=str(directory), weights=weights, cache_dir=str(cache_dir)),
+                EngineConfig(precision=precision, kv_cache_dtype=kv_cache_dtype, kv_cache_gib=0.02),
+            )
+        return made[key]
+
+    return load_once

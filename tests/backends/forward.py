@@ -1,0 +1,76 @@
+"""Drives a runner by hand: sequences with blocks of their own, in whatever batches a test likes."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import ForwardBatch, ModelRunner
+
+Logits = NDArray[np.float32]
+
+
+@dataclass
+class Sequence:
+    """Tokens in the cache, and the blocks that they lie in."""
+
+    blocks: list[int]
+    num_cached: int = 0
+    shift: int = 0  # added to all positions
+
+
+@dataclass
+class Driver:
+    runner: ModelRunner
+    blocks_per_sequence: int = 4
+    _num_sequences: int = field(default=0, init=False)
+
+    def sequence(self, shift: int = 0) -> Sequence:
+        first = self._num_sequences * self.blocks_per_sequence
+        self._num_sequences += 1
+        return Sequence(list(range(first, first + self.blocks_per_sequence)), shift=shift)
+
+    def step(self, work: list[tuple[Sequence, list[int]]], *, all_rows: bool = False) -> Logits:
+        """Computes new tokens of each sequence; logits of the last one of each, or of all."""
+        ends = [sequence.num_cached + len(token_ids) for sequence, token_ids in work]
+        begins = np.cumsum([0, *(len(token_ids) for _, token_ids in work)])
+        tables = [
+            sequence.blocks[: -(-end // self.runner.info.block_size)]
+            for (sequence, _), end in zip(work, ends, strict=True)
+        ]
+        positions = [
+            np.arange(sequence.num_cached, end) + sequence.shift for (sequence, _), end in zip(work, ends, strict=True)
+        ]
+        batch = ForwardBatch(
+            token_ids=np.concatenate([token_ids for _, token_ids in work]).astype(np.int64),
+            positions=np.concatenate(positions).astype(np.int64),
+            past_lens=np.array([sequence.num_cached for sequence, _ in work], np.int32),
+            subsequence_begins=begins.astype(np.int32),
+            block_indices=np.concatenate(tables).astype(np.int32),
+            block_indices_begins=np.cumsum([0, *map(len, tables)]).astype(np.int32),
+            max_context_len=max(ends),
+            sampled_rows=np.arange(begins[-1]) if all_rows else (begins[1:] - 1).astype(np.int64),
+        )
+        for (sequence, _), end in zip(work, ends, strict=True):
+            sequence.num_cached = end
+        return self.runner.run(batch).copy()
+
+    def prefill(self, prompt: list[int], chunk_len: int, shift: int = 0) -> tuple[Sequence, Logits]:
+        """The prompt in chunks, and its logits at every position."""
+        sequence = self.sequence(shift)
+        chunks = [prompt[start : start + chunk_len] for start in range(0, len(prompt), chunk_len)]
+        return sequence, np.concatenate([self.step([(sequence, chunk)], all_rows=True) for chunk in chunks])
+
+    def greedy(self, prompt: list[int], num_tokens: int, chunk_len: int = 1 << 30) -> list[int]:
+        sequence, logits = self.prefill(prompt, chunk_len)
+        return self.continue_greedy(sequence, int(logits[-1].argmax()), num_tokens)
+
+    def continue_greedy(self, sequence: Sequence, token_id: int, num_tokens: int) -> list[int]:
+        token_ids = [token_id]
+        while len(token_ids) < num_tokens:
+            token_ids.append(int(self.step([(sequence, token_ids[-1:])])[0].argmax()))
+        return token_ids
+
+
+def relative_error(logits: Logits, reference: Logits) -> float:
+    return float(np.linalg.norm(logits - reference) / np.linalg.norm(reference))

@@ -1,0 +1,54 @@
+"""IR directories: a stateful model with scaled-dot-product attention, as optimum exports it, served through paging."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks.stateful_ir import write_stateful_ir
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.errors import ModelLoadError
+from tests.backends.conftest import Golden, read_golden
+from tests.backends.forward import Driver, relative_error
+
+EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+
+
+@pytest.fixture(params=["llama", "qwen3"])
+def exported(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Golden]:
+    golden = read_golden(request.param)
+    write_stateful_ir(golden.directory, tmp_path / "ir", "f32")
+    shutil.copy(golden.directory / "config.json", tmp_path / "ir")
+    return tmp_path / "ir", golden
+
+
+def test_an_exported_model_computes_what_transformers_does(exported: tuple[Path, Golden]) -> None:
+    directory, golden = exported
+    runner = create_runner(ModelConfig(model=str(directory)), EXACT)
+    assert (runner.info.weights, runner.info.vocab_size) == ("ir", 320)
+    _, logits = Driver(runner).prefill(golden.prompt, 7)
+    assert relative_error(logits, golden.logits) < 1e-3
+    assert Driver(runner).greedy(golden.prompt, len(golden.greedy)) == golden.greedy
+
+
+def test_sampled_rows_are_gathered_before_the_output_layer(exported: tuple[Path, Golden]) -> None:
+    directory, golden = exported
+    driver = Driver(create_runner(ModelConfig(model=str(directory)), EXACT))
+    sequences = [driver.sequence(), driver.sequence()]
+    logits = driver.step([(sequences[0], golden.prompt), (sequences[1], golden.prompt[:5])])
+    assert relative_error(logits, golden.logits[[39, 4]]) < 1e-3
+
+
+def test_missing_weights_are_told_by_name(exported: tuple[Path, Golden]) -> None:
+    directory, _ = exported
+    (directory / "openvino_model.bin").unlink()
+    with pytest.raises(ModelLoadError, match=r"lacks openvino_model.bin"):
+        create_runner(ModelConfig(model=str(directory)), EXACT)
+
+
+def test_a_broken_graph_is_told_with_what_would_help(exported: tuple[Path, Golden]) -> None:
+    directory, _ = exported
+    (directory / "openvino_model.xml").write_text("<net>")
+    with pytest.raises(ModelLoadError, match="optimum-cli export openvino"):
+        create_runner(ModelConfig(model=str(directory)), EXACT)

@@ -1,0 +1,246 @@
+"""What can be wrong with a model directory or an option, and what the user is told; the cache of compressed weights."""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ModelRunner
+from ouzel.errors import ModelLoadError
+from tests.backends.conftest import GOLDEN, read_golden
+from tests.backends.forward import Driver, relative_error
+
+EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A copy of a checkpoint, to be broken."""
+    return Path(shutil.copytree(GOLDEN / "llama", tmp_path / "llama"))
+
+
+@pytest.fixture
+def sharded(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOLDEN / "qwen3", tmp_path / "qwen3"))
+
+
+def create(directory: Path, engine: EngineConfig = EXACT, **model: object) -> ModelRunner:
+    settings = {"weights": "f32", "cache_dir": str(directory.parent / "cache"), **model}
+    return create_runner(ModelConfig(model=str(directory), **settings), engine)  # type: ignore[arg-type]
+
+
+def change_config(directory: Path, **values: object) -> None:
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def cut_short(path: Path, num_bytes: int) -> None:
+    path.write_bytes(path.read_bytes()[:num_bytes])
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing directory": (shutil.rmtree, "is not a directory"),
+    "no config.json": (lambda d: (d / "config.json").unlink(), "has no config.json"),
+    "config.json is no JSON": (
+        lambda d: (d / "config.json").write_text('{"model_type": '),
+        "config.json cannot be read",
+    ),
+    "config.json is a list": (lambda d: (d / "config.json").write_text("[]"), "must hold a JSON object"),
+    "unknown model_type": (
+        lambda d: change_config(d, model_type="mamba9"),
+        "mamba9 is not supported; supported: llama, mistral, qwen2, qwen3",
+    ),
+    "no model_type": (lambda d: change_config(d, model_type=None), "model_type is missing"),
+    "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),
+    "wrong type": (lambda d: change_config(d, hidden_size="64"), 'hidden_size must be an integer, found "64"'),
+    "heads do not divide": (lambda d: change_config(d, num_key_value_heads=3), "no multiple of num_key_value_heads 3"),
+    "other activation": (lambda d: change_config(d, hidden_act="gelu"), "hidden_act gelu is not supported"),
+    "quantised": (
+        lambda d: change_config(d, quantization_config={"quant_method": "awq", "bits": 4}),
+        "quantization_config awq is not supported",
+    ),
+    "no weights": (lambda d: (d / WEIGHTS).unlink(), "has neither"),
+    "truncated weights": (lambda d: cut_short(d / WEIGHTS, 100_000), "is truncated"),
+    "truncated header": (lambda d: cut_short(d / WEIGHTS, 200), "is truncated"),
+    "empty weights": (lambda d: cut_short(d / WEIGHTS, 0), "is truncated"),
+    "LFS pointer": (
+        lambda d: (d / WEIGHTS).write_text("version https://git-lfs"),
+        "Git LFS pointer",
+    ),
+    "no safetensors": (lambda d: (d / WEIGHTS).write_bytes(b"\x05" + b"\0" * 7 + b"hello"), "is not a safetensors"),
+    "missing tensor": (
+        lambda d: change_config(d, num_hidden_layers=5),
+        "model.layers.2.input_layernorm.weight is",
+    ),
+    "wrong shape": (
+        lambda d: change_config(d, intermediate_size=256),
+        r"gate_proj.weight has the shape \[128, 64\], but config.json asks for \[256, 64\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_directory_is_told_by_name(fault: str, directory: Path) -> None:
+    break_it, message = BROKEN[fault]
+    break_it(directory)
+    with pytest.raises(ModelLoadError, match=message):
+        create(directory)
+    assert not list((directory.parent / "cache").glob("*"))  # nothing half made stays behind
+
+
+def test_a_missing_shard_is_told_by_name(sharded: Path) -> None:
+    (sharded / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(ModelLoadError, match=r"lacks model-00002-of-00002.safetensors"):
+        create(sharded)
+
+
+def test_a_broken_index_is_told_by_name(sharded: Path) -> None:
+    (sharded / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(ModelLoadError, match=r"model.safetensors.index.json cannot be read"):
+        create(sharded)
+
+
+OPTIONS: dict[str, tuple[EngineConfig, str]] = {
+    "f32 cache in bf16": (
+        EngineConfig(kv_cache_dtype="f32", precision="bf16"),
+        "dtype f32 needs precision f32",
+    ),
+    "f16 on this CPU": (EngineConfig(precision="f16"), "precision f16 is not available on CPU"),
+    "unknown device": (EngineConfig(device="TPU"), "device TPU is not available; available: .*CPU"),
+    "cache too small": (EngineConfig(kv_cache_gib=1e-6), "KV cache needs at least .* kv_cache_gib is 1e-06"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_that_cannot_be_met_are_refused(name: str, directory: Path) -> None:
+    engine, message = OPTIONS[name]
+    with pytest.raises(ModelLoadError, match=message):
+        create(directory, engine)
+
+
+def test_a_context_beyond_the_model_is_refused(directory: Path) -> None:
+    with pytest.raises(ModelLoadError, match="max_model_len must be <= 40960, the model's own limit, given 50000"):
+        create(directory, max_model_len=50_000)
+
+
+def test_info_says_what_was_decided(directory: Path) -> None:
+    info = create(directory, EngineConfig(kv_cache_gib=0.01, max_num_seqs=4), weights="int8").info
+    assert (info.model_type, info.weights, info.device, info.vocab_size) == ("llama", "int8", "CPU", 320)
+    assert info.precision in {"bf16", "f32"}
+    assert info.num_blocks * info.block_size >= info.max_model_len
+    assert info.load_s > 0
+
+
+def test_the_context_shrinks_to_what_the_cache_holds(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+    info = create(directory, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)).info
+    assert info.max_model_len == info.num_blocks * info.block_size < 40960
+    assert f"max_model_len is {info.max_model_len} instead of 40960" in caplog.text
+
+
+def test_the_cache_is_no_larger_than_all_contexts(directory: Path) -> None:
+    info = create(directory, EngineConfig(max_num_seqs=3), max_model_len=1000).info
+    assert info.num_blocks == 3 * -(-1000 // info.block_size)
+
+
+# The cache of compressed weights
+
+
+def entries(directory: Path) -> list[Path]:
+    return sorted((directory.parent / "cache").iterdir())
+
+
+def logits_error(runner: ModelRunner) -> float:
+    golden = read_golden("llama")
+    _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
+    return relative_error(logits, golden.logits)
+
+
+def test_the_second_load_does_not_read_the_weights(directory: Path) -> None:
+    create(directory)
+    path = directory / WEIGHTS
+    stat = path.stat()
+    path.write_bytes(b"\0" * stat.st_size)  # same size and time: seen as unchanged
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert logits_error(create(directory)) < 1e-5
+
+
+def test_a_changed_checkpoint_is_compressed_again_and_the_old_entry_goes(directory: Path) -> None:
+    create(directory)
+    before = entries(directory)
+    shutil.copy(GOLDEN / "llama" / WEIGHTS, directory / WEIGHTS)  # a new time of change
+    create(directory)
+    assert len(entries(directory)) == len(before) == 1
+    assert entries(directory) != before
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4", "bf16", "f32"])
+def test_a_cached_model_computes_the_same(directory: Path, weights: str) -> None:
+    golden = read_golden("llama")
+    first, second = (
+        Driver(create(directory, weights=weights)).prefill(golden.prompt, len(golden.prompt))[1] for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda entry: cut_short(entry / "weights.bin", 1000),
+        lambda entry: (entry / "weights.bin").unlink(),
+        lambda entry: (entry / "weights.bin").write_bytes(b""),
+        lambda entry: (entry / "index.json").unlink(),
+        lambda entry: cut_short(entry / "index.json", 300),
+        lambda entry: (entry / "index.json").write_text("[]"),
+        lambda entry: (entry / "index.json").write_text(
+            json.dumps({"bytes": (entry / "weights.bin").stat().st_size, "weights": {}})
+        ),
+    ],
+)
+def test_a_broken_entry_is_made_again(
+    directory: Path, damage: Callable[[Path], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    create(directory)
+    [entry] = entries(directory)
+    damage(entry)
+    assert logits_error(create(directory)) < 1e-5
+    assert "is broken" in caplog.text
+    caplog.clear()
+    assert logits_error(create(directory)) < 1e-5
+    assert "is broken" not in caplog.text
+
+
+def test_without_a_place_for_the_cache_the_model_is_served_all_the_same(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (directory.parent / "file").write_text("not a directory")
+    with caplog.at_level(logging.WARNING):
+        runner = create(directory, cache_dir=str(directory.parent / "file" / "cache"))
+    assert logits_error(runner) < 1e-5
+    assert "cannot be kept" in caplog.text
+
+
+def test_the_cache_lies_where_the_system_wants_caches(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(directory.parent / "xdg"))
+    create(directory, cache_dir="")
+    assert len(list((directory.parent / "xdg" / "ouzel").iterdir())) == 1
+
+
+def test_the_cpu_fuses_what_the_graph_was_written_for(directory: Path) -> None:
+    """Unfused RoPE and RMS norms would be slower, and in-graph rotation less exact."""
+    runner = create(directory, EngineConfig(kv_cache_gib=0.02), weights="int8")
+    kinds = [
+        node.get_rt_info()["layerType"].astype(str)
+        for node in runner._compiled.get_runtime_model().get_ops()  # type: ignore[attr-defined]  # no public way
+    ]
+    assert kinds.count("RoPE") == 4  # two layers, queries and keys
+    assert kinds.count("RMS") == 5
+    assert kinds.count("FullyConnected") == 15
+    assert kinds.count("PagedAttention") == 2

@@ -1,0 +1,110 @@
+"""Rotary positions: the host's angles against transformers, and far positions in the serving precision."""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
+from ouzel.backends.openvino.rope import read_rope
+from ouzel.backends.openvino.selfcheck import check_runner
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.errors import ModelLoadError
+from tests.backends.conftest import GOLDEN, Golden, Load, read_golden
+from tests.backends.forward import Driver, Logits, relative_error
+
+ROPE_CASES: list[dict[str, Any]] = json.loads((GOLDEN / "rope.json").read_text())  # Any: JSON
+
+
+def test_frequencies_of_the_checkpoints(golden: Golden) -> None:
+    rope = read_rope(read_hf_config(golden.directory), 2 * len(golden.inverse_frequencies))
+    np.testing.assert_allclose(rope.inverse_frequencies, golden.inverse_frequencies, rtol=1e-6)
+    assert rope.scale == pytest.approx(golden.attention_scaling)
+
+
+@pytest.mark.parametrize("case", ROPE_CASES, ids=lambda case: case["config"]["rope_parameters"]["rope_type"])
+def test_frequencies_of_every_variant(case: dict[str, Any]) -> None:
+    config = HfConfig(case["config"])
+    rope = read_rope(config, config.size("head_dim"))
+    np.testing.assert_allclose(rope.inverse_frequencies, case["inverse_frequencies"], rtol=1e-6)
+    assert rope.scale == pytest.approx(case["attention_scaling"])
+
+
+def test_older_and_newer_keys_mean_the_same() -> None:
+    llama3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+    older = {"rope_theta": 5e5, "rope_scaling": {"type": "llama3", **llama3}}
+    newer = {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5, **llama3}}
+    one, other = (read_rope(HfConfig({"max_position_embeddings": 131072, **keys}), 64) for keys in (older, newer))
+    np.testing.assert_array_equal(one.inverse_frequencies, other.inverse_frequencies)
+
+
+def test_an_unknown_variant_is_refused_by_name() -> None:
+    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "longrope", "factor": 2.0}})
+    with pytest.raises(ModelLoadError, match="longrope"):
+        read_rope(config, 64)
+
+
+def test_yarn_reaches_as_far_as_its_factor() -> None:
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    assert read_rope(HfConfig({"max_position_embeddings": 40960, "rope_scaling": scaling}), 64).max_positions == 131072
+
+
+def test_angles_at_far_positions_are_exact() -> None:
+    rope = read_rope(HfConfig({"max_position_embeddings": 1 << 20, "rope_theta": 1e6}), 8)
+    cos, sin = rope.cos_sin(np.array([1_000_003], np.int64))
+    expected = 1_000_003 * rope.inverse_frequencies
+    np.testing.assert_allclose(cos[0], np.cos(expected), atol=1e-7)
+    np.testing.assert_allclose(sin[0], np.sin(expected), atol=1e-7)
+
+
+@pytest.mark.parametrize("shift", [300, 1_000, 4_000, 30_000])
+@pytest.mark.parametrize("name", ["llama", "llama3", "mistral", "qwen2", "qwen3"])
+def test_shifted_positions_change_no_more_than_rounding(name: str, shift: int, load: Load) -> None:
+    """In bf16 where the CPU has it, else in f32: what `auto` serves. Measured: 0.042 at most, at any shift."""
+    golden = read_golden(name)
+    driver = Driver(load(golden.directory, "int8", "auto", "auto"))
+    _, here = driver.prefill(golden.prompt, len(golden.prompt))
+    _, shifted = driver.prefill(golden.prompt, len(golden.prompt), shift)
+    assert relative_error(shifted, here) < 0.07
+
+
+class CoarsePositions:
+    """A runner whose positions went through bf16, as in graphs that compute the angles themselves."""
+
+    def __init__(self, runner: ModelRunner) -> None:
+        self._runner = runner
+        self.info = runner.info
+
+    def run(self, batch: ForwardBatch) -> Logits:
+        bits = batch.positions.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
+        coarse = bits.view(np.float32).astype(np.int64)
+        return self._runner.run(dataclasses.replace(batch, positions=coarse))
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._runner.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+class ForgetfulCache(CoarsePositions):
+    """A runner that reads nothing from the cache."""
+
+    def run(self, batch: ForwardBatch) -> Logits:
+        nothing = np.zeros_like(batch.past_lens)
+        return self._runner.run(dataclasses.replace(batch, past_lens=nothing, max_context_len=len(batch.token_ids)))
+
+
+def test_the_self_check_finds_positions_that_lost_bits(load: Load) -> None:
+    runner = load(read_golden("qwen3").directory, "int8", "auto", "auto")
+    check_runner(runner, 40960)
+    with pytest.raises(ModelLoadError, match="shifting all positions by 4000"):
+        check_runner(CoarsePositions(runner), 40960)
+
+
+def test_the_self_check_finds_a_cache_that_is_not_read(load: Load) -> None:
+    runner = load(read_golden("qwen3").directory, "int8", "auto", "auto")
+    with pytest.raises(ModelLoadError, match="two chunks"):
+        check_runner(ForgetfulCache(runner), 40960)
