@@ -70,7 +70,7 @@ def create_engine(options: dict[str, object]) -> FakeEngine:
 
 def engine_client(step_s: float) -> EngineClient:
     spec = EngineSpec(factory=f"{__name__}:create_engine", options={"step_s": step_s})
-    return EngineClient(spec, in_process=False)
+    return EngineClient(spec, in_thread=True)
 
 
 # The servers
