@@ -7,7 +7,7 @@ Without a chat (completions) the engine repeats the prompt for ever.
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -85,10 +85,15 @@ class RunningServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.engine: EngineClient
         self._server: uvicorn.Server
+        self._loop: asyncio.AbstractEventLoop
 
     def start(self) -> None:
         self._thread.start()
         self._is_ready.wait()
+
+    def run(self, work: Coroutine[None, None, None]) -> None:
+        """In the server's event loop, to its end."""
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def stop(self) -> None:
         self._server.should_exit = True
@@ -96,10 +101,9 @@ class RunningServer:
 
     async def _serve(self) -> None:
         options = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
+        self._loop = asyncio.get_running_loop()
         spec = EngineSpec(factory="tests.api.serving:create_parrot", options=options)
-        self.engine = EngineClient(
-            spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests
-        )
+        self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
         await self.engine.start()
         app = create_app(self._model(), self._limits)
         self._server = uvicorn.Server(server_config(app, host="127.0.0.1", port=0, drain_timeout_s=1))

@@ -1,0 +1,39 @@
+"""Bodies to send, and answers read back."""
+
+import json
+
+import httpx
+
+Json = dict[str, object]
+
+
+def chat(said: str, **fields: object) -> Json:
+    return {"model": "parrot", "messages": [{"role": "user", "content": said}], **fields}
+
+
+def events_of(response: httpx.Response) -> list[str]:
+    """The data of each server-sent event."""
+    assert response.headers["content-type"].startswith("text/event-stream")
+    frames = response.text.split("\n\n")
+    assert frames.pop() == ""
+    assert all(frame.startswith("data: ") for frame in frames)
+    return [frame.removeprefix("data: ") for frame in frames]
+
+
+def content_of(events: list[str]) -> str:
+    """What the chunks of a chat with one choice add up to."""
+    choices = [json.loads(event)["choices"][0] for event in events if event != "[DONE]"]
+    return "".join(choice["delta"].get("content", "") for choice in choices)
+
+
+def metric(exposition: str, name: str) -> float:
+    """The sum over all label values."""
+    values = [float(line.rsplit(" ", 1)[1]) for line in exposition.splitlines() if line.startswith(name + "{")]
+    assert values, f"no metric {name}"
+    return sum(values)
+
+
+def error_of(response: httpx.Response) -> dict[str, str]:
+    error: dict[str, str] = json.loads(response.text)["error"]
+    assert error.keys() == {"message", "type", "param", "code"}
+    return error

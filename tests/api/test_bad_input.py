@@ -1,0 +1,133 @@
+"""Bad input: each gets an error object that names the field, the limit and the value, and the server still serves."""
+
+import httpx
+import pytest
+
+from tests.api.requests import chat, error_of
+from tests.api.serving import running_server
+
+MESSAGE = {"role": "user", "content": "Hi"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "message"),
+    [
+        ({"temperature": 3}, "temperature", "temperature must be <= 2.0, given 3"),
+        ({"temperature": "warm"}, "temperature", 'temperature must be a number, given "warm"'),
+        ({"temperature": True}, "temperature", "temperature must be a number, given true"),
+        ({"top_p": 0}, "top_p", "top_p must be > 0.0, given 0"),
+        ({"top_k": -2}, "top_k", "top_k must be >= -1, given -2"),
+        ({"min_p": 1}, "min_p", "min_p must be < 1.0, given 1"),
+        ({"n": 0}, "n", "n must be >= 1, given 0"),
+        ({"n": 1.5}, "n", "n must be an integer, given 1.5"),
+        ({"n": 1000}, "n", "n must be <= 128, given 1000"),
+        ({"max_tokens": 0}, "max_tokens", "max_tokens must be >= 1, given 0"),
+        ({"max_tokens": 9000}, "max_tokens", "max_tokens must be <= 4075, given 9000"),
+        ({"max_completion_tokens": 9000}, "max_completion_tokens", "max_model_len is 4096"),
+        ({"seed": 2**64}, "seed", "seed must be <= 9223372036854775807, given 18446744073709551616"),
+        ({"stop": [1]}, "stop[0]", "stop[0] must be a string, given 1"),
+        ({"stop": ""}, "stop", "must not be an empty string"),
+        ({"stop": ["a", ""]}, "stop[1]", 'stop[1] must have a length >= 1, given ""'),
+        ({"stop": 5}, "stop", "stop must be a string or a list, given 5"),
+        ({"logit_bias": {"5": 1, "6": 101}}, "logit_bias.6", "logit_bias.6 must be <= 100.0, given 101"),
+        ({"logit_bias": {"5": "x"}}, "logit_bias.5", 'logit_bias.5 must be a number, given "x"'),
+        ({"logit_bias": {"260": 1}}, "logit_bias", "token ids from 0 to 259, given '260'"),
+        ({"logit_bias": {"-1": 1}}, "logit_bias", "given '-1'"),
+        ({"stop_token_ids": [-1]}, "stop_token_ids[0]", "stop_token_ids[0] must be >= 0, given -1"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "top_logprobs must be <= 20, given 21"),
+        ({"top_logprobs": 2}, "top_logprobs", "top_logprobs needs logprobs to be true, given 2"),
+        ({"stream": "maybe"}, "stream", 'stream must be true or false, given "maybe"'),
+        ({"stream_options": {"include_usage": True}}, "stream_options", "needs stream to be true"),
+        ({"stream": True, "stream_options": {"x": 1}}, "stream_options.x", "not a field"),
+        ({"stream": True, "stream_options": {"include_usage": "?"}}, "stream_options.include_usage", "true or false"),
+        ({"messages": []}, "messages", "messages must be a non-empty list"),
+        ({"messages": "Hi"}, "messages", "messages must be a non-empty list"),
+        ({"messages": [5]}, "messages[0]", "messages[0] must be an object, given 5"),
+        ({"messages": [{"content": "Hi"}]}, "messages[0].role", "messages[0].role must be"),
+        ({"messages": [MESSAGE, {"role": "user", "content": 5}]}, "messages[1].content", "messages[1].content must be"),
+        ({"model": 5}, "model", "model must be a string, given 5"),
+        ({"tools": [{"type": "function"}]}, "tools", "tools is not supported yet by this server"),
+        (
+            {"tool_choice": "required"},
+            "tool_choice",
+            'tool_choice is not supported yet by this server, given "required"',
+        ),
+        ({"response_format": {"type": "json_object"}}, "response_format", "response_format is not supported yet"),
+        ({"functions": [{}]}, "functions", "functions is not supported yet"),
+        ({"audio": {}}, "audio", "audio is not supported yet"),
+        ({"modalities": ["text", "audio"]}, "modalities", "modalities is not supported yet"),
+        ({"best_of": 2}, "best_of", "best_of is not supported yet"),
+        ({"prompt_logprobs": 1}, "prompt_logprobs", "prompt_logprobs is not supported yet"),
+        ({"metadata": {"a": 1}}, "metadata.a", "metadata.a must be a string, given 1"),
+        ({"user": "x" * 5, "chat_template_kwargs": []}, "chat_template_kwargs", "must be an object, given []"),
+    ],
+)
+def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], param: str, message: str) -> None:
+    response = http.post("/v1/chat/completions", json=chat("Hi", **fields))
+    error = error_of(response)
+    assert response.status_code == 400
+    assert message in error["message"]
+    assert error["param"] == param
+    assert error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "the body is not valid JSON"),
+        (b"{", "the body is not valid JSON"),
+        (b'{"model": "parrot",}', "the body is not valid JSON"),
+        (b'{"model": "\xff"}', "the body is not valid JSON"),
+        (b'{"model": "\\ud800x"}', "the body is not valid JSON"),
+        (b'{"seed": 1e999}', "the body is not valid JSON"),
+        (b"[" * 100_000, "the body is nested too deeply"),
+        (b"[1, 2]", "the body must be a JSON object, given [1,2]"),
+        (b"null", "the body must be a JSON object, given null"),
+        (b'{"messages": []}', "model is required"),
+        (b'{"model": "parrot"}', "messages is required"),
+    ],
+)
+def test_a_body_that_is_no_request_is_refused(http: httpx.Client, body: bytes, message: str) -> None:
+    response = http.post("/v1/chat/completions", content=body)
+    assert response.status_code == 400
+    assert message in error_of(response)["message"]
+
+
+def test_the_content_type_does_not_matter(http: httpx.Client) -> None:
+    body = b'{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]}'
+    response = http.post("/v1/chat/completions", content=body, headers={"content-type": "text/plain"})
+    assert response.json()["choices"][0]["message"]["content"] == "Hi"
+
+
+def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", json={"model": "gpt-9", "messages": [MESSAGE]})
+    assert response.status_code == 404
+    assert error_of(response)["code"] == "model_not_found"
+    assert error_of(response)["param"] == "model"
+
+
+def test_a_prompt_longer_than_the_context_is_refused(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", json=chat("x" * 5000))
+    assert response.status_code == 400
+    assert error_of(response)["code"] == "context_length_exceeded"
+    assert "4096" in error_of(response)["message"]
+
+
+@pytest.mark.parametrize("is_announced", [True, False])
+def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client, is_announced: bool) -> None:
+    megabyte = b"x" * 2**20
+    body = megabyte * 100 if is_announced else (megabyte for _ in range(100))
+    response = http.post("/v1/chat/completions", content=body)
+    assert response.status_code == 413
+    assert error_of(response)["message"] == "the request body must be <= 16777216 bytes long"
+    assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:
+    with running_server(has_chat_template=False) as server, httpx.Client(base_url=server.url) as http:
+        response = http.post("/v1/chat/completions", json=chat("Hi"))
+        assert response.status_code == 400
+        assert "no chat template" in error_of(response)["message"]
+        body = {"model": "parrot", "prompt": "abc", "max_tokens": 4}
+        assert http.post("/v1/completions", json=body).json()["choices"][0]["text"] == "abca"
+        assert http.get("/v1/models/parrot").json()["capabilities"] == ["completion"]

@@ -1,0 +1,129 @@
+"""Paths, request ids, the log line, health, models and metrics."""
+
+import logging
+
+import httpx
+import pytest
+
+from tests.api.requests import chat, error_of, metric
+from tests.api.serving import MODEL
+
+VLLM_NAMES = (
+    "num_requests_running",
+    "num_requests_waiting",
+    "kv_cache_usage_perc",
+    "prefix_cache_queries_total",
+    "prefix_cache_hits_total",
+    "time_to_first_token_seconds_count",
+    "inter_token_latency_seconds_bucket",
+    "e2e_request_latency_seconds_sum",
+    "request_queue_time_seconds_count",
+    "request_prefill_time_seconds_count",
+    "request_decode_time_seconds_count",
+    "prompt_tokens_total",
+    "prompt_tokens_cached_total",
+    "generation_tokens_total",
+    "request_prompt_tokens_count",
+    "request_generation_tokens_count",
+    "request_success_total",
+    "num_preemptions_total",
+    "cache_config_info",
+)
+
+
+@pytest.mark.parametrize("prefix", ["/v1", "/v3", "/v3/v1"])
+def test_the_prefixes_are_one_api(http: httpx.Client, prefix: str) -> None:
+    answer = http.post(f"{prefix}/chat/completions", json=chat("Hi")).json()
+    assert answer["choices"][0]["message"]["content"] == "Hi"
+    body = {"model": "parrot", "prompt": "a", "max_tokens": 1}
+    assert http.post(f"{prefix}/completions", json=body).json()["choices"][0]["text"] == "a"
+    assert http.get(f"{prefix}/models").json()["data"][0]["id"] == MODEL
+    assert http.get(f"{prefix}/models/{MODEL}").json()["id"] == MODEL
+
+
+def test_models_say_what_they_can(http: httpx.Client) -> None:
+    listing = http.get("/v1/models").json()
+    assert listing["object"] == "list"
+    assert [model["id"] for model in listing["data"]] == [MODEL, "parrot"]
+    assert http.get("/v1/models/org%2Fparrot").json() == listing["data"][0]
+    assert listing["data"][0] == {
+        "object": "model",
+        "id": MODEL,
+        "created": 1_700_000_000,
+        "max_model_len": 4096,
+        "context_length": 4096,
+        "capabilities": ["completion", "chat"],
+        "owned_by": "ouzel",
+    }
+
+
+def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
+    response = http.get("/v1/models/org/owl")
+    assert response.status_code == 404
+    assert error_of(response)["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/chat", "/v2/chat/completions", "/v1/chat/completions/"])
+def test_an_unknown_path_is_a_404(http: httpx.Client, path: str) -> None:
+    response = http.post(path, json=chat("Hi"))
+    assert response.status_code == 404
+    assert error_of(response)["message"] == f"unknown URL: POST {path}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/v1/chat/completions"), ("POST", "/v1/models"), ("PUT", "/health")]
+)
+def test_a_wrong_method_is_a_405(http: httpx.Client, method: str, path: str) -> None:
+    response = http.request(method, path)
+    assert response.status_code == 405
+    assert f"{method} is not allowed" in error_of(response)["message"]
+    assert response.headers["allow"]
+
+
+def test_the_request_id_is_echoed_when_it_is_sane(http: httpx.Client) -> None:
+    assert http.get("/health", headers={"x-request-id": "abc-1.2"}).headers["x-request-id"] == "abc-1.2"
+    for strange in ("", "a b", "x" * 200, "a\tb"):
+        made = http.get("/health", headers={"x-request-id": strange}).headers["x-request-id"]
+        assert len(made) == 32
+    assert http.get("/nope", headers={"x-request-id": "abc"}).headers["x-request-id"] == "abc"
+    streamed = http.post("/v1/chat/completions", json=chat("Hi", stream=True), headers={"x-request-id": "abc"})
+    assert streamed.headers["x-request-id"] == "abc"
+    assert streamed.headers["x-accel-buffering"] == "no"
+    assert streamed.headers["cache-control"] == "no-cache"
+
+
+def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    http.post("/v1/chat/completions", json=chat("secret", max_tokens=3))
+    http.get("/nope%0Aline")
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.edge"]
+    assert lines[0].startswith(
+        f"POST /v1/chat/completions 200 model={MODEL} prompt_tokens=25 completion_tokens=3 ttft_s="
+    )
+    assert lines[0].endswith(" finish=length")
+    assert lines[1].startswith("GET /nope%0Aline 404 ")
+    assert "secret" not in caplog.text
+
+
+def test_unknown_fields_are_named_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    assert http.post("/v1/chat/completions", json=chat("Hi", zeal=1, fervour=2)).status_code == 200
+    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"] == [
+        "ignored unknown fields: 'fervour', 'zeal'"
+    ]
+
+
+def test_health_is_ok(http: httpx.Client) -> None:
+    response = http.get("/health")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+def test_metrics_have_our_names_and_those_of_vllm(http: httpx.Client) -> None:
+    before = http.get("/metrics").text
+    http.post("/v1/chat/completions", json=chat("Hi"))
+    after = http.get("/metrics").text
+    for stem in VLLM_NAMES:
+        assert metric(after, f"vllm:{stem}") == metric(after, f"ouzel_{stem}")
+    for stem, growth in (("generation_tokens_total", 3), ("request_success_total", 1), ("prompt_tokens_total", 21)):
+        assert metric(after, f"vllm:{stem}") - metric(before, f"vllm:{stem}") == growth
+    assert f'vllm:request_success_total{{finished_reason="stop",model_name="{MODEL}"}}' in after

@@ -1,0 +1,154 @@
+"""Streams under stress: clients that leave or dawdle, engines that fail or die, a server that is full."""
+
+import json
+import socket
+import time
+from collections.abc import Callable
+
+import httpx
+import openai
+import pytest
+
+from ouzel.config import LimitsConfig
+from tests.api.requests import chat, error_of, events_of, metric
+from tests.api.serving import RunningServer, running_server
+
+FOREVER = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": True}
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.005)
+
+
+def num_running(server: RunningServer) -> int:
+    stats = server.engine.stats()
+    return 0 if stats is None else stats.num_running
+
+
+def send_raw(server: RunningServer, body: dict[str, object], path: str = "/v1/completions") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    content = json.dumps(body).encode()
+    connection.sendall(f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content)
+    return connection
+
+
+def read_to_end(connection: socket.socket) -> str:
+    received = b""
+    with connection:
+        while not received.endswith(b"0\r\n\r\n"):
+            received += connection.recv(65536)
+    return received.decode()
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_a_disconnect_aborts(is_stream: bool) -> None:
+    with running_server({"step_s": 0.001, "max_model_len": 20_000}) as server:
+        connection = send_raw(server, {**FOREVER, "stream": is_stream, "n": 2})
+        wait_until(lambda: num_running(server) == 2)
+        connection.close()
+        wait_until(lambda: num_running(server) == 0 and server.engine.num_unfinished == 0)
+        exposition = httpx.get(f"{server.url}/metrics").text
+        assert metric(exposition, "ouzel_num_aborts_total") == 2
+
+
+def test_a_disconnect_in_the_middle_of_the_body_is_no_error(http: httpx.Client, server: RunningServer) -> None:
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    connection.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+    wait_until(lambda: server.engine.num_unfinished == 1)
+    connection.close()
+    wait_until(lambda: server.engine.num_unfinished == 0)
+    assert http.get("/health").status_code == 200
+
+
+def test_a_slow_client_gets_fewer_larger_chunks() -> None:
+    with running_server({"max_model_len": 20_000}) as server:
+        connection = send_raw(server, FOREVER)
+        wait_until(lambda: server.engine.stats() is not None and num_running(server) == 0)
+        text = read_to_end(connection)
+    chunks = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+    assert len(chunks) < 10_000
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == ("abc" * 6334)[:19_000]
+
+
+def test_an_error_after_the_first_chunk_is_one_frame_and_the_end(http: httpx.Client) -> None:
+    events = events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
+    assert [json.loads(event).keys() >= {"choices"} for event in events] == [True, False]
+    error = json.loads(events[-1])["error"]
+    assert error["message"] == "scripted failure"
+    assert error["type"] == "server_error"
+    assert error["code"] == "engine_failed"
+
+
+def test_one_choice_that_fails_ends_the_stream(http: httpx.Client) -> None:
+    events = events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True, n=3)))
+    assert sum("error" in json.loads(event) for event in events) == 1
+    assert "error" in json.loads(events[-1])
+
+
+def test_the_official_client_raises_on_an_error_frame(client: openai.OpenAI) -> None:
+    stream = client.chat.completions.create(
+        model="parrot", messages=[{"role": "user", "content": "ab<|fail|>"}], stream=True
+    )
+    with pytest.raises(openai.APIError, match="scripted failure"):
+        list(stream)
+
+
+def test_a_unary_request_that_fails_is_a_500(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", json=chat("ab<|fail|>"))
+    assert response.status_code == 500
+    assert error_of(response)["message"] == "scripted failure"
+
+
+def test_a_full_server_refuses_at_the_door() -> None:
+    limits = LimitsConfig(max_queued_requests=0)
+    with running_server({"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits) as server:
+        connection = send_raw(server, FOREVER)
+        wait_until(lambda: num_running(server) == 1)
+        response = httpx.post(f"{server.url}/v1/chat/completions", content=b"not even JSON")
+        assert response.status_code == 429
+        assert response.headers["retry-after"] == "1"
+        assert error_of(response)["type"] == "rate_limit_error"
+        assert metric(httpx.get(f"{server.url}/metrics").text, "ouzel_requests_refused_total") == 1
+        connection.close()
+        wait_until(lambda: server.engine.num_unfinished == 0)
+        assert httpx.post(f"{server.url}/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+def test_a_dead_engine_is_told_and_comes_back() -> None:
+    with running_server({"step_s": 0.001, "max_model_len": 20_000}) as server, httpx.Client(timeout=None) as http:
+        connection = send_raw(server, FOREVER)
+        wait_until(lambda: num_running(server) == 1)
+        response = http.post(f"{server.url}/v1/chat/completions", json=chat("<|die|>"))
+        assert response.status_code == 500
+        assert error_of(response)["code"] == "engine_failed"
+        frames = read_to_end(connection).split("data: ")
+        assert "engine_failed" in frames[-1]
+        wait_until(lambda: http.get(f"{server.url}/health").status_code == 200)
+        assert http.post(f"{server.url}/v1/chat/completions", json=chat("Hi")).status_code == 200
+        assert metric(http.get(f"{server.url}/metrics").text, "ouzel_engine_restarts_total") == 1
+
+
+def test_while_draining_running_requests_end_and_new_ones_are_refused() -> None:
+    with running_server({"step_s": 0.001}) as server, httpx.Client(timeout=None) as http:
+        connection = send_raw(server, {**FOREVER, "max_tokens": 200})
+        wait_until(lambda: num_running(server) == 1)
+        server.run(server.engine.drain(60))
+        assert "[DONE]" in read_to_end(connection)
+        health = http.get(f"{server.url}/health")
+        assert (health.status_code, health.json()["status"]) == (503, "draining")
+        response = http.post(f"{server.url}/v1/chat/completions", json=chat("Hi"))
+        assert response.status_code == 503
+        assert response.headers["retry-after"] == "2"
+        assert error_of(response)["code"] == "engine_unavailable"
+
+
+def test_many_streams_at_once_do_not_mix(server: RunningServer) -> None:
+    bodies = [chat(f"{number} " * number, stream=True) for number in range(1, 33)]
+    connections = [send_raw(server, body, "/v1/chat/completions") for body in bodies]
+    for number, connection in enumerate(connections, start=1):
+        lines = read_to_end(connection).splitlines()
+        chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        content = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
+        assert content == f"{number} " * number
