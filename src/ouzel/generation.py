@@ -198,9 +198,7 @@ class Generation:
         """Each item is everything that is new; ends after the last choice's `Finished`."""
         reason_of_unfinished = FinishReason.ABORT
         try:
-            outputs = self._engine.submit(self._engine_request())
-            assert isinstance(outputs, AsyncGenerator)
-            async with aclosing(outputs) as steps:
+            async with aclosing(self._engine.submit(self._engine_request())) as steps:
                 async for step in steps:
                     events = [event for output in step for event in self._advance(output)]
                     if events:

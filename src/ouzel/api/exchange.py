@@ -43,7 +43,7 @@ def exchange_of(scope: Scope) -> Exchange:
 async def read_body(scope: Scope, receive: Receive, max_body_bytes: int) -> bytes:
     """The whole body, or PayloadTooLarge as soon as it is known to be too long; what still arrives is then dropped."""
     announced = header(scope, b"content-length")
-    if announced is not None and announced.isdigit() and int(announced) > max_body_bytes:
+    if announced is not None and announced.isdecimal() and int(announced) > max_body_bytes:
         raise _too_large(max_body_bytes)
     pieces: list[bytes] = []
     num_bytes = 0

@@ -1,0 +1,219 @@
+"""From sampling fields to parameters, and from token ids to events."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+
+import pytest
+
+from ouzel.api.fold import FoldedChoice, fold
+from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.errors import ContextLengthExceeded, EngineFailed, InvalidRequest
+from ouzel.generation import (
+    ContentDelta,
+    Delta,
+    Event,
+    Finished,
+    Generation,
+    GenerationRequest,
+    ReasoningDelta,
+    ServedModel,
+    fit_max_tokens,
+    resolve_sampling,
+)
+from ouzel.observability import Metrics
+from ouzel.parsers.base import Parser
+from ouzel.parsers.plain import PlainParser
+from ouzel.prompts.render import Prompt, PromptRenderer
+from ouzel.sampling import SamplingFields, SamplingParams
+from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.types import FinishReason
+from tests.api.serving import FAIL, byte_tokenizer
+
+
+def resolve(fields: SamplingFields, defaults: SamplingDefaults | None = None) -> SamplingParams:
+    return resolve_sampling(fields, defaults or SamplingDefaults(), max_tokens=10, num_logprobs=None, vocab_size=260)
+
+
+def test_a_value_comes_from_the_request_then_the_model_then_us() -> None:
+    defaults = SamplingDefaults(temperature=0.6, top_p=0.9, top_k=20, repetition_penalty=1.1)
+    ours = resolve(SamplingFields())
+    assert (ours.temperature, ours.top_p, ours.top_k, ours.repetition_penalty) == (1.0, 1.0, 40, 1.0)
+    models = resolve(SamplingFields(), defaults)
+    assert (models.temperature, models.top_p, models.top_k, models.repetition_penalty) == (0.6, 0.9, 20, 1.1)
+    asked = resolve(SamplingFields(temperature=0.2, top_p=1.0, top_k=5, repetition_penalty=1.0), defaults)
+    assert (asked.temperature, asked.top_p, asked.top_k, asked.repetition_penalty) == (0.2, 1.0, 5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "top_k"),
+    [
+        (SamplingFields(temperature=0), 0),
+        (SamplingFields(top_k=-1), 0),
+        (SamplingFields(top_k=0), 0),
+        (SamplingFields(temperature=0, top_k=7), 7),
+    ],
+)
+def test_top_k_has_a_default_only_while_sampling(fields: SamplingFields, top_k: int) -> None:
+    assert resolve(fields).top_k == top_k
+
+
+def test_a_seed_is_drawn_only_when_none_is_given() -> None:
+    assert resolve(SamplingFields(seed=0)).seed == 0
+    assert resolve(SamplingFields()).seed != resolve(SamplingFields()).seed
+
+
+@pytest.mark.parametrize("token_id", ["260", "-1", "1.5", "x", "", "²", "9" * 30])
+def test_logit_bias_wants_token_ids(token_id: str) -> None:
+    assert resolve(SamplingFields(logit_bias={"0": 1.0, "259": -2.0})).logit_bias == ((0, 1.0), (259, -2.0))
+    with pytest.raises(InvalidRequest, match="token ids from 0 to 259"):
+        resolve(SamplingFields(logit_bias={token_id: 1.0}))
+
+
+def test_max_tokens_is_what_was_asked_or_what_is_left() -> None:
+    def fit(asked: int | None) -> int:
+        return fit_max_tokens(asked, num_prompt_tokens=90, max_model_len=100, param="max_tokens")
+
+    assert (fit(None), fit(3), fit(10)) == (10, 3, 10)
+    with pytest.raises(ContextLengthExceeded, match="max_tokens must be <= 10, given 11") as caught:
+        fit(11)
+    assert caught.value.param == "max_tokens"
+
+
+class BarParser:
+    """Text before `|` is reasoning."""
+
+    def __init__(self) -> None:
+        self._is_reasoning = True
+
+    def feed(self, text: str) -> list[Delta]:
+        deltas: list[Delta] = []
+        for character in text:
+            if character == "|":
+                self._is_reasoning = False
+            else:
+                deltas.append(ReasoningDelta(character) if self._is_reasoning else ContentDelta(character))
+        return deltas
+
+    def finish(self, reason: FinishReason) -> list[Delta]:
+        return [ContentDelta(f"<{reason}>")]
+
+
+Run = Callable[..., Generation]
+request_ids = itertools.count()
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[EngineClient]:
+    options: dict[str, object] = {"vocab_size": 260, "failing_token_id": FAIL}
+    client = EngineClient(EngineSpec(factory="tests.api.serving:create_parrot", options=options), in_thread=True)
+    await client.start()
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def run(engine: EngineClient) -> Run:
+    """Starts a generation that repeats `said` for ever."""
+
+    def run(
+        said: str,
+        *,
+        max_tokens: int = 20,
+        stop: tuple[str, ...] = (),
+        n: int = 1,
+        make_parser: Callable[[], Parser] = PlainParser,
+    ) -> Generation:
+        tokenizer = byte_tokenizer()
+        model = ServedModel(
+            names=("parrot",),
+            tokenizer=tokenizer,
+            renderer=PromptRenderer(tokenizer, None, 4096),
+            sampling_defaults=SamplingDefaults(),
+            engine=engine,
+            make_parser=make_parser,
+            created=0,
+            system_fingerprint="fp",
+        )
+        request = GenerationRequest(
+            request_id=f"r{next(request_ids)}",
+            prompt=Prompt(said, tokenizer.encode(said, add_special_tokens=False)),
+            params=SamplingParams(max_tokens=max_tokens, num_logprobs=0),
+            n=n,
+            stop_strings=stop,
+            include_stop_str_in_output=False,
+            skip_special_tokens=True,
+            continues_prompt=False,
+            priority=0,
+            cache_salt="",
+            arrival_s=time.perf_counter(),
+        )
+        return Generation(request, model, Metrics("parrot"))
+
+    return run
+
+
+async def collect(generation: Generation, engine: EngineClient, *, is_slow: bool = False) -> list[Event]:
+    """A slow reader lets the engine finish after the first output, so that the rest comes as one."""
+    events: list[Event] = []
+    async for new in generation.events():
+        events += new
+        while is_slow and (stats := engine.stats()) is not None and stats.num_running:
+            await asyncio.sleep(0.001)
+    return events
+
+
+def shown(choices: list[FoldedChoice]) -> list[object]:
+    return [(choice.content, choice.reasoning, len(choice.logprobs), choice.finished) for choice in choices]
+
+
+@pytest.mark.parametrize("stop", [(), ("añ",), ("zz", "ba"), ("bañab",), ("\ufffd",)])
+@pytest.mark.parametrize("max_tokens", [1, 2, 3, 7, 20])
+async def test_nothing_depends_on_how_many_tokens_came_at_once(
+    run: Run, engine: EngineClient, stop: tuple[str, ...], max_tokens: int
+) -> None:
+    quick, slow = (run("añb", max_tokens=max_tokens, stop=stop, n=2, make_parser=BarParser) for _ in range(2))
+    quick_events = await collect(quick, engine)
+    slow_events = await collect(slow, engine, is_slow=True)
+    assert shown(fold(slow_events)) == shown(fold(quick_events))
+    assert slow.usage() == quick.usage()
+
+
+async def test_tokens_after_a_stop_string_are_not_counted(run: Run, engine: EngineClient) -> None:
+    generation = run("abc", stop=("bca",))
+    (choice,) = fold(await collect(generation, engine, is_slow=True))
+    assert choice.content == "a"
+    assert choice.finished == Finished(0, FinishReason.STOP, "bca")
+    assert generation.usage().completion_tokens == len("abca")
+    assert len(choice.logprobs) == len("abca")
+
+
+async def test_a_held_back_text_comes_out_at_the_end(run: Run, engine: EngineClient) -> None:
+    (choice,) = fold(await collect(run("abc", max_tokens=4, stop=("caX",)), engine))
+    assert choice.content == "abca"
+
+
+async def test_reasoning_is_parsed_and_counted(run: Run, engine: EngineClient) -> None:
+    generation = run("hm|yes.", max_tokens=7, make_parser=BarParser)
+    (choice,) = fold(await collect(generation, engine))
+    assert (choice.reasoning, choice.content) == ("hm", "yes.<length>")
+    assert generation.usage().reasoning_tokens == len("hm|")
+
+
+async def test_leaving_early_aborts_and_counts(run: Run, engine: EngineClient) -> None:
+    leaving = run("abc", max_tokens=4000, n=2)
+    async with aclosing(leaving.events()) as events:
+        await anext(events)
+    assert leaving.finish_reasons == ["abort", "abort"]
+    assert fold(await collect(run("abc", max_tokens=3), engine))[0].content == "abc"
+    stats = engine.stats()
+    assert stats is not None and stats.num_running == 0
+
+
+async def test_a_failure_is_raised_and_counted(run: Run, engine: EngineClient) -> None:
+    failing = run("ab<|fail|>")
+    with pytest.raises(EngineFailed, match="scripted failure"):
+        await collect(failing, engine)
+    assert failing.finish_reasons == ["error"]
