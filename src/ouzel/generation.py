@@ -138,6 +138,8 @@ def resolve_sampling(
     vocab_size: int,
 ) -> SamplingParams:
     """Each value from the request, else from generation_config.json, else our default."""
+    if (fields.min_tokens or 0) > max_tokens:
+        raise InvalidRequest(f"min_tokens must be <= {max_tokens}, given {fields.min_tokens}", param="min_tokens")
     temperature = _first(fields.temperature, defaults.temperature, DEFAULT_TEMPERATURE)
     top_k = _first(fields.top_k, defaults.top_k, DEFAULT_TOP_K if temperature > 0 else 0)
     return SamplingParams(
@@ -150,8 +152,8 @@ def resolve_sampling(
         presence_penalty=_first(fields.presence_penalty, defaults.presence_penalty, 0.0),
         frequency_penalty=_first(fields.frequency_penalty, defaults.frequency_penalty, 0.0),
         seed=secrets.randbits(63) if fields.seed is None else fields.seed,
-        min_tokens=min(fields.min_tokens or 0, max_tokens),
-        stop_token_ids=tuple(fields.stop_token_ids or ()),
+        min_tokens=fields.min_tokens or 0,
+        stop_token_ids=_stop_token_ids(fields.stop_token_ids or [], vocab_size),
         ignore_eos=fields.ignore_eos or False,
         logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
         num_logprobs=num_logprobs,
@@ -160,6 +162,14 @@ def resolve_sampling(
 
 def _first(*values: Number | None) -> Number:
     return next(value for value in values if value is not None)
+
+
+def _stop_token_ids(token_ids: list[int], vocab_size: int) -> tuple[int, ...]:
+    for position, token_id in enumerate(token_ids):
+        if token_id >= vocab_size:
+            path = f"stop_token_ids[{position}]"
+            raise InvalidRequest(f"{path} must be <= {vocab_size - 1}, given {token_id}", param=path)
+    return tuple(token_ids)
 
 
 def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, float], ...]:

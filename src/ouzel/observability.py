@@ -8,7 +8,6 @@ import logging
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -63,32 +62,19 @@ def _add_request_id(record: logging.LogRecord) -> bool:
     return True
 
 
-class EngineCounters(Protocol):
-    """The engine's snapshot, as far as it is exposed."""
-
-    @property
-    def num_running(self) -> int: ...
-    @property
-    def num_waiting(self) -> int: ...
-    @property
-    def num_used_blocks(self) -> int: ...
-    @property
-    def num_blocks(self) -> int: ...
-    @property
-    def num_prefix_query_tokens(self) -> int: ...
-    @property
-    def num_prefix_hit_tokens(self) -> int: ...
-    @property
-    def num_preemptions(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReading:
-    """What a scrape reads off the engine; an engine that never was ready has no counters."""
+    """What a scrape reads off the engine; zeros before its first step."""
 
-    counters: EngineCounters | None
     num_restarts: int
-    block_size: int | None
+    block_size: int
+    num_blocks: int
+    num_running: int = 0
+    num_waiting: int = 0
+    num_used_blocks: int = 0
+    num_prefix_query_tokens: int = 0
+    num_prefix_hit_tokens: int = 0
+    num_preemptions: int = 0
 
 
 class Metrics:
@@ -174,9 +160,10 @@ class _Collected(Collector):
 def _engine_families(engine: EngineReading, model_name: str) -> list[Metric]:
     families: list[Metric] = []
 
-    def gauge(stem: str, documentation: str, value: float) -> None:
-        family = GaugeMetricFamily(f"ouzel_{stem}", documentation, labels=("model_name",))
-        family.add_metric((model_name,), value)
+    def gauge(stem: str, documentation: str, value: float, **labels: str) -> None:
+        labels = {"model_name": model_name, **labels}
+        family = GaugeMetricFamily(f"ouzel_{stem}", documentation, labels=tuple(labels))
+        family.add_metric(tuple(labels.values()), value)
         families.append(family)
 
     def counter(stem: str, documentation: str, value: float) -> None:
@@ -184,25 +171,17 @@ def _engine_families(engine: EngineReading, model_name: str) -> list[Metric]:
         family.add_metric((model_name,), value)
         families.append(family)
 
+    used_share = engine.num_used_blocks / max(engine.num_blocks, 1)
+    sizes = {"block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}  # vLLM's labels
+    gauge("num_requests_running", "Sequences in the batch.", engine.num_running)
+    gauge("num_requests_waiting", "Sequences waiting for the batch.", engine.num_waiting)
+    gauge("kv_cache_usage_perc", "Used share of the KV blocks, 0 to 1.", used_share)
+    gauge("cache_config_info", "Shape of the KV cache.", 1, **sizes)
+    counter("prefix_cache_queries", "Prompt tokens looked up.", engine.num_prefix_query_tokens)
+    counter("prefix_cache_hits", "Prompt tokens found in the prefix cache.", engine.num_prefix_hit_tokens)
+    counter("num_preemptions", "Sequences sent back to waiting.", engine.num_preemptions)
     counter("engine_restarts", "Times the engine was started again after it died.", engine.num_restarts)
-    counters = engine.counters
-    gauge("num_requests_running", "Sequences in the batch.", counters.num_running if counters else 0)
-    gauge("num_requests_waiting", "Sequences waiting for the batch.", counters.num_waiting if counters else 0)
-    if counters is None:
-        return families
-    gauge("kv_cache_usage_perc", "Used share of the KV blocks, 0 to 1.", counters.num_used_blocks / counters.num_blocks)
-    counter("prefix_cache_queries", "Prompt tokens looked up.", counters.num_prefix_query_tokens)
-    counter("prefix_cache_hits", "Prompt tokens found in the prefix cache.", counters.num_prefix_hit_tokens)
-    counter("num_preemptions", "Sequences sent back to waiting.", counters.num_preemptions)
-    families.append(_cache_config(engine, counters.num_blocks, model_name))
     return families
-
-
-def _cache_config(engine: EngineReading, num_blocks: int, model_name: str) -> Metric:
-    labels = {"model_name": model_name, "block_size": str(engine.block_size), "num_gpu_blocks": str(num_blocks)}
-    family = GaugeMetricFamily("ouzel_cache_config_info", "Shape of the KV cache.", labels=tuple(labels))
-    family.add_metric(tuple(labels.values()), 1)
-    return family
 
 
 def _stem(family: Metric) -> str:

@@ -13,13 +13,13 @@ def server() -> Iterator[RunningServer]:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def http(server: RunningServer) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=None) as client:
         yield client
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def client(server: RunningServer) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
         yield client

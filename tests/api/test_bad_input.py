@@ -34,6 +34,8 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"logit_bias": {"260": 1}}, "logit_bias", "token ids from 0 to 259, given '260'"),
         ({"logit_bias": {"-1": 1}}, "logit_bias", "given '-1'"),
         ({"stop_token_ids": [-1]}, "stop_token_ids[0]", "stop_token_ids[0] must be >= 0, given -1"),
+        ({"stop_token_ids": [5, 260]}, "stop_token_ids[1]", "stop_token_ids[1] must be <= 259, given 260"),
+        ({"min_tokens": 9, "max_tokens": 8}, "min_tokens", "min_tokens must be <= 8, given 9"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "top_logprobs must be <= 20, given 21"),
         ({"top_logprobs": 2}, "top_logprobs", "top_logprobs needs logprobs to be true, given 2"),
         ({"stream": "maybe"}, "stream", 'stream must be true or false, given "maybe"'),

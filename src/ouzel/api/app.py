@@ -52,5 +52,6 @@ def server_config(app: ASGIApp, *, host: str, port: int, drain_timeout_s: float)
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=60,  # longer than clients keep idle connections, so that they close them and not we
         timeout_graceful_shutdown=max(1, round(drain_timeout_s)),
     )

@@ -32,10 +32,17 @@ class FoldedChoice(msgspec.Struct, frozen=True):
 
 def fold(events: Sequence[Event]) -> list[FoldedChoice]:
     """By index; `events` are all events of one request."""
-    finished = sorted((event for event in events if isinstance(event, Finished)), key=lambda event: event.index)
-    return [
-        _fold_choice(end, [e for e in events if isinstance(e, Output) and e.index == end.index]) for end in finished
-    ]
+    outputs: dict[int, list[Output]] = {}
+    finished: dict[int, Finished] = {}
+    for event in events:
+        match event:
+            case Output(index):
+                outputs.setdefault(index, []).append(event)
+            case Finished(index):
+                finished[index] = event
+            case unreachable:
+                assert_never(unreachable)
+    return [_fold_choice(finished[index], outputs.get(index, [])) for index in sorted(finished)]
 
 
 def _fold_choice(finished: Finished, outputs: list[Output]) -> FoldedChoice:

@@ -5,7 +5,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ouzel.errors import EngineUnavailable
 from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import EngineReading, Metrics
 
@@ -31,8 +30,17 @@ class Watch:
         return Response(self._metrics.exposition(self._reading()), media_type=CONTENT_TYPE_LATEST)
 
     def _reading(self) -> EngineReading:
-        try:
-            block_size = self._engine.info.block_size
-        except EngineUnavailable:
-            block_size = None
-        return EngineReading(self._engine.stats(), self._engine.num_restarts, block_size)
+        info, stats, num_restarts = self._engine.info, self._engine.stats(), self._engine.num_restarts
+        if stats is None:
+            return EngineReading(num_restarts=num_restarts, block_size=info.block_size, num_blocks=info.num_blocks)
+        return EngineReading(
+            num_restarts=num_restarts,
+            block_size=info.block_size,
+            num_blocks=stats.num_blocks,
+            num_running=stats.num_running,
+            num_waiting=stats.num_waiting,
+            num_used_blocks=stats.num_used_blocks,
+            num_prefix_query_tokens=stats.num_prefix_query_tokens,
+            num_prefix_hit_tokens=stats.num_prefix_hit_tokens,
+            num_preemptions=stats.num_preemptions,
+        )
