@@ -77,8 +77,9 @@ class RunningServer:
         self._options = options
         self._limits = limits
         self._has_chat_template = has_chat_template
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # slow clients are noticed early
+        # With the protocol named, asyncio sets TCP_NODELAY; without, small answers wait for delayed acknowledgements.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._socket.bind(("127.0.0.1", 0))
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self.port: int = self._socket.getsockname()[1]
@@ -86,6 +87,10 @@ class RunningServer:
         self.engine: EngineClient
         self._server: uvicorn.Server
         self._loop: asyncio.AbstractEventLoop
+
+    def shrink_send_buffers(self) -> None:
+        """Of connections to come, so that slow clients are noticed early."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
     def start(self) -> None:
         self._thread.start()

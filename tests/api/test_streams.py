@@ -64,6 +64,7 @@ def test_a_disconnect_in_the_middle_of_the_body_is_no_error(http: httpx.Client, 
 
 def test_a_slow_client_gets_fewer_larger_chunks() -> None:
     with running_server({"max_model_len": 20_000}) as server:
+        server.shrink_send_buffers()
         connection = send_raw(server, {**FOREVER, "max_tokens": 6000})
         wait_until(lambda: server.engine.stats() is not None and num_running(server) == 0)
         text = read_to_end(connection)

@@ -1,0 +1,34 @@
+"""The one path from a validated request to a stream of events.
+
+    EngineRequest ─submit─> StepOutput ─detokenizer─> text ─stop strings─> text ─parser─> deltas ─> Output, Finished
+
+Stop strings are text, so they are found here and not in the engine: the choice ends with `stop`, the engine is told,
+and the tokens it made beyond the match are not counted. Closing `Generation.events()` aborts what is unfinished.
+"""
+
+from ouzel.engine_client import EngineState
+from ouzel.generation.generation import Generation
+from ouzel.generation.records import Event, Finished, GenerationRequest, Output, Usage
+from ouzel.generation.sampling_values import fit_max_tokens, resolve_sampling
+from ouzel.generation.served_model import ServedModel, system_fingerprint
+from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
+from ouzel.prompts.render import Prompt
+
+__all__ = [  # with what the HTTP layer needs of the layers below
+    "ContentDelta",
+    "Delta",
+    "EngineState",
+    "Event",
+    "Finished",
+    "Generation",
+    "GenerationRequest",
+    "Output",
+    "Prompt",
+    "ReasoningDelta",
+    "ServedModel",
+    "ToolCallDelta",
+    "Usage",
+    "fit_max_tokens",
+    "resolve_sampling",
+    "system_fingerprint",
+]

@@ -1,0 +1,105 @@
+"""One choice, from token ids to deltas.
+
+Works token by token, so that nothing depends on how many came at once: a slow reader gets the same text, the same
+usage and the same end.
+"""
+
+from collections.abc import Sequence
+
+from ouzel.generation.records import Event, Finished, GenerationRequest, Output
+from ouzel.generation.served_model import ServedModel
+from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
+from ouzel.tokenizer.stop_strings import StopStringMatcher
+from ouzel.types import FinishReason, PositionLogprobs, StepOutput
+
+
+class Choice:
+    def __init__(self, index: int, request: GenerationRequest, model: ServedModel) -> None:
+        self.num_tokens = 0
+        self.num_reasoning_tokens = 0
+        self.is_finished = False
+        self.last_token_s = 0.0  # 0 before the first
+        self._index = index
+        self._shows_stop_token = request.include_stop_str_in_output or not request.skip_special_tokens
+        self._detokenizer = model.tokenizer.detokenizer(
+            skip_special_tokens=request.skip_special_tokens,
+            prompt_token_ids=request.prompt.token_ids if request.continues_prompt else (),
+        )
+        self._stop_token_ids = request.params.stop_token_ids
+        self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
+        self._parser = model.make_parser()
+        self._is_reasoning = False
+
+    def advance(self, output: StepOutput) -> list[Event]:
+        """The events of one output; the last is `Finished` when the engine or a stop string ended the choice."""
+        text_ids = output.token_ids
+        if output.stop_token_id is not None and not self._shows_stop_token:
+            text_ids = text_ids[:-1]
+        deltas: list[Delta] = []
+        matched: str | None = None
+        num_used = 0
+        for token_id in text_ids:
+            num_used += 1
+            matched = self._feed(self._detokenizer.feed((token_id,)), deltas)
+            self.num_reasoning_tokens += self._is_reasoning
+            if matched is not None:
+                break
+        logprobs = output.logprobs[:num_used]
+        token_ids = output.token_ids if matched is None else text_ids[:num_used]
+        self.num_tokens += len(token_ids)
+        if matched is not None or output.finish_reason is not None:
+            return self._finish(output, matched, deltas, token_ids, logprobs)
+        return [Output(self._index, _joined(deltas), token_ids, logprobs)] if token_ids else []
+
+    def _feed(self, text: str, deltas: list[Delta]) -> str | None:
+        """Adds what `text` gives; returns the stop string that ends the choice."""
+        if not text:
+            return None
+        result = self._stop.feed(text)
+        if result.text:
+            new = self._parser.feed(result.text)
+            deltas += new
+            if new:
+                self._is_reasoning = isinstance(new[-1], ReasoningDelta)
+        return result.matched
+
+    def _finish(
+        self,
+        output: StepOutput,
+        matched: str | None,
+        deltas: list[Delta],
+        token_ids: list[int],
+        logprobs: list[PositionLogprobs],
+    ) -> list[Event]:
+        self.is_finished = True
+        if matched is None:
+            matched = self._feed(self._detokenizer.finish(), deltas)
+        if matched is None:
+            held = self._stop.finish()
+            deltas += self._parser.feed(held) if held else []
+        if matched is None:
+            assert output.finish_reason is not None
+            asked_for = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
+            finished = Finished(self._index, output.finish_reason, output.stop_token_id if asked_for else None)
+        else:
+            finished = Finished(self._index, FinishReason.STOP, matched)
+        deltas += self._parser.finish(finished.reason)
+        if not deltas and not token_ids:
+            return [finished]
+        return [Output(self._index, _joined(deltas), token_ids, logprobs), finished]
+
+
+def _joined(deltas: Sequence[Delta]) -> list[Delta]:
+    """Neighbours of one kind become one, so that tokens that came together go out together."""
+    if len(deltas) < 2:
+        return list(deltas)
+    joined: list[Delta] = []
+    for delta in deltas:
+        match (joined[-1] if joined else None, delta):
+            case (ContentDelta(before), ContentDelta(text)):
+                joined[-1] = ContentDelta(before + text)
+            case (ReasoningDelta(before), ReasoningDelta(text)):
+                joined[-1] = ReasoningDelta(before + text)
+            case _:
+                joined.append(delta)
+    return joined

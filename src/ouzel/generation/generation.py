@@ -1,0 +1,121 @@
+"""One request on its way through the engine, for every endpoint, unary or streamed."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import assert_never
+
+from ouzel.errors import EngineFailed, EngineUnavailable
+from ouzel.generation.choice import Choice
+from ouzel.generation.records import Event, Finished, GenerationRequest, Usage
+from ouzel.generation.served_model import ServedModel
+from ouzel.observability import Metrics
+from ouzel.types import EngineRequest, FinishReason, StepOutput
+
+
+class Generation:
+    """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
+
+    def __init__(self, request: GenerationRequest, model: ServedModel, metrics: Metrics) -> None:
+        self.request = request
+        self.model_name = model.names[0]
+        self.ttft_s: float | None = None
+        self.finish_reasons: list[str] = []  # in the order in which choices ended
+        self._engine = model.engine
+        self._eos_token_ids = model.tokenizer.eos_token_ids
+        self._metrics = metrics
+        self._choices = [Choice(index, request, model) for index in range(request.n)]
+        self._num_cached_tokens = 0
+
+    def usage(self) -> Usage:
+        return Usage(
+            prompt_tokens=len(self.request.prompt.token_ids),
+            cached_tokens=self._num_cached_tokens,
+            completion_tokens=sum(choice.num_tokens for choice in self._choices),
+            reasoning_tokens=sum(choice.num_reasoning_tokens for choice in self._choices),
+        )
+
+    async def events(self) -> AsyncGenerator[list[Event], None]:
+        """Each item is everything that is new; ends after the last choice's `Finished`."""
+        reason_of_unfinished = FinishReason.ABORT
+        try:
+            async with aclosing(self._engine.submit(self._engine_request())) as steps:
+                async for step in steps:
+                    events = [event for output in step for event in self._advance(output)]
+                    if events:
+                        yield events
+                    if len(self.finish_reasons) == self.request.n:
+                        return
+        except EngineFailed:
+            reason_of_unfinished = FinishReason.ERROR
+            raise
+        finally:
+            self._count(reason_of_unfinished)
+
+    def _engine_request(self) -> EngineRequest:
+        request = self.request
+        return EngineRequest(
+            request_id=request.request_id,
+            prompt_token_ids=request.prompt.token_ids,
+            params=request.params,
+            eos_token_ids=self._eos_token_ids,
+            n=request.n,
+            priority=request.priority,
+            cache_salt=request.cache_salt,
+        )
+
+    def _advance(self, output: StepOutput) -> list[Event]:
+        choice = self._choices[output.index]
+        if choice.is_finished:
+            return []  # the engine ran on until it read the abort
+        _raise_if_lost(output)
+        self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
+        if output.token_ids:
+            self._observe_token(choice)
+        events = choice.advance(output)
+        if events and isinstance(events[-1], Finished):
+            self._finish(output, events[-1])
+        return events
+
+    def _finish(self, output: StepOutput, finished: Finished) -> None:
+        self.finish_reasons.append(finished.reason.value)
+        self._metrics.choice_finished(finished.reason.value)
+        if output.timing is not None:
+            timing = output.timing
+            self._metrics.choice_timing(queue_s=timing.queue_s, prefill_s=timing.prefill_s, decode_s=timing.decode_s)
+        if output.finish_reason is None and len(self.finish_reasons) < self.request.n:
+            self._engine.abort(self.request.request_id, output.index)  # the last one is aborted by closing the stream
+
+    def _observe_token(self, choice: Choice) -> None:
+        now_s = time.perf_counter()
+        if self.ttft_s is None:
+            self.ttft_s = now_s - self.request.arrival_s
+            self._metrics.first_token(self.ttft_s)
+        elif choice.last_token_s:
+            self._metrics.next_token(now_s - choice.last_token_s)
+        choice.last_token_s = now_s
+
+    def _count(self, reason_of_unfinished: FinishReason) -> None:
+        usage = self.usage()
+        self._metrics.request_ended(
+            seconds=time.perf_counter() - self.request.arrival_s,
+            num_prompt_tokens=usage.prompt_tokens,
+            num_cached_tokens=usage.cached_tokens,
+            num_generated_tokens=usage.completion_tokens,
+        )
+        num_unfinished = self.request.n - len(self.finish_reasons)
+        for _ in range(num_unfinished):
+            self.finish_reasons.append(reason_of_unfinished.value)
+            self._metrics.choice_finished(reason_of_unfinished.value)
+
+
+def _raise_if_lost(output: StepOutput) -> None:
+    match output.finish_reason:
+        case FinishReason.ERROR:
+            raise EngineFailed(output.error or "the engine failed while it worked on this request")
+        case FinishReason.ABORT:
+            raise EngineUnavailable("the request was aborted: the server is shutting down", retry_after_s=1.0)
+        case FinishReason.STOP | FinishReason.LENGTH | None:
+            return
+        case unreachable:
+            assert_never(unreachable)

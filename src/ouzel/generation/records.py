@@ -1,0 +1,53 @@
+"""What goes into a generation, and what comes out of it."""
+
+import msgspec
+
+from ouzel.parsers.base import Delta
+from ouzel.prompts.render import Prompt
+from ouzel.sampling import SamplingParams
+from ouzel.types import FinishReason, PositionLogprobs
+
+
+class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request with every default filled in and every combination checked."""
+
+    request_id: str
+    prompt: Prompt
+    params: SamplingParams
+    n: int
+    stop_strings: tuple[str, ...]
+    include_stop_str_in_output: bool
+    skip_special_tokens: bool
+    continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
+    priority: int
+    cache_salt: str
+    arrival_s: float  # time.perf_counter() when the request came in
+
+
+class Output(msgspec.Struct, frozen=True):
+    """New tokens of one choice; without deltas where their text is held back."""
+
+    index: int
+    deltas: list[Delta]
+    token_ids: list[int]
+    logprobs: list[PositionLogprobs]  # of the tokens that give text, when asked for
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """The last event of one choice."""
+
+    index: int
+    reason: FinishReason
+    stop_reason: int | str | None  # the request's stop token or stop string that ended it
+
+
+Event = Output | Finished
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What a request used up to now, over all its choices."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int

@@ -1,0 +1,78 @@
+"""Sampling fields to sampling parameters: which value counts, and what only the model can say is out of range."""
+
+import secrets
+from typing import TypeVar
+
+from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.sampling import SamplingFields, SamplingParams
+from ouzel.tokenizer.model_files import SamplingDefaults
+
+Number = TypeVar("Number", int, float)
+
+DEFAULT_TEMPERATURE = 1.0
+DEFAULT_TOP_K = 40  # while sampling, where neither the request nor generation_config.json says anything
+
+
+def fit_max_tokens(asked: int | None, *, num_prompt_tokens: int, max_model_len: int, param: str) -> int:
+    """The limit of generated tokens: what was asked, or what the prompt leaves of `max_model_len`."""
+    left = max_model_len - num_prompt_tokens  # at least 1: the renderer saw to it
+    if asked is not None and asked > left:
+        raise ContextLengthExceeded(
+            f"{param} must be <= {left}, given {asked}: "
+            f"the prompt has {num_prompt_tokens} tokens and max_model_len is {max_model_len}",
+            param=param,
+        )
+    return left if asked is None else asked
+
+
+def resolve_sampling(
+    fields: SamplingFields,
+    defaults: SamplingDefaults,
+    *,
+    max_tokens: int,
+    num_logprobs: int | None,
+    vocab_size: int,
+) -> SamplingParams:
+    """Each value from the request, else from generation_config.json, else our default."""
+    if (fields.min_tokens or 0) > max_tokens:
+        raise InvalidRequest(f"min_tokens must be <= {max_tokens}, given {fields.min_tokens}", param="min_tokens")
+    temperature = _first(fields.temperature, defaults.temperature, DEFAULT_TEMPERATURE)
+    top_k = _first(fields.top_k, defaults.top_k, DEFAULT_TOP_K if temperature > 0 else 0)
+    return SamplingParams(
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_p=_first(fields.top_p, defaults.top_p, 1.0),
+        top_k=max(top_k, 0),
+        min_p=_first(fields.min_p, defaults.min_p, 0.0),
+        repetition_penalty=_first(fields.repetition_penalty, defaults.repetition_penalty, 1.0),
+        presence_penalty=_first(fields.presence_penalty, defaults.presence_penalty, 0.0),
+        frequency_penalty=_first(fields.frequency_penalty, defaults.frequency_penalty, 0.0),
+        seed=secrets.randbits(63) if fields.seed is None else fields.seed,
+        min_tokens=fields.min_tokens or 0,
+        stop_token_ids=_stop_token_ids(fields.stop_token_ids or [], vocab_size),
+        ignore_eos=fields.ignore_eos or False,
+        logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
+        num_logprobs=num_logprobs,
+    )
+
+
+def _first(*values: Number | None) -> Number:
+    return next(value for value in values if value is not None)
+
+
+def _stop_token_ids(token_ids: list[int], vocab_size: int) -> tuple[int, ...]:
+    for position, token_id in enumerate(token_ids):
+        if token_id >= vocab_size:
+            path = f"stop_token_ids[{position}]"
+            raise InvalidRequest(f"{path} must be <= {vocab_size - 1}, given {token_id}", param=path)
+    return tuple(token_ids)
+
+
+def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, float], ...]:
+    for token_id in biases:
+        if not token_id.isdecimal() or int(token_id) >= vocab_size:
+            raise InvalidRequest(
+                f"logit_bias keys must be token ids from 0 to {vocab_size - 1}, given {token_id[:40]!r}",
+                param="logit_bias",
+            )
+    return tuple((int(token_id), bias) for token_id, bias in biases.items())
