@@ -20,9 +20,7 @@ FAILING = 667
 
 
 @asynccontextmanager
-async def running(
-    *, in_thread: bool, max_queued_requests: int = 256, **options: object
-) -> AsyncIterator[EngineClient]:
+async def running(*, in_thread: bool, max_queued_requests: int = 256, **options: object) -> AsyncIterator[EngineClient]:
     spec = EngineSpec(
         factory="ouzel.backends.fake:create_engine",
         options={"step_s": 0.002, "fatal_token_id": FATAL, "failing_token_id": FAILING, **options},

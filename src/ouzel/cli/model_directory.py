@@ -25,6 +25,8 @@ def locate_model(model: str) -> LocalModel:
         return LocalModel(MODEL_DIRECTORY, DEMO_NAME)
     path = Path(model).expanduser()
     if path.is_dir():
+        if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):
+            raise ModelLoadError(f"{path} holds no model: neither config.json nor openvino_model.xml is there")
         return LocalModel(path, path.resolve().name)
     if path.exists():
         raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights")

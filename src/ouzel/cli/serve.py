@@ -24,6 +24,7 @@ from ouzel.cli.model_directory import LocalModel, locate_model
 from ouzel.cli.options import InvalidOption, Options
 from ouzel.config import ServerConfig
 from ouzel.engine_client import EngineClient
+from ouzel.errors import OuzelError
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.chat_template import ChatTemplate
@@ -33,6 +34,8 @@ from ouzel.tokenizer.model_files import sampling_defaults
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
+
+_SAME_SIGNAL_S = 1.0
 
 
 class Server(uvicorn.Server):
@@ -72,8 +75,13 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
     """Starts the engine and, while it loads, reads what turns requests into tokens and back."""
     starting = asyncio.create_task(engine.start())
     await asyncio.sleep(0)  # let it start
-    tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
-    chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+    try:
+        tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
+        chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+    except OuzelError:
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        raise
     info = await starting
     log_engine(info)
     names = options.model.served_model_name or (local.name,)
@@ -95,20 +103,42 @@ async def run_server(options: Options, model: ServedModel, listener: socket.sock
     server = Server(
         server_config(app, host=options.server.host, port=options.server.port, drain_timeout_s=drain_timeout_s)
     )
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
+    stopping, hurrying = stop_signals()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     await server.listening.wait()
     announce(model, listener)
-    await asyncio.wait([serving, asyncio.create_task(stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.remove_signal_handler(number)  # a second one ends the process at once
+    await stopping.wait()
     logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
-    await model.engine.drain(drain_timeout_s)
+    draining = asyncio.create_task(model.engine.drain(drain_timeout_s))
+    await asyncio.wait([draining, asyncio.create_task(hurrying.wait())], return_when=asyncio.FIRST_COMPLETED)
+    if not draining.done():
+        logger.info("stopping at once")
+        draining.cancel()
+        await model.engine.drain(0)
     server.should_exit = True
     await serving
+
+
+def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """Events for the first SIGTERM or SIGINT, and for a later one that asks to hurry.
+
+    A runner in between (uv, a shell) may pass on the signal that we already have: what follows at once is the same.
+    """
+    stopping, hurrying = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    first_at = 0.0
+
+    def note() -> None:
+        nonlocal first_at
+        if not stopping.is_set():
+            first_at = loop.time()
+            stopping.set()
+        elif loop.time() - first_at > _SAME_SIGNAL_S:
+            hurrying.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, note)
+    return stopping, hurrying
 
 
 def bind(config: ServerConfig) -> socket.socket:

@@ -1,0 +1,56 @@
+"""`ouzel serve` as a user starts it: in a process of its own."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+
+@dataclass
+class RunningServer:
+    process: subprocess.Popen[str]
+    url: str  # ends with /v1
+    curl: str  # the line it printed
+
+    @property
+    def root(self) -> str:
+        return self.url.removesuffix("/v1")
+
+    def engine_process(self) -> psutil.Process:
+        [engine] = [
+            child
+            for child in psutil.Process(self.process.pid).children(recursive=True)
+            if any("run_child" in part for part in child.cmdline())
+        ]
+        return engine
+
+
+def start(*arguments: str, cache_dir: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@contextmanager
+def serving(*arguments: str, cache_dir: Path) -> Iterator[RunningServer]:
+    """Waits for the announcement; ends the server at the end."""
+    process = start("--kv-cache-gib", "0.05", "--log-level", "error", *arguments, cache_dir=cache_dir)
+    assert process.stdout is not None
+    try:
+        announcement = ""
+        while "curl " not in announcement:
+            line = process.stdout.readline()
+            assert line, f"the server ended: {process.communicate()[1]}"
+            announcement += line
+        url = re.search(r"at (http://\S+/v1)", announcement)
+        curl = re.search(r"(curl .*)", announcement)
+        assert url is not None
+        assert curl is not None
+        yield RunningServer(process, url[1], curl[1])
+    finally:
+        process.terminate()
+        process.communicate()

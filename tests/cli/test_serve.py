@@ -1,0 +1,180 @@
+"""The command as a user meets it: a process, signals, broken models."""
+
+import json
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
+import httpx
+import pytest
+from openai import OpenAI
+
+from ouzel.demo import MODEL_DIRECTORY
+from tests.cli.running import RunningServer, serving, start
+
+QUESTION = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Count from 1 to 30."}]}
+
+
+@pytest.fixture(scope="module")
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def server(cache_dir: Path) -> Iterator[RunningServer]:
+    with serving(cache_dir=cache_dir) as server:
+        yield server
+
+
+def wait_until_healthy(server: RunningServer) -> None:
+    while httpx.get(f"{server.root}/health").status_code != 200:
+        time.sleep(0.02)
+
+
+def test_the_printed_curl_line_works(server: RunningServer) -> None:
+    answer = json.loads(subprocess.run(shlex.split(server.curl), capture_output=True, check=True, text=True).stdout)
+
+    assert answer["object"] == "chat.completion"
+    assert answer["choices"][0]["message"]["content"]
+
+
+def test_the_openai_client_streams(server: RunningServer) -> None:
+    client = OpenAI(base_url=server.url, api_key="none")
+    ask = {"model": "ouzel-demo", "messages": QUESTION["messages"], "temperature": 0}
+
+    whole = client.chat.completions.create(**ask)  # type: ignore[call-overload]
+    chunks = list(client.chat.completions.create(**ask, stream=True))  # type: ignore[call-overload]
+
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    assert [chunk.choices[0].finish_reason for chunk in chunks][-1] == whole.choices[0].finish_reason
+
+
+def test_a_killed_engine_is_replaced_and_no_request_hangs(server: RunningServer) -> None:
+    engine = server.engine_process()
+    endless = QUESTION | {"stream": True, "ignore_eos": True}
+    with httpx.stream("POST", f"{server.url}/chat/completions", json=endless, timeout=None) as response:
+        lines = response.iter_lines()
+        assert next(lines).startswith("data: {")
+        engine.send_signal(signal.SIGKILL)
+        rest = [line for line in lines if line]
+
+    assert "error" in json.loads(rest[-1].removeprefix("data: "))
+    wait_until_healthy(server)
+    assert httpx.post(f"{server.url}/chat/completions", json=QUESTION, timeout=None).status_code == 200
+    assert server.engine_process().pid != engine.pid
+
+
+def test_sigterm_drains_and_exits_with_zero(cache_dir: Path) -> None:
+    with serving(cache_dir=cache_dir) as server:
+        engine = server.engine_process()
+        body = QUESTION | {"stream": True, "ignore_eos": True, "max_tokens": 200}
+        with httpx.stream("POST", f"{server.url}/chat/completions", json=body, timeout=None) as response:
+            lines = response.iter_lines()
+            next(lines)
+            server.process.send_signal(signal.SIGTERM)
+            rest = [line for line in lines if line]
+
+        assert rest[-1] == "data: [DONE]"
+        assert json.loads(rest[-2].removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
+        assert server.process.wait() == 0
+        assert not engine.is_running()
+
+
+def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:
+    with serving(cache_dir=cache_dir) as server:
+        body = QUESTION | {"stream": True, "ignore_eos": True}
+        with httpx.stream("POST", f"{server.url}/chat/completions", json=body, timeout=None) as response:
+            lines = response.iter_lines()
+            next(lines)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(1.1)
+            server.process.send_signal(signal.SIGTERM)
+            list(lines)
+
+        assert server.process.wait() == 0
+
+
+def failure(*arguments: str, cache_dir: Path) -> str:
+    """What the command says when it cannot start."""
+    process = start(*arguments, cache_dir=cache_dir)
+    _, errors = process.communicate()
+    assert process.returncode != 0
+    assert "Traceback" not in errors
+    return errors
+
+
+def broken_copy(directory: Path) -> Path:
+    return copytree(MODEL_DIRECTORY, directory / "model")
+
+
+def test_a_missing_directory(cache_dir: Path) -> None:
+    assert "there is no directory /nowhere/at/all" in failure("/nowhere/at/all", cache_dir=cache_dir)
+
+
+def test_an_empty_directory(cache_dir: Path, tmp_path: Path) -> None:
+    assert "config.json" in failure(str(tmp_path), cache_dir=cache_dir)
+
+
+def test_truncated_weights(cache_dir: Path, tmp_path: Path) -> None:
+    directory = broken_copy(tmp_path)
+    weights = directory / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100_000])
+
+    assert "model.safetensors" in failure(str(directory), cache_dir=cache_dir)
+
+
+def test_an_unknown_model_type(cache_dir: Path, tmp_path: Path) -> None:
+    directory = broken_copy(tmp_path)
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps(config | {"model_type": "mamba9"}))
+
+    message = failure(str(directory), cache_dir=cache_dir)
+
+    assert "mamba9" in message
+    assert "qwen3" in message, "names what is supported"
+
+
+def test_a_missing_tokenizer(cache_dir: Path, tmp_path: Path) -> None:
+    directory = broken_copy(tmp_path)
+    (directory / "tokenizer.json").unlink()
+
+    assert "tokenizer.json" in failure(str(directory), cache_dir=cache_dir)
+
+
+def test_a_model_without_chat_template_completes_but_does_not_chat(cache_dir: Path, tmp_path: Path) -> None:
+    directory = broken_copy(tmp_path)
+    (directory / "chat_template.jinja").unlink()
+
+    with serving(str(directory), "--served-model-name", "plain", cache_dir=cache_dir) as server:
+        assert "/v1/completions" in server.curl
+        completion = httpx.post(
+            f"{server.url}/completions", json={"model": "plain", "prompt": "Hello", "max_tokens": 5}, timeout=None
+        )
+        chat = httpx.post(f"{server.url}/chat/completions", json=QUESTION | {"model": "plain"}, timeout=None)
+
+    assert completion.status_code == 200
+    assert chat.status_code == 400
+    assert "chat template" in chat.json()["error"]["message"]
+
+
+def test_a_port_in_use(cache_dir: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+
+        message = failure("--port", str(port), cache_dir=cache_dir)
+
+    assert f"cannot listen on 127.0.0.1 port {port}" in message
+
+
+def test_options_that_contradict_each_other(cache_dir: Path) -> None:
+    message = failure("--kv-cache-dtype", "f32", "--precision", "bf16", cache_dir=cache_dir)
+
+    assert "kv_cache_dtype" in message
+    assert "precision" in message
