@@ -96,18 +96,18 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
     """One token id per row, None for a row without a finite largest logit; overwrites rows drawn from as a whole."""
     token_ids: list[int | None] = [None] * len(rows)
     with_top_k: list[int] = []
+    without: list[int] = []
     for i, (row, sequence) in enumerate(zip(rows, sequences, strict=True)):
         if sequence.params.is_greedy:
             most_likely = int(row.argmax())
             token_ids[i] = most_likely if np.isfinite(row[most_likely]) else None
-        elif 0 < sequence.params.top_k < row.size:
-            with_top_k.append(i)
         else:
-            token_ids[i] = draw_from_all(row, sequence)
-    if with_top_k:
-        drawn = draw_from_top_k([rows[i] for i in with_top_k], [sequences[i] for i in with_top_k])
-        for i, token_id in zip(with_top_k, drawn, strict=True):
-            token_ids[i] = token_id
+            (with_top_k if 0 < sequence.params.top_k < row.size else without).append(i)
+    for places, draw_tokens in ((with_top_k, draw_from_top_k), (without, draw_from_all)):
+        if places:
+            drawn = draw_tokens([rows[i] for i in places], [sequences[i] for i in places])
+            for i, token_id in zip(places, drawn, strict=True):
+                token_ids[i] = token_id
     return token_ids
 
 
@@ -156,7 +156,13 @@ def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | No
     return [int(token_id) if good else None for token_id, good in zip(chosen[:, 0], usable, strict=True)]
 
 
-def draw_from_all(row: Row, sequence: Sequence) -> int | None:
+def draw_from_all(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
+    """Row by row, while it is in the CPU's cache; only the random numbers are made for all at once."""
+    firsts = _uniforms(sequences).tolist()
+    return [draw_from_row(row, each, first) for row, each, first in zip(rows, sequences, firsts, strict=True)]
+
+
+def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | None:
     """Temperature, min_p, top_p and the draw on a whole row, which becomes unnormalised probabilities (largest: 1)."""
     params = sequence.params
     largest_logit = row.max()
@@ -169,12 +175,12 @@ def draw_from_all(row: Row, sequence: Sequence) -> int | None:
         weights[weights < np.float32(params.min_p)] = 0.0
     mass = ColumnSums(weights)
     needed = params.top_p * mass.total
-    for attempt in count():
-        token_id = mass.find(float(_uniforms([sequence], attempt)[0]))
+    token_id = mass.find(first_uniform)
+    for attempt in count(1):
         if params.top_p == 1.0 or mass_above(weights, weights[token_id]) < needed:
             return token_id
         weights[weights <= weights[token_id]] = 0.0
-        mass = ColumnSums(weights)
+        token_id = ColumnSums(weights).find(float(_uniforms([sequence], attempt)[0]))
     raise AssertionError("unreachable: the most likely token is never ruled out")
 
 
