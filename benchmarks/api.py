@@ -7,15 +7,14 @@ on another core. Three figures, at concurrency 32:
 
 - unary requests/s, of 16 tokens each;
 - SSE chunks/s of one token each, while the fake engine steps as fast as its outputs are read;
-- added latency: the median time of a request over HTTP, minus the median of the same request handed straight to the
-  engine client, at a fixed step time and random arrivals.
+- added latency: the median time of a request over HTTP, minus the median time of the same requests from the moment they
+  are submitted to the engine to the moment it gives its last token, at a fixed step time and random arrivals.
 
 The last line is JSON. What the load generator itself can do is measured against a server that answers from constants.
 """
 
 import argparse
 import asyncio
-import itertools
 import json
 import multiprocessing
 import os
@@ -23,10 +22,9 @@ import random
 import socket
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from multiprocessing.connection import Connection as PipeEnd
+import urllib.request
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any, cast  # ASGI messages and process entry points are untyped
 
@@ -44,12 +42,10 @@ from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.sampling import SamplingParams
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineRequest
+from ouzel.types import EngineRequest, StepOutput
 
-Ask = Callable[[], Awaitable[None]]
 ALL_CORES = range(os.cpu_count() or 1)
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -62,15 +58,34 @@ MESSAGES = [{"role": "user", "content": "Tell me what a long-tailed owl of the n
 ANSWER_TEXT = "It lives on voles and other small animals of the forest, which it hears under the snow. "
 
 
+submitted_s: dict[str, float] = {}  # by request id
+engine_seconds: list[float] = []  # from submission to last token
+
+
+class TimedEngine(FakeEngine):
+    def step(self) -> list[StepOutput]:
+        outputs = super().step()
+        now_s = time.perf_counter()
+        for output in outputs:
+            if output.finish_reason is not None:
+                engine_seconds.append(now_s - submitted_s.pop(output.request_id))
+        return outputs
+
+
+class TimedClient(EngineClient):
+    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+        submitted_s[request.request_id] = time.perf_counter()
+        async with aclosing(super().submit(request)) as steps:
+            async for step in steps:
+                yield step
+
+
 def create_engine(options: dict[str, object]) -> FakeEngine:
-    """Says the same sentence again and again."""
+    """Says the same sentence again and again; with a step time, it is timed."""
     token_ids = load_tokenizer(MODEL_DIRECTORY).encode(ANSWER_TEXT, add_special_tokens=False)
-    return FakeEngine(msgspec.convert(options, FakeOptions), lambda _, position: token_ids[position % len(token_ids)])
-
-
-def engine_client(step_s: float) -> EngineClient:
-    spec = EngineSpec(factory=f"{__name__}:create_engine", options={"step_s": step_s})
-    return EngineClient(spec, in_thread=True)
+    fake_options = msgspec.convert(options, FakeOptions)
+    engine_type = TimedEngine if fake_options.step_s else FakeEngine
+    return engine_type(fake_options, lambda _, position: token_ids[position % len(token_ids)])
 
 
 # The servers
@@ -88,7 +103,8 @@ def serve(listener: socket.socket, step_s: float) -> None:
 
 
 async def _serve(listener: socket.socket, step_s: float) -> None:
-    engine = engine_client(step_s)
+    spec = EngineSpec(factory=f"{__name__}:create_engine", options={"step_s": step_s})
+    engine = (TimedClient if step_s else EngineClient)(spec, in_thread=True)
     info = await engine.start()
     tokenizer = load_tokenizer(MODEL_DIRECTORY)
     model = ServedModel(
@@ -101,7 +117,17 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
         created=int(time.time()),
         system_fingerprint=system_fingerprint("fake", info, __version__),
     )
-    await run_uvicorn(create_app(model, LimitsConfig()), listener)
+    app = create_app(model, LimitsConfig())
+
+    async def app_that_tells(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/engine-seconds":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": json.dumps(engine_seconds).encode()})
+            engine_seconds.clear()
+        else:
+            await app(scope, receive, send)
+
+    await run_uvicorn(app_that_tells if step_s else app, listener)
     await engine.close()
 
 
@@ -210,53 +236,21 @@ async def sse_per_s(port: int, duration_s: float) -> tuple[float, float]:
     return num_chunks / seconds, num_tokens / seconds
 
 
-async def http_latencies(port: int, duration_s: float) -> list[float]:
-    body = chat_body(max_tokens=UNARY_TOKENS, is_stream=False)
-    return await latencies(
-        [partial(connection.post, body, is_stream=False) for connection in await connect(port)], duration_s
-    )
-
-
-async def latencies(asks: list[Ask], duration_s: float) -> list[float]:
+async def request_seconds(port: int, duration_s: float) -> list[float]:
     """Pauses between requests are random, so that arrivals fall anywhere within a step."""
+    body = chat_body(max_tokens=UNARY_TOKENS, is_stream=False)
+    connections = await connect(port)
     end_s = time.perf_counter() + duration_s
     seconds: list[float] = []
 
-    async def ask_until_the_end(ask: Ask) -> None:
+    async def ask_until_the_end(connection: Connection) -> None:
         while time.perf_counter() < end_s:
             await asyncio.sleep(random.uniform(0, 2 * STEP_S))
             started_s = time.perf_counter()
-            await ask()
+            await connection.post(body, is_stream=False)
             seconds.append(time.perf_counter() - started_s)
 
-    await asyncio.gather(*map(ask_until_the_end, asks))
-    return seconds
-
-
-# The same requests without HTTP
-
-
-def measure_direct_latencies(duration_s: float, result: PipeEnd) -> None:
-    pin_to_core(-1)
-    result.send(uvloop.run(direct_latencies(duration_s)))
-
-
-async def direct_latencies(duration_s: float) -> list[float]:
-    engine = engine_client(STEP_S)
-    await engine.start()
-    tokenizer = load_tokenizer(MODEL_DIRECTORY)
-    prompt_token_ids = tokenizer.encode(MESSAGES[0]["content"], add_special_tokens=False)
-    ids = itertools.count()
-
-    async def ask() -> None:
-        params = SamplingParams(max_tokens=UNARY_TOKENS, ignore_eos=True)
-        request = EngineRequest(request_id=str(next(ids)), prompt_token_ids=prompt_token_ids, params=params)
-        with engine.admit():
-            async for _ in engine.submit(request):
-                pass
-
-    seconds = await latencies([ask] * CONCURRENCY, duration_s)
-    await engine.close()
+    await asyncio.gather(*map(ask_until_the_end, connections))
     return seconds
 
 
@@ -288,41 +282,36 @@ def measure_throughput(target: Callable[..., None], duration_s: float, *argument
     }
 
 
-def measure_added_latency(duration_s: float, num_rounds: int) -> dict[str, float]:
-    """In alternation, because the machine's mood changes: the median over rounds of the difference within a round."""
-    rounds = [(median_http_ms(duration_s), median_direct_ms(duration_s)) for _ in range(num_rounds)]
+def measure_added_latency(duration_s: float) -> dict[str, float]:
+    with server_process(serve, STEP_S) as port:
+        uvloop.run(request_seconds(port, 0.5))  # warm up
+        read_engine_seconds(port)
+        over_http = uvloop.run(request_seconds(port, duration_s))
+        in_engine = read_engine_seconds(port)
+    http_ms, engine_ms = (1000 * statistics.median(seconds) for seconds in (over_http, in_engine))
     return {
-        "http_p50_ms": round(statistics.median(http for http, _ in rounds), 2),
-        "engine_p50_ms": round(statistics.median(direct for _, direct in rounds), 2),
-        "added_p50_ms": round(statistics.median(http - direct for http, direct in rounds), 2),
+        "http_p50_ms": round(http_ms, 2),
+        "engine_p50_ms": round(engine_ms, 2),
+        "added_p50_ms": round(http_ms - engine_ms, 2),
     }
 
 
-def median_http_ms(duration_s: float) -> float:
-    with server_process(serve, STEP_S) as port:
-        uvloop.run(http_latencies(port, 0.5))  # warm up
-        return 1000 * statistics.median(uvloop.run(http_latencies(port, duration_s)))
-
-
-def median_direct_ms(duration_s: float) -> float:
-    receiver, sender = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=measure_direct_latencies, args=(duration_s, sender))
-    process.start()
-    seconds: list[float] = receiver.recv()
-    process.join()
-    return 1000 * statistics.median(seconds)
+def read_engine_seconds(port: int) -> list[float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/engine-seconds") as response:
+        seconds: list[float] = json.load(response)
+    return seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="half a minute instead of two")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the time")
     is_quick: bool = parser.parse_args().quick
     duration_s = 2.0 if is_quick else 10.0
     pin_to_core(-2)
     results = {
         "ouzel": measure_throughput(serve, duration_s, 0.0),
         "constants": measure_throughput(serve_constants, duration_s),
-        "latency_at_32": measure_added_latency(duration_s / 2, num_rounds=3 if is_quick else 7),
+        "latency_at_32": measure_added_latency(2 * duration_s),
     }
     for name, figures in results.items():
         print(name, figures)
