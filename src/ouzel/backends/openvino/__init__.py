@@ -35,7 +35,8 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
     config = read_config(directory)
     language_model = load(core, directory, config, model)
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
-    compiled = compile_graph(core, language_model, engine)
+    with pages_given_back(language_model.mapping):
+        compiled = compile_graph(core, language_model, engine)
     inputs = cache_inputs(compiled)
     plan = plan_cache(inputs, max_model_len, engine.max_num_seqs, engine.kv_cache_gib)
     info = EngineInfo(

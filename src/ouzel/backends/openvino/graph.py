@@ -60,7 +60,9 @@ class PagedGraph:
             case "f32":
                 return self.constant(values, shape, ov.Type.f32)
             case "bf16":
-                return ops.convert(self.constant(values, shape, ov.Type.bf16), "f32")
+                widened = ops.convert(self.constant(values, shape, ov.Type.bf16), "f32")
+                widened.get_rt_info()["decompression_0"] = ""
+                return widened
             case "int8":
                 assert scales is not None
                 zeros = self.constant(matrix.parts["zeros"], (matrix.rows, 1), ov.Type.u8)

@@ -5,8 +5,10 @@ paged KV cache and gives it the inputs that our graphs have; positions stay an i
 are the graph's business. Logits come as [S, 1, vocabulary].
 """
 
+import mmap
 from pathlib import Path
 
+import numpy as np
 import openvino as ov
 from openvino import opset13 as ops
 from openvino._offline_transformations import paged_attention_transformation
@@ -26,13 +28,13 @@ def is_ir_directory(directory: Path) -> bool:
 
 def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     path = directory / IR_FILE
-    if not path.with_suffix(".bin").is_file():
-        raise ModelLoadError(f"{directory} lacks {path.with_suffix('.bin').name}, the weights of {IR_FILE}")
+    mapping = map_weights(path.with_suffix(".bin"))
+    weights = np.frombuffer(mapping, np.uint8)
     try:
-        graph = core.read_model(path)
+        graph = core.read_model(path.read_text(encoding="utf-8"), ov.Tensor(weights, shared_memory=True))
         paged_attention_transformation(graph)
         gather_sampled_rows(graph)
-    except RuntimeError as error:
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:
         raise ModelLoadError(
             f"{path} cannot be served: {error}. It must be a stateful model, "
             "as `optimum-cli export openvino --task text-generation-with-past` makes it"
@@ -41,12 +43,22 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     vocabulary = logits_shape[len(logits_shape) - 1]
     return LanguageModel(
         graph=graph,
-        arrays=[],
+        arrays=[weights],
         rope=None,
         hidden_size=config.size("hidden_size"),
         vocab_size=vocabulary.get_length() if vocabulary.is_static else config.size("vocab_size"),
         max_positions=config.size("max_position_embeddings"),
+        mapping=mapping,
     )
+
+
+def map_weights(path: Path) -> mmap.mmap:
+    """Mapped by us rather than by OpenVINO, so that the pages can be given back (memory.py)."""
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # openvino shares only writable memory
+    except (OSError, ValueError) as error:  # ValueError: the file is empty
+        raise ModelLoadError(f"{path}, the weights of {IR_FILE}, cannot be read: {error}") from error
 
 
 def gather_sampled_rows(graph: ov.Model) -> None:

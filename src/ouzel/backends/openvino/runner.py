@@ -35,7 +35,7 @@ class OpenVINORunner:
         self._arrays = list(arrays.values())
         self._request.infer(share_outputs=True, decode_strings=False)  # without the GIL
         if not batch.sampled_rows.size:  # openvino cannot show an empty tensor as an array
-            return np.zeros((0, self._info.vocab_size), np.float32)
+            return np.zeros((0, self.info.vocab_size), np.float32)
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
         return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
 
