@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.cache import CachedWeights, EntryWriter
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.models.mistral import sliding_window
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -244,3 +247,30 @@ def test_the_cpu_fuses_what_the_graph_was_written_for(directory: Path) -> None:
     assert kinds.count("RMS") == 5
     assert kinds.count("FullyConnected") == 15
     assert kinds.count("PagedAttention") == 2
+
+
+def test_of_two_processes_that_make_an_entry_both_go_on(tmp_path: Path) -> None:
+    entry = tmp_path / "model-f32-source-content"
+    with EntryWriter(entry) as one, EntryWriter(entry) as other:
+        for writer in (one, other):
+            part, place = writer.append([np.ones((2, 3), np.float32)])
+            writer.commit({"name": {"encoding": "f32", "columns": 3, "parts": {"values": place}}})
+            assert part.sum() == 6
+    assert list(tmp_path.iterdir()) == [entry]
+    assert CachedWeights(entry).matrix(("name",), (2,), 3, "f32").parts["values"].sum() == 6
+
+
+def test_what_a_killed_process_left_behind_goes_after_a_day(tmp_path: Path) -> None:
+    fresh, abandoned = tmp_path / ".unfinished-fresh", tmp_path / ".unfinished-old"
+    for directory in (fresh, abandoned):
+        directory.mkdir()
+    os.utime(abandoned, (0, 0))
+    with EntryWriter(tmp_path / "entry"):
+        assert fresh.exists()
+        assert not abandoned.exists()
+
+
+def test_mistral_has_a_sliding_window_unless_it_says_null() -> None:
+    assert sliding_window(HfConfig({})) == 4096
+    assert sliding_window(HfConfig({"sliding_window": 16})) == 16
+    assert sliding_window(HfConfig({"sliding_window": None})) == 0

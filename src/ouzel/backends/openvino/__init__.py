@@ -8,10 +8,10 @@ import msgspec
 import openvino as ov
 
 from ouzel.backends.openvino.compile import check_options, compile_graph, type_name
-from ouzel.backends.openvino.decoder import LanguageModel
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import KvCache, cache_inputs, plan_cache
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner

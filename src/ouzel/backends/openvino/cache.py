@@ -11,6 +11,7 @@ or absent. Compressed weights never take anonymous memory of ours: while an entr
 file, and afterwards a mapping of it, whose pages can be given back (memory.py).
 """
 
+import glob
 import hashlib
 import json
 import logging
@@ -19,7 +20,9 @@ import mmap
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -38,6 +41,8 @@ FORMAT = 1  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
 WEIGHTS_FILE = "weights.bin"
 INDEX_FILE = "index.json"
+UNFINISHED = ".unfinished-"
+ABANDONED_AFTER_S = 24 * 3600.0
 
 
 class CachedWeights:
@@ -78,8 +83,9 @@ class EntryWriter:
     def __init__(self, entry: Path) -> None:
         """OSError: the cache cannot be written."""
         entry.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(entry.parent)
         self._entry = entry
-        self._directory = Path(tempfile.mkdtemp(prefix=f".{entry.name[:80]}-", dir=entry.parent))
+        self._directory = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=entry.parent))
         self._path = self._directory / WEIGHTS_FILE
         self._file: IO[bytes] = self._path.open("wb")
 
@@ -96,14 +102,18 @@ class EntryWriter:
         return part, {"dtype": chunk.dtype.name, "shape": shape, "offset": offset}
 
     def commit(self, index: dict[str, Any]) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())  # a rename may outlive a power cut that its data did not
         self._file.close()
         document = {"bytes": self._path.stat().st_size, "weights": index}
         (self._directory / INDEX_FILE).write_text(json.dumps(document), encoding="utf-8")
         self._directory.chmod(0o755)
-        self._directory.rename(self._entry)
-        for other in self._entry.parent.glob(self._entry.name.rpartition("-")[0] + "-*"):
-            if other != self._entry:  # the same checkpoint before it changed, or of an older version of us
-                shutil.rmtree(other, ignore_errors=True)
+        try:
+            self._directory.rename(self._entry)
+        except OSError:
+            if not self._entry.is_dir():  # else another process was faster; its entry is as good
+                raise
+        remove_superseded(self._entry)
 
     def __enter__(self) -> Self:
         return self
@@ -115,11 +125,27 @@ class EntryWriter:
         shutil.rmtree(self._directory, ignore_errors=True)  # renamed away if committed
 
 
+def remove_superseded(entry: Path) -> None:
+    """Entries of the same checkpoint before it changed, or of other versions of openvino or ouzel."""
+    same_source = glob.escape(entry.name.rpartition("-")[0])
+    for other in entry.parent.glob(same_source + "-*"):
+        if other != entry:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def remove_abandoned(root: Path) -> None:
+    """What killed processes left behind."""
+    for directory in root.glob(UNFINISHED + "*"):
+        with suppress(OSError):  # another process may be removing it, too
+            if time.time() - directory.stat().st_mtime > ABANDONED_AFTER_S:
+                shutil.rmtree(directory)
+
+
 def entry_path(cache_dir: str, directory: Path, files: list[Path], encoding: Encoding) -> Path:
     source = directory.resolve()
     facts = [FORMAT, ouzel.__version__, ov.__version__]
     facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return cache_root(cache_dir) / f"{source.name}-{encoding}-{digest(str(source))}-{digest(json.dumps(facts))}"
+    return cache_root(cache_dir) / f"{source.name[:64]}-{encoding}-{digest(str(source))}-{digest(json.dumps(facts))}"
 
 
 def digest(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import openvino as ov
 
-from ouzel.backends.openvino.decoder import LanguageModel
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 

@@ -6,32 +6,18 @@ DecoderShape.
 """
 
 from dataclasses import dataclass
-from mmap import mmap
 
 import numpy as np
 import openvino as ov
-from numpy.typing import NDArray
 from openvino import opset13 as ops
 
 from ouzel.backends.openvino.graph import Node, PagedGraph
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.rope import Rope, read_rope
 from ouzel.backends.openvino.weights import Weights
 from ouzel.errors import ModelLoadError
-
-
-@dataclass(frozen=True)
-class LanguageModel:
-    """A graph ready to be compiled, and what running it takes."""
-
-    graph: ov.Model
-    arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
-    rope: Rope | None  # None: the graph takes position_ids instead of cos and sin
-    hidden_size: int
-    vocab_size: int
-    max_positions: int
-    mapping: mmap | None = None  # the file that the arrays lie in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +42,21 @@ class DecoderShape:
 
     @classmethod
     def read(
-        cls, config: HfConfig, *, tied_by_default: bool = False, **switches: bool | tuple[int, ...]
+        cls,
+        config: HfConfig,
+        *,
+        qkv_bias: bool = False,
+        output_bias: bool = False,
+        mlp_bias: bool = False,
+        qk_norm: bool = False,
+        sliding_windows: tuple[int, ...] = (),
+        default_head_dim: int | None = None,  # None: the hidden size divided by the heads
     ) -> "DecoderShape":
-        """What all families write the same way in config.json; the switches are the family's own."""
+        """Reads what all families write the same way in config.json; the keywords are the family's own."""
         if (activation := config.text("hidden_act", "silu")) not in {"silu", "swish"}:
             raise ModelLoadError(f"config.json: hidden_act {activation} is not supported, only silu")
         hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
-        head_dim = config.size("head_dim", hidden_size // num_heads)
+        head_dim = config.size("head_dim", default_head_dim or hidden_size // num_heads)
         num_kv_heads = config.size("num_key_value_heads", num_heads)
         if num_heads % num_kv_heads:
             raise ModelLoadError(
@@ -78,8 +72,12 @@ class DecoderShape:
             vocab_size=config.size("vocab_size"),
             epsilon=config.number("rms_norm_eps", 1e-6),
             rope=read_rope(config, head_dim),
-            tied_embeddings=config.flag("tie_word_embeddings", tied_by_default),
-            **switches,  # type: ignore[arg-type]  # checked by the dataclass's own callers
+            tied_embeddings=config.flag("tie_word_embeddings", False),
+            qkv_bias=qkv_bias,
+            output_bias=output_bias,
+            mlp_bias=mlp_bias,
+            qk_norm=qk_norm,
+            sliding_windows=sliding_windows,
         )
 
 

@@ -13,9 +13,9 @@ import openvino as ov
 from openvino import opset13 as ops
 from openvino._offline_transformations import paged_attention_transformation
 
-from ouzel.backends.openvino.decoder import LanguageModel
 from ouzel.backends.openvino.graph import Node
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.errors import ModelLoadError
 
 IR_FILE = "openvino_model.xml"

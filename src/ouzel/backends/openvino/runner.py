@@ -4,8 +4,8 @@ import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.decoder import LanguageModel
 from ouzel.backends.openvino.kv_cache import KvCache
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.engine.base import ForwardBatch
 from ouzel.types import EngineInfo
 

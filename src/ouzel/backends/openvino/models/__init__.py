@@ -7,8 +7,8 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 
-from ouzel.backends.openvino.decoder import LanguageModel
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.weights import Weights
 from ouzel.errors import ModelLoadError

@@ -3,13 +3,20 @@
 Reference: transformers, models/mistral/modeling_mistral.py.
 """
 
-from ouzel.backends.openvino.decoder import DecoderShape, LanguageModel, build_decoder
+from ouzel.backends.openvino.decoder import DecoderShape, build_decoder
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.weights import Weights
 
 
 def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
-    windows = (window,) * config.size("num_hidden_layers")
+    windows = (sliding_window(config),) * config.size("num_hidden_layers")
     return build_decoder(DecoderShape.read(config, sliding_windows=windows), weights, encoding)
+
+
+def sliding_window(config: HfConfig) -> int:
+    """Null is none; only where the key is missing is it the default of transformers."""
+    if "sliding_window" in config.values and not config.has("sliding_window"):
+        return 0
+    return config.size("sliding_window", 4096)

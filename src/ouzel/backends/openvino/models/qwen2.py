@@ -3,8 +3,9 @@
 Reference: transformers, models/qwen2/modeling_qwen2.py and configuration_qwen2.py.
 """
 
-from ouzel.backends.openvino.decoder import DecoderShape, LanguageModel, build_decoder, upper_sliding_windows
+from ouzel.backends.openvino.decoder import DecoderShape, build_decoder, upper_sliding_windows
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.weights import Weights
 

@@ -3,8 +3,9 @@
 Reference: transformers, models/qwen3/modeling_qwen3.py and configuration_qwen3.py.
 """
 
-from ouzel.backends.openvino.decoder import DecoderShape, LanguageModel, build_decoder, upper_sliding_windows
+from ouzel.backends.openvino.decoder import DecoderShape, build_decoder, upper_sliding_windows
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.weights import Weights
 
@@ -12,6 +13,11 @@ from ouzel.backends.openvino.weights import Weights
 def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(
-        config, qk_norm=True, qkv_bias=bias, output_bias=bias, sliding_windows=upper_sliding_windows(config)
+        config,
+        qk_norm=True,
+        qkv_bias=bias,
+        output_bias=bias,
+        sliding_windows=upper_sliding_windows(config),
+        default_head_dim=128,
     )
     return build_decoder(shape, weights, encoding)

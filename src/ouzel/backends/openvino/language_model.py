@@ -1,0 +1,23 @@
+"""What a loader hands to the runner."""
+
+import mmap
+from dataclasses import dataclass
+
+import numpy as np
+import openvino as ov
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.rope import Rope
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModel:
+    """A graph ready to be compiled, and what running it takes."""
+
+    graph: ov.Model
+    arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
+    rope: Rope | None  # None: the graph takes position_ids instead of cos and sin
+    hidden_size: int
+    vocab_size: int
+    max_positions: int
+    mapping: mmap.mmap | None = None  # the file that the arrays lie in
