@@ -1,6 +1,8 @@
 """Bodies to send, and answers read back."""
 
 import json
+import time
+from collections.abc import Callable
 
 import httpx
 
@@ -9,6 +11,11 @@ Json = dict[str, object]
 
 def chat(said: str, **fields: object) -> Json:
     return {"model": "parrot", "messages": [{"role": "user", "content": said}], **fields}
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.005)
 
 
 def events_of(response: httpx.Response) -> list[str]:

@@ -1,24 +1,18 @@
 """Streams under stress: clients that leave or dawdle, engines that fail or die, a server that is full."""
 
 import json
+import logging
 import socket
-import time
-from collections.abc import Callable
 
 import httpx
 import openai
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import chat, error_of, events_of, metric
+from tests.api.requests import chat, error_of, events_of, metric, wait_until
 from tests.api.serving import RunningServer, running_server
 
 FOREVER = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": True}
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        time.sleep(0.005)
 
 
 def num_running(server: RunningServer) -> int:
@@ -43,7 +37,8 @@ def read_to_end(connection: socket.socket) -> str:
 
 
 @pytest.mark.parametrize("is_stream", [True, False])
-def test_a_disconnect_aborts(is_stream: bool) -> None:
+def test_a_disconnect_aborts(is_stream: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
     with running_server({"step_s": 0.001, "max_model_len": 20_000}) as server:
         connection = send_raw(server, {**FOREVER, "stream": is_stream, "n": 2})
         wait_until(lambda: num_running(server) == 2)
@@ -51,6 +46,8 @@ def test_a_disconnect_aborts(is_stream: bool) -> None:
         wait_until(lambda: num_running(server) == 0 and server.engine.num_unfinished == 0)
         exposition = httpx.get(f"{server.url}/metrics").text
         assert metric(exposition, "ouzel_num_aborts_total") == 2
+    assert "POST /v1/completions 499 " in caplog.text
+    assert "finish=abort,abort" in caplog.text
 
 
 def test_a_disconnect_in_the_middle_of_the_body_is_no_error(http: httpx.Client, server: RunningServer) -> None:
