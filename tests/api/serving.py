@@ -81,7 +81,7 @@ class RunningServer:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         self._is_ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.engine: EngineClient
@@ -95,6 +95,13 @@ class RunningServer:
     def start(self) -> None:
         self._thread.start()
         self._is_ready.wait()
+        assert self._server.started, "the server's thread ended at its start"
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._is_ready.set()
 
     def run(self, work: Coroutine[None, None, None]) -> None:
         """In the server's event loop, to its end."""
