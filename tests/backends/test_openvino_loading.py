@@ -116,6 +116,7 @@ OPTIONS: dict[str, tuple[EngineConfig, str]] = {
         EngineConfig(kv_cache_dtype="f32", precision="bf16"),
         "dtype f32 needs precision f32",
     ),
+    "bf16 cache in f32": (EngineConfig(kv_cache_dtype="bf16", precision="f32"), "dtype bf16 needs precision bf16"),
     "f16 on this CPU": (EngineConfig(precision="f16"), "precision f16 is not available on CPU"),
     "unknown device": (EngineConfig(device="TPU"), "device TPU is not available; available: .*CPU"),
     "cache too small": (EngineConfig(kv_cache_gib=1e-6), "KV cache needs at least .* kv_cache_gib is 1e-06"),
