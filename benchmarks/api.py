@@ -139,6 +139,7 @@ def serve_constants(listener: socket.socket) -> None:
 async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
     """The least that uvicorn can do for the same traffic: the ceiling of both figures, and of the load generator."""
     asked = json.loads((await receive())["body"])
+    await asyncio.sleep(asked.get("pause_s", 0))
     if not asked["stream"]:
         body = b"x" * 600
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"600")]})
@@ -236,9 +237,8 @@ async def sse_per_s(port: int, duration_s: float) -> tuple[float, float]:
     return num_chunks / seconds, num_tokens / seconds
 
 
-async def request_seconds(port: int, duration_s: float) -> list[float]:
+async def request_seconds(port: int, body: bytes, duration_s: float) -> list[float]:
     """Pauses between requests are random, so that arrivals fall anywhere within a step."""
-    body = chat_body(max_tokens=UNARY_TOKENS, is_stream=False)
     connections = await connect(port)
     end_s = time.perf_counter() + duration_s
     seconds: list[float] = []
@@ -283,10 +283,11 @@ def measure_throughput(target: Callable[..., None], duration_s: float, *argument
 
 
 def measure_added_latency(duration_s: float) -> dict[str, float]:
+    body = chat_body(max_tokens=UNARY_TOKENS, is_stream=False)
     with server_process(serve, STEP_S) as port:
-        uvloop.run(request_seconds(port, 0.5))  # warm up
+        uvloop.run(request_seconds(port, body, 0.5))  # warm up
         read_engine_seconds(port)
-        over_http = uvloop.run(request_seconds(port, duration_s))
+        over_http = uvloop.run(request_seconds(port, body, duration_s))
         in_engine = read_engine_seconds(port)
     http_ms, engine_ms = (1000 * statistics.median(seconds) for seconds in (over_http, in_engine))
     return {
@@ -294,6 +295,15 @@ def measure_added_latency(duration_s: float) -> dict[str, float]:
         "engine_p50_ms": round(engine_ms, 2),
         "added_p50_ms": round(http_ms - engine_ms, 2),
     }
+
+
+def measure_added_by_constants(duration_s: float) -> dict[str, float]:
+    """The same, where the engine is a pause and the answer is ready: what client, kernel and uvicorn add."""
+    pause_s = UNARY_TOKENS * STEP_S
+    body = json.dumps({"stream": False, "pause_s": pause_s}).encode()
+    with server_process(serve_constants) as port:
+        seconds = uvloop.run(request_seconds(port, body, duration_s))
+    return {"added_p50_ms": round(1000 * (statistics.median(seconds) - pause_s), 2)}
 
 
 def read_engine_seconds(port: int) -> list[float]:
@@ -309,9 +319,8 @@ def main() -> None:
     duration_s = 2.0 if is_quick else 10.0
     pin_to_core(-2)
     results = {
-        "ouzel": measure_throughput(serve, duration_s, 0.0),
-        "constants": measure_throughput(serve_constants, duration_s),
-        "latency_at_32": measure_added_latency(2 * duration_s),
+        "ouzel": measure_throughput(serve, duration_s, 0.0) | measure_added_latency(2 * duration_s),
+        "constants": measure_throughput(serve_constants, duration_s) | measure_added_by_constants(duration_s),
     }
     for name, figures in results.items():
         print(name, figures)
