@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import openvino as ov
 import pytest
 
 from ouzel.backends.openvino import create_runner
@@ -117,7 +118,6 @@ OPTIONS: dict[str, tuple[EngineConfig, str]] = {
         "dtype f32 needs precision f32",
     ),
     "bf16 cache in f32": (EngineConfig(kv_cache_dtype="bf16", precision="f32"), "dtype bf16 needs precision bf16"),
-    "f16 on this CPU": (EngineConfig(precision="f16"), "precision f16 is not available on CPU"),
     "unknown device": (EngineConfig(device="TPU"), "device TPU is not available; available: .*CPU"),
     "cache too small": (EngineConfig(kv_cache_gib=1e-6), "KV cache needs at least .* kv_cache_gib is 1e-06"),
 }
@@ -128,6 +128,12 @@ def test_options_that_cannot_be_met_are_refused(name: str, directory: Path) -> N
     engine, message = OPTIONS[name]
     with pytest.raises(ModelLoadError, match=message):
         create(directory, engine)
+
+
+@pytest.mark.skipif("FP16" in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"), reason="this CPU has f16")
+def test_a_precision_that_the_cpu_lacks_is_refused(directory: Path) -> None:
+    with pytest.raises(ModelLoadError, match="precision f16 is not available on CPU"):
+        create(directory, EngineConfig(precision="f16"))
 
 
 def test_a_context_beyond_the_model_is_refused(directory: Path) -> None:

@@ -7,13 +7,13 @@ from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 
 _TYPES = {"u8": ov.Type.u8, "bf16": ov.Type.bf16, "f16": ov.Type.f16, "f32": ov.Type.f32}
+_CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
+
 # Activations are quantised to int8 in groups of so many channels, for the integer instructions. The plugin's own value
 # is 32; 64 makes a prefill and a step with 32 sequences a sixth faster and moves the logits of the demo model by 2.2 %
 # instead of 2.0 % (128: a fifth faster, 2.5 %). A group must fit into the smallest matrix: where it does not, steps
 # with one and with several sequences take different paths, and their logits differ by percents.
 ACTIVATION_GROUP_SIZES = (64, 32)
-
-_CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 
 
 def compile_graph(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> ov.CompiledModel:
@@ -26,6 +26,10 @@ def compile_graph(core: ov.Core, language_model: LanguageModel, engine: EngineCo
 
 
 def check_options(core: ov.Core, engine: EngineConfig) -> None:
+    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
+        raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")
+    if engine.kv_cache_dtype == "bf16" and engine.precision == "f32":
+        raise ModelLoadError("kv_cache_dtype bf16 needs precision bf16, given f32; f16 and u8 go with both")
     try:
         capabilities = core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES")
     except RuntimeError as error:
@@ -33,10 +37,6 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
         raise ModelLoadError(f"device {engine.device} is not available; available: {devices}") from error
     if engine.precision in _CAPABILITIES and _CAPABILITIES[engine.precision] not in capabilities:
         raise ModelLoadError(f"precision {engine.precision} is not available on {engine.device}; use auto or f32")
-    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
-        raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")
-    if engine.kv_cache_dtype == "bf16" and engine.precision == "f32":
-        raise ModelLoadError("kv_cache_dtype bf16 needs precision bf16, given f32; f16 and u8 go with both")
 
 
 def compile_properties(engine: EngineConfig, hidden_size: int) -> dict[str, object]:

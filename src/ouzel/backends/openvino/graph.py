@@ -61,7 +61,9 @@ class PagedGraph:
                 return self.constant(values, shape, ov.Type.f32)
             case "bf16":
                 widened = ops.convert(self.constant(values, shape, ov.Type.bf16), "f32")
-                widened.get_rt_info()["decompression_0"] = ""
+                widened.get_rt_info()["decompression_0"] = (
+                    ""  # else it is folded to f32 first, at three times the memory
+                )
                 return widened
             case "int8":
                 assert scales is not None
