@@ -1,6 +1,7 @@
 """A real server on an ephemeral port, with a fake engine that says what the user said, one byte per token.
 
-`<|fail|>` in a message makes the engine fail that request after its first token, `<|die|>` kills the engine.
+`<|fail|>` in a message makes the engine fail that request after its first token, `<|die|>` kills the engine, and `#`
+in an answer meets a bug of the server's.
 Without a chat (completions) the engine repeats the prompt for ever.
 """
 
@@ -21,6 +22,7 @@ from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.config import LimitsConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.parsers.base import Delta
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
@@ -70,6 +72,15 @@ def byte_alphabet() -> list[str]:
     return [chr(byte) if byte in printable else chr(256 + others.index(byte)) for byte in range(256)]
 
 
+class FragileParser(PlainParser):
+    """Stands for a bug of ours."""
+
+    def feed(self, text: str) -> list[Delta]:
+        if text == "#":
+            raise RuntimeError("a detail for the log")
+        return super().feed(text)
+
+
 class RunningServer:
     """A server thread with an event loop of its own."""
 
@@ -97,12 +108,6 @@ class RunningServer:
         self._is_ready.wait()
         assert self._server.started, "the server's thread ended at its start"
 
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._is_ready.set()
-
     def run(self, work: Coroutine[None, None, None]) -> None:
         """In the server's event loop, to its end."""
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -110,6 +115,12 @@ class RunningServer:
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._is_ready.set()
 
     async def _serve(self) -> None:
         options = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
@@ -135,7 +146,7 @@ class RunningServer:
             renderer=PromptRenderer(tokenizer, template, info.max_model_len),
             sampling_defaults=SamplingDefaults(),
             engine=self.engine,
-            make_parser=PlainParser,
+            make_parser=FragileParser,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, info, __version__),
         )

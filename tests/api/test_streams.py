@@ -99,6 +99,16 @@ def test_a_unary_request_that_fails_is_a_500(http: httpx.Client) -> None:
     assert error_of(response)["message"] == "scripted failure"
 
 
+def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    unary = http.post("/v1/chat/completions", json=chat("#"))
+    assert unary.status_code == 500
+    streamed = json.loads(events_of(http.post("/v1/chat/completions", json=chat("a#", stream=True)))[-1])
+    assert error_of(unary) == streamed["error"]
+    assert streamed["error"]["type"] == "server_error"
+    assert "detail" not in unary.text
+    assert "a detail for the log" in caplog.text
+
+
 def test_a_full_server_refuses_at_the_door() -> None:
     limits = LimitsConfig(max_queued_requests=0)
     with running_server({"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits) as server:
