@@ -20,7 +20,7 @@ class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
-    """Log probabilities at one output position, of the model's own distribution (before bias, penalties, temperature)."""
+    """At one output position, of the model's own distribution: before bias, penalties and temperature."""
 
     sampled: TokenLogprob
     top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries

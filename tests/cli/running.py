@@ -1,13 +1,16 @@
 """`ouzel serve` as a user starts it: in a process of its own."""
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any  # JSON
 
+import httpx
 import psutil
 
 
@@ -33,6 +36,15 @@ class RunningServer:
 def start(*arguments: str, cache_dir: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def send(curl: str) -> dict[str, Any]:
+    """What a printed curl line gets; sent without curl, which a machine that runs the tests need not have."""
+    program, url, header_flag, header, data_flag, data = shlex.split(curl.replace("\\\n", " "))
+    assert (program, header_flag, data_flag) == ("curl", "-H", "-d")
+    name, _, value = header.partition(": ")
+    answer: dict[str, Any] = httpx.post(url, content=data, headers={name: value}, timeout=None).json()
+    return answer
 
 
 @contextmanager

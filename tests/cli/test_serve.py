@@ -1,10 +1,8 @@
 """The command as a user meets it: a process, signals, broken models."""
 
 import json
-import shlex
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 from openai import OpenAI
 
 from ouzel.demo import MODEL_DIRECTORY
-from tests.cli.running import RunningServer, serving, start
+from tests.cli.running import RunningServer, send, serving, start
 
 QUESTION = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Count from 1 to 30."}]}
 
@@ -37,7 +35,7 @@ def wait_until_healthy(server: RunningServer) -> None:
 
 
 def test_the_printed_curl_line_works(server: RunningServer) -> None:
-    answer = json.loads(subprocess.run(shlex.split(server.curl), capture_output=True, check=True, text=True).stdout)
+    answer = send(server.curl)
 
     assert answer["object"] == "chat.completion"
     assert answer["choices"][0]["message"]["content"]

@@ -144,7 +144,7 @@ def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
 def bind(config: ServerConfig) -> socket.socket:
     """A socket that holds the address but does not listen yet. Raises InvalidOption."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((config.host, config.port))

@@ -13,7 +13,7 @@ class Collector:
     def __init__(self, request: EngineRequest) -> None:
         self._request_id = request.request_id
         self._open = set(range(request.n))  # choices whose final output has not arrived
-        self._pending: dict[int, StepOutput] = {}
+        self._pending: dict[int, list[StepOutput]] = {}  # by choice
         self._arrived = asyncio.Event()
 
     @property
@@ -27,8 +27,7 @@ class Collector:
         return not self._open and not self._pending
 
     def put(self, output: StepOutput) -> None:
-        earlier = self._pending.get(output.index)
-        self._pending[output.index] = output if earlier is None else merge(earlier, output)
+        self._pending.setdefault(output.index, []).append(output)
         if output.finish_reason is not None:
             self._open.discard(output.index)
         self._arrived.set()
@@ -50,16 +49,18 @@ class Collector:
     async def read(self) -> list[StepOutput]:
         await self._arrived.wait()
         self._arrived.clear()
-        outputs = list(self._pending.values())
+        outputs = [merge(unread) for unread in self._pending.values()]
         self._pending.clear()
         return outputs
 
 
-def merge(earlier: StepOutput, later: StepOutput) -> StepOutput:
-    """Two outputs of one choice as one."""
+def merge(outputs: list[StepOutput]) -> StepOutput:
+    """Consecutive outputs of one choice as one."""
+    if len(outputs) == 1:
+        return outputs[0]
     return msgspec.structs.replace(
-        later,
-        token_ids=earlier.token_ids + later.token_ids,
-        logprobs=earlier.logprobs + later.logprobs,
-        num_cached_tokens=max(earlier.num_cached_tokens, later.num_cached_tokens),
+        outputs[-1],
+        token_ids=[token_id for output in outputs for token_id in output.token_ids],
+        logprobs=[position for output in outputs for position in output.logprobs],
+        num_cached_tokens=max(output.num_cached_tokens for output in outputs),
     )
