@@ -1,4 +1,9 @@
-"""IR directories: a stateful model with scaled-dot-product attention, as optimum exports it, served through paging."""
+"""IR directories: stateful models with scaled-dot-product attention, served through paging.
+
+`optimum_ir/mistral-int8` is the golden mistral checkpoint as optimum-intel 2.2.0 exported it:
+`optimum-cli export openvino --task text-generation-with-past --weight-format int8`. The others are written by
+benchmarks/stateful_ir.py.
+"""
 
 import shutil
 from pathlib import Path
@@ -12,6 +17,7 @@ from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Golden, read_golden
 from tests.backends.forward import Driver, relative_error
 
+OPTIMUM_IR = Path(__file__).parent / "optimum_ir"
 EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 
 
@@ -30,6 +36,15 @@ def test_an_exported_model_computes_what_transformers_does(exported: tuple[Path,
     _, logits = Driver(runner).prefill(golden.prompt, 7)
     assert relative_error(logits, golden.logits) < 1e-3
     assert Driver(runner).greedy(golden.prompt, len(golden.greedy)) == golden.greedy
+
+
+def test_what_optimum_exported_computes_what_transformers_does() -> None:
+    golden = read_golden("mistral")
+    runner = create_runner(ModelConfig(model=str(OPTIMUM_IR / "mistral-int8")), EXACT)
+    assert (runner.info.model_type, runner.info.weights) == ("mistral", "ir")
+    for chunk_len in (len(golden.prompt), 7):
+        _, logits = Driver(runner).prefill(golden.prompt, chunk_len)
+        assert relative_error(logits, golden.logits) < 0.06  # int8; measured in its fp32 form: 8e-7
 
 
 def test_sampled_rows_are_gathered_before_the_output_layer(exported: tuple[Path, Golden]) -> None:
