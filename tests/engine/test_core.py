@@ -185,3 +185,11 @@ def test_requests_that_cannot_run_end_with_an_error(prompt: list[int], message: 
 
     assert result.finish_reason is FinishReason.ERROR
     assert re.search(message, str(result.final.error))
+
+
+def test_prefill_chunks_end_with_blocks() -> None:
+    runner = FakeRunner(block_size=4, max_num_seqs=1, max_num_batched_tokens=10)
+
+    run_alone(EngineCore(runner), make_request(PROMPT, max_tokens=1))
+
+    assert [batch.token_ids.size for batch in runner.batches] == [8, 8, 8, 8, 5]

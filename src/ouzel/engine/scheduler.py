@@ -9,7 +9,9 @@ Rules
 4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
    are released, it waits, and later computes everything again, its own tokens included.
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
-6. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
+6. A chunk that is not a prompt's last ends with a block if it can: a quantised cache then holds the very values that
+   prefill in one chunk leaves there, and the block can be shared at once.
+7. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
 """
 
 from bisect import insort
@@ -108,10 +110,19 @@ class Scheduler:
                     self._blocks.release(sequence)
                     sequence.num_computed_tokens = 0
                     return  # rule 3; nobody overtakes, so nobody starves
-            num_new_tokens = min(num_tokens_left, sequence.num_uncomputed_tokens)
+            num_new_tokens = self._chunk(sequence, num_tokens_left)
             self._blocks.expect_blocks(sequence, num_new_tokens)
             scheduled.append(Scheduled(sequence, num_new_tokens))
             num_tokens_left -= num_new_tokens
+
+    def _chunk(self, sequence: Sequence, num_tokens_left: int) -> int:
+        """Rule 6: how many of the sequence's tokens this step computes, at least one."""
+        num_uncomputed = sequence.num_uncomputed_tokens
+        if num_uncomputed <= num_tokens_left:
+            return num_uncomputed
+        begin, block_size = sequence.num_computed_tokens, self._blocks.block_size
+        num_aligned = (begin + num_tokens_left) // block_size * block_size - begin
+        return num_aligned if num_aligned > 0 else num_tokens_left
 
     def _start(self, sequence: Sequence) -> bool:
         if not self._blocks.allocate(sequence, sequence.num_tokens):
