@@ -4,7 +4,8 @@ OuzelError
 ├── InvalidRequest            400  the client must change the request
 │   ├── ContextLengthExceeded 400
 │   ├── ModelNotFound         404
-│   └── PayloadTooLarge       413
+│   ├── PayloadTooLarge       413
+│   └── BodyTimeout           408
 ├── Overloaded                429  try again after `retry_after_s`
 ├── EngineFailed              500  this request was lost to a fault of ours
 ├── EngineUnavailable         503  the engine is starting, restarting or draining
@@ -51,6 +52,13 @@ class PayloadTooLarge(InvalidRequest):
 
     status = 413
     code = "payload_too_large"
+
+
+class BodyTimeout(InvalidRequest):
+    """The body did not arrive within `body_timeout_s`."""
+
+    status = 408
+    code = "request_timeout"
 
 
 class Overloaded(OuzelError):

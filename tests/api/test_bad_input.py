@@ -1,8 +1,11 @@
 """Bad input: each gets an error object that names the field, the limit and the value, and the server still serves."""
 
+import socket
+
 import httpx
 import pytest
 
+from ouzel.config import LimitsConfig
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
 
@@ -133,3 +136,16 @@ def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:
         body = {"model": "parrot", "prompt": "abc", "max_tokens": 4}
         assert http.post("/v1/completions", json=body).json()["choices"][0]["text"] == "abca"
         assert http.get("/v1/models/parrot").json()["capabilities"] == ["completion"]
+
+
+def test_a_body_that_does_not_come_gives_its_place_back() -> None:
+    limits = LimitsConfig(body_timeout_s=0.05)
+    with running_server(limits=limits) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+            answer = connection.recv(65536).decode()
+
+        assert answer.startswith("HTTP/1.1 408")
+        assert "the request body must arrive within 0.05 s" in answer
+        assert server.engine.num_unfinished == 0
+        assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200

@@ -25,7 +25,13 @@ def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
     watch = Watch(model, metrics)
 
     def generating(dialect: Callable[[ServedModel, LimitsConfig], ChatCompletions | Completions]) -> ASGIApp:
-        return GeneratingEndpoint(dialect(model, limits), model, metrics, max_body_bytes=limits.max_body_bytes)
+        return GeneratingEndpoint(
+            dialect(model, limits),
+            model,
+            metrics,
+            max_body_bytes=limits.max_body_bytes,
+            body_timeout_s=limits.body_timeout_s,
+        )
 
     chat, completions = generating(ChatCompletions), generating(Completions)
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import Receive, Scope
 
-from ouzel.errors import InvalidRequest, PayloadTooLarge
+from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge
 from ouzel.generation import Generation
 
 _SCOPE_KEY = "ouzel.exchange"
@@ -40,8 +40,19 @@ def exchange_of(scope: Scope) -> Exchange:
     return exchange
 
 
-async def read_body(scope: Scope, receive: Receive, max_body_bytes: int) -> bytes:
-    """The whole body, or PayloadTooLarge as soon as it is known to be too long; what still arrives is then dropped."""
+async def read_body(scope: Scope, receive: Receive, *, max_body_bytes: int, timeout_s: float) -> bytes:
+    """The whole body; PayloadTooLarge as soon as it is known to be too long, BodyTimeout when it does not come.
+
+    What still arrives after that is dropped.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _receive_body(scope, receive, max_body_bytes)
+    except TimeoutError:
+        raise BodyTimeout(f"the request body must arrive within {timeout_s:g} s") from None
+
+
+async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int) -> bytes:
     announced = header(scope, b"content-length")
     if announced is not None and announced.isdecimal() and int(announced) > max_body_bytes:
         raise _too_large(max_body_bytes)

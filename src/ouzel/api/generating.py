@@ -16,16 +16,21 @@ from ouzel.observability import Metrics
 class GeneratingEndpoint:
     """An ASGI app. Leaving it early, for whatever reason, aborts the generation."""
 
-    def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, *, max_body_bytes: int) -> None:
+    def __init__(
+        self, dialect: Dialect, model: ServedModel, metrics: Metrics, *, max_body_bytes: int, body_timeout_s: float
+    ) -> None:
         self._dialect = dialect
         self._model = model
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
+        self._body_timeout_s = body_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with self._model.engine.admit():
-                body = await read_body(scope, receive, self._max_body_bytes)
+                body = await read_body(
+                    scope, receive, max_body_bytes=self._max_body_bytes, timeout_s=self._body_timeout_s
+                )
                 async with cancelled_on_disconnect(receive):
                     await self._answer(body, exchange_of(scope), send)
         except Overloaded:
