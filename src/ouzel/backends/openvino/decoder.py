@@ -39,6 +39,7 @@ class DecoderShape:
     mlp_bias: bool = False
     qk_norm: bool = False  # RMS norm over each head of queries and keys
     sliding_windows: tuple[int, ...] = ()  # one per layer, 0 is none; empty: none anywhere
+    unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
 
     @classmethod
     def read(
@@ -50,6 +51,7 @@ class DecoderShape:
         mlp_bias: bool = False,
         qk_norm: bool = False,
         sliding_windows: tuple[int, ...] = (),
+        unrotated_layers: frozenset[int] = frozenset(),
         default_head_dim: int | None = None,  # None: the hidden size divided by the heads
     ) -> "DecoderShape":
         """Reads what all families write the same way in config.json; the keywords are the family's own."""
@@ -78,6 +80,7 @@ class DecoderShape:
             mlp_bias=mlp_bias,
             qk_norm=qk_norm,
             sliding_windows=sliding_windows,
+            unrotated_layers=unrotated_layers,
         )
 
 
@@ -140,8 +143,10 @@ class Decoder:
         if shape.qk_norm:
             query = self._norm(query, prefix + "q_norm", shape.head_dim)
             key = self._norm(key, prefix + "k_norm", shape.head_dim)
+        if layer not in shape.unrotated_layers:
+            query, key = graph.rotate(query), graph.rotate(key)
         window = shape.sliding_windows[layer] if shape.sliding_windows else 0
-        attended = graph.attention(graph.rotate(query), graph.rotate(key), value, shape.num_kv_heads, window)
+        attended = graph.attention(query, key, value, shape.num_kv_heads, window)
         return self._linear(attended, prefix + "o_proj", sizes[0], shape.hidden_size, shape.output_bias)
 
     def _mlp(self, x: Node, prefix: str) -> Node:

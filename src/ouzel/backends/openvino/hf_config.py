@@ -59,6 +59,12 @@ class HfConfig:
             raise self._wrong(key, f"a list of {length} strings", value)
         return value
 
+    def integers(self, key: str, length: int) -> list[int]:
+        value = self.values.get(key)
+        if not isinstance(value, list) or len(value) != length or not all(isinstance(item, int) for item in value):
+            raise self._wrong(key, f"a list of {length} integers", value)
+        return value
+
     def section(self, key: str) -> "HfConfig | None":
         value = self.values.get(key)
         if value is None:
