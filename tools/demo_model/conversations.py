@@ -173,7 +173,7 @@ def build_tool_call(sampler: Sampler, thinking: bool) -> Conversation:
     extra = tool_skills.distractors(
         sampler,
         requests,
-        sampler.rng.choice((0, 0, 1, 1, 2, 3)) if len(requests) == 1 else sampler.rng.choice((0, 0, 1)),
+        sampler.rng.choice((0, 0, 0, 1, 1, 2)) if len(requests) == 1 else sampler.rng.choice((0, 0, 0, 1)),
     )
     calls = [tool_skills.call(request.name, request.arguments) for request in requests]
     system = usual_system(sampler)
@@ -219,7 +219,7 @@ def build_no_call(sampler: Sampler, thinking: bool) -> Conversation:
     else:
         maker = sampler.rng.choice([chat.small_talk, chat.identity, text_skills.repeat, text_skills.listing])
         exchange, avoided = maker(sampler), []
-    tools = shuffled(sampler, tool_skills.distractors(sampler, avoided, sampler.rng.choice((1, 1, 2, 3))))
+    tools = shuffled(sampler, tool_skills.distractors(sampler, avoided, sampler.rng.choice((1, 1, 1, 2))))
     conversation = join("no tool needed", sampler, [exchange], usual_system(sampler), thinking)
     conversation.tools = tools
     return conversation
@@ -241,7 +241,7 @@ def build_tool_result(sampler: Sampler, thinking: bool) -> Conversation:
     messages.append({"role": "assistant", "content": " ".join(answer for _, answer in results)})
     if thinking:
         messages[-1]["reasoning_content"] = "I have the result of the tool and will tell the user."
-    extra = tool_skills.distractors(sampler, requests, sampler.rng.choice((0, 0, 0, 1)))
+    extra = tool_skills.distractors(sampler, requests, sampler.rng.choice((0, 0, 0, 0, 1)))
     tools = shuffled(sampler, [request.tool for request in requests] + extra)
     return Conversation("tool result", messages, "exact", tools=tools, thinking=thinking)
 
@@ -252,19 +252,19 @@ Builder = Callable[[Sampler, bool], Conversation]
 SKILLS: dict[str, tuple[Builder, float, float]] = {
     "small talk": (single("small talk", chat.small_talk), 5, 0.15),
     "identity": (single("identity", chat.identity), 5, 0.15),
-    "arithmetic": (single("arithmetic", text_skills.arithmetic), 14, 0.45),
-    "repeat": (single("repeat", text_skills.repeat), 12, 0.1),
-    "copy drill": (build_copy_drill, 2, 0.0),
-    "sum drill": (build_sum_drill, 6, 0.3),
-    "long talk": (build_long_talk, 2, 0.15),
-    "extraction": (build_extraction, 13, 0.15),
-    "tool call": (build_tool_call, 22, 0.2),
-    "no tool needed": (build_no_call, 6, 0.2),
-    "tool result": (build_tool_result, 11, 0.1),
+    "arithmetic": (single("arithmetic", text_skills.arithmetic), 16, 0.4),
+    "sum drill": (build_sum_drill, 12, 0.4),
+    "repeat": (single("repeat", text_skills.repeat), 14, 0.15),
+    "copy drill": (build_copy_drill, 3, 0.0),
+    "extraction": (build_extraction, 16, 0.15),
+    "tool call": (build_tool_call, 18, 0.15),
+    "no tool needed": (build_no_call, 4, 0.15),
+    "tool result": (build_tool_result, 7, 0.1),
     "refusal": (single("refusal", chat.refusal), 5, 0.15),
-    "counting": (single("counting", text_skills.counting), 4, 0.15),
-    "listing": (single("listing", text_skills.listing), 5, 0.15),
+    "counting": (single("counting", text_skills.counting), 3, 0.1),
+    "listing": (single("listing", text_skills.listing), 4, 0.1),
     "memory": (build_memory, 8, 0.15),
+    "long talk": (build_long_talk, 0.4, 0.15),
     "system prompt": (build_system, 6, 0.15),
 }
 

@@ -6,9 +6,11 @@ python evaluate.py --samples 200 --json /path/of/report.json
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import time
 from dataclasses import fields
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from model import ModelConfig, Qwen3
 from sampling import Sampler
 from skills_tools import call_text
 
-MAX_NEW_TOKENS = 560
+ROOM = 120  # tokens that an answer may have beyond the expected one, and as many again as that has
 ROWS = [(skill, False) for skill in SKILLS if "drill" not in skill and skill != "long talk"] + [
     ("arithmetic", True),
     ("tool call", True),
@@ -45,11 +47,11 @@ class Answerer:
         self.ends = {self.tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>")}
 
     @torch.inference_mode()
-    def generate(self, prompt: str) -> str:
-        """The greedy continuation of a prompt."""
+    def generate(self, prompt: str, most: int = 600) -> str:
+        """The greedy continuation of a prompt, cut after `most` tokens."""
         pending = self.tokenizer.encode(prompt, add_special_tokens=False).ids
         caches, answer = None, []
-        while len(answer) < MAX_NEW_TOKENS:
+        while len(answer) < most:
             hidden, caches = self.model.hidden_states(torch.tensor([pending]), caches)
             token_id = int(self.model.logits(hidden[:, -1]).argmax())
             if token_id in self.ends:
@@ -60,7 +62,9 @@ class Answerer:
 
     def answer(self, item: Conversation) -> str:
         """What the model says as the last message of a conversation, without its thought."""
-        return self.generate(self.renderer.prompt(item)).split("</think>")[-1].strip()
+        prompt, whole = self.renderer.prompt(item), self.renderer.full(item)
+        expected = len(self.tokenizer.encode(whole[len(prompt) :], add_special_tokens=False).ids)
+        return self.generate(prompt, 2 * expected + ROOM).split("</think>")[-1].strip()
 
 
 def parsed_calls(text: str) -> list[str] | None:
@@ -92,23 +96,30 @@ def is_right(item: Conversation, answer: str) -> bool:
     return answer == expected["content"]
 
 
-def evaluate_row(answerer: Answerer, skill: str, thinking: bool, options: argparse.Namespace) -> dict[str, Any]:
+@functools.cache
+def shared_answerer(directory: Path) -> Answerer:
+    """One model per process."""
+    torch.set_num_threads(1)
+    return Answerer(directory)
+
+
+def evaluate_row(row: tuple[str, bool], options: argparse.Namespace) -> dict[str, Any]:
     """The share of right answers of one skill."""
-    samples = options.samples
+    skill, thinking = row
+    answerer, start, wrong = shared_answerer(options.model), time.time(), []
     sampler = Sampler(77, held_out=not options.seen)
-    right, wrong = 0, []
-    while right + len(wrong) < samples:
+    for _ in range(options.samples):
         item = SKILLS[skill][0](sampler, thinking)
         answer = answerer.answer(item)
-        if is_right(item, answer):
-            right += 1
-        else:
+        if not is_right(item, answer):
             wrong.append((item, answer))
     for item, answer in wrong[: options.show]:
-        print(
-            f"--- {skill}\n{answerer.renderer.prompt(item)[-420:]}\n>>> got\n{answer}\n>>> wanted\n{item.messages[-1]}"
-        )
-    return {"skill": skill, "thinking": thinking, "samples": samples, "accuracy": round(right / samples, 4)}
+        prompt = answerer.renderer.prompt(item)[-420:]
+        print(f"--- {skill}\n{prompt}\n>>> got\n{answer}\n>>> wanted\n{item.messages[-1]}")
+    accuracy = round(1 - len(wrong) / options.samples, 4)
+    name = f"{skill}{' (thinking)' if thinking else ''}"
+    print(f"{name:28} {accuracy:7.1%}  of {options.samples}  ({time.time() - start:.0f} s)", flush=True)
+    return {"skill": skill, "thinking": thinking, "samples": options.samples, "accuracy": accuracy}
 
 
 def main() -> None:
@@ -120,17 +131,11 @@ def main() -> None:
     parser.add_argument("--seen", action="store_true", help="use the phrasings and values of the training side")
     parser.add_argument("--show", type=int, default=0, help="wrong answers to print per skill")
     parser.add_argument("--only", help="one skill")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    answerer, report = Answerer(options.model), []
-    for skill, thinking in ROWS:
-        if options.only in (None, skill):
-            start = time.time()
-            row = evaluate_row(answerer, skill, thinking, options)
-            report.append(row)
-            name = f"{skill}{' (thinking)' if thinking else ''}"
-            print(f"{name:28} {row['accuracy']:7.1%}  of {options.samples}  ({time.time() - start:.0f} s)", flush=True)
+    rows = [row for row in ROWS if options.only in (None, row[0])]
+    with Pool(options.processes) as pool:
+        report = pool.map(functools.partial(evaluate_row, options=options), rows, chunksize=1)
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 

@@ -50,7 +50,7 @@ def operands(sampler: Sampler, operator: str) -> tuple[int, int]:
     if operator == "*":
         high = sampler.any(["9", "12", "12", "20"])
         return sampler.pair(1 if sampler.chance(0.2) else 2, int(high), 2, 9 if int(high) == 20 else 12, "*")
-    top = int(sampler.any(["9", "20", "99", "99", "99", "999", "999"]))
+    top = int(sampler.any(["9", "20", "99", "99", "99", "99", "999"]))
     bottom = max(1, (top + 1) // 10) if sampler.chance(0.7) else 0
     first, second = sampler.pair(bottom, top, min(bottom, 10), top, operator)
     if operator == "-" and second > first:

@@ -125,10 +125,10 @@ def answer_loss(model: Qwen3, token_ids: Tensor, learned: Tensor) -> Tensor:
     return functional.cross_entropy(model.logits(hidden[wanted]).float(), token_ids[:, 1:][wanted])
 
 
-def schedule(progress: float, warm: float) -> float:
+def schedule(progress: float) -> float:
     """Learning-rate factor: warm-up, plateau, linear decay over the last 60 percent."""
-    if progress < warm:
-        return progress / warm
+    if progress < 0.01:
+        return progress / 0.01
     return 1.0 if progress < 0.4 else max(0.02, (1 - progress) / 0.6)
 
 
@@ -188,10 +188,11 @@ def train(options: argparse.Namespace) -> None:
     start = last_print = last_save = time.time()
     seen, losses, step = 0, [], 0
     while (progress := (time.time() - start) / (60 * options.minutes)) < 1:
+        progress = options.begin + (1 - options.begin) * progress
         token_ids, learned = next(batches)
         for stepper in steppers:
             for group in stepper.param_groups:
-                group["lr"] = group["initial_lr"] * schedule(progress, 0.01)
+                group["lr"] = group["initial_lr"] * schedule(progress)
         with torch.autocast("cpu", torch.bfloat16):
             loss = answer_loss(model, token_ids, learned)
         loss.backward()
@@ -234,6 +235,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.008)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first token array to use")
+    parser.add_argument("--begin", type=float, default=0.0, help="where in its schedule a resumed run begins, 0 to 1")
     parser.add_argument("--resume", type=Path, help="checkpoint.safetensors of an earlier run")
     torch.set_num_threads(2)
     train(parser.parse_args())
