@@ -482,10 +482,12 @@ LISTS = {
 def counting(sampler: Sampler) -> Exchange:
     """A run of numbers, upwards, downwards or with a separator of its own."""
     kind = sampler.rng.random()
-    length = sampler.rng.choice((sampler.rng.randint(3, 12), sampler.rng.randint(8, 30), sampler.rng.randint(20, 60)))
-    if sampler.chance(0.06):
-        length = sampler.rng.choice((sampler.rng.randint(60, 100), sampler.rng.randint(60, 100), 200))
     while True:
+        length = sampler.rng.choice(
+            (sampler.rng.randint(3, 12), sampler.rng.randint(8, 30), sampler.rng.randint(20, 60))
+        )
+        if sampler.chance(0.06):
+            length = sampler.rng.choice((sampler.rng.randint(60, 100), sampler.rng.randint(60, 100), 200))
         first = 1 if kind < 0.4 or sampler.chance(0.5) else sampler.rng.randint(0, 120)
         last = first + length - 1 + sampler.rng.randint(0, 3)
         if is_held_out(f"{first}..{last}") == sampler.held_out:
