@@ -108,6 +108,17 @@ CASES: dict[str, tuple[dict[str, Any], torch.dtype, str, bool]] = {
         "1GB",
         False,
     ),
+    "smollm3": (
+        {
+            "model_type": "smollm3",
+            "rope_parameters": rope(theta=5000000.0),
+            "no_rope_layer_interval": 2,
+            "num_hidden_layers": 3,
+        },
+        torch.bfloat16,
+        "1GB",
+        False,
+    ),
 }
 
 ROPE_CASES: list[dict[str, Any]] = [

@@ -1,0 +1,44 @@
+"""SmolLM3: llama without rotary positions in every fourth layer, or where `no_rope_layers` has a 0.
+
+Reference: transformers, models/smollm3/modeling_smollm3.py and configuration_smollm3.py.
+"""
+
+from ouzel.backends.openvino.decoder import DecoderShape, build_decoder
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.quantize import Encoding
+from ouzel.backends.openvino.weights import Weights
+
+
+def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
+    bias = config.flag("attention_bias", False)
+    unrotated = unrotated_layers(config)
+    shape = DecoderShape.read(
+        config,
+        qkv_bias=bias,
+        output_bias=bias,
+        mlp_bias=config.flag("mlp_bias", False),
+        sliding_windows=sliding_windows(config, unrotated),
+        unrotated_layers=unrotated,
+    )
+    return build_decoder(shape, weights, encoding)
+
+
+def unrotated_layers(config: HfConfig) -> frozenset[int]:
+    """Despite the key's name, a 1 in `no_rope_layers` is a layer with rotary positions."""
+    num_layers = config.size("num_hidden_layers")
+    if config.has("no_rope_layers"):
+        rotates = config.integers("no_rope_layers", num_layers)
+        return frozenset(layer for layer in range(num_layers) if not rotates[layer])
+    interval = config.size("no_rope_layer_interval", 4)
+    return frozenset(range(interval - 1, num_layers, interval))
+
+
+def sliding_windows(config: HfConfig, unrotated: frozenset[int]) -> tuple[int, ...]:
+    num_layers = config.size("num_hidden_layers")
+    if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
+        return (0,) * num_layers
+    window = config.size("sliding_window")
+    if config.has("layer_types"):
+        return tuple(window if kind == "sliding_attention" else 0 for kind in config.texts("layer_types", num_layers))
+    return tuple(window if layer in unrotated else 0 for layer in range(num_layers))
