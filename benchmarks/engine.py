@@ -26,7 +26,7 @@ from benchmarks.stateful_ir import write_stateful_ir
 
 MAX_NUM_BATCHED_TOKENS = 512
 KV_CACHE_GIB = 1
-NUM_ROUNDS = 7
+NUM_ROUNDS = 5
 NUM_QUICK_ROUNDS = 3
 
 
