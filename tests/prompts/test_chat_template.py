@@ -179,6 +179,8 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 tool_calls=False,
                 object_arguments=False,
                 enable_thinking=False,
+                drops_tool_calls=True,
+                drops_tool_results=True,
             ),
         ),
         (
@@ -192,6 +194,8 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 tool_calls=False,
                 object_arguments=False,
                 enable_thinking=False,
+                drops_tool_calls=True,
+                drops_tool_results=True,
             ),
         ),
         (

@@ -154,3 +154,31 @@ def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
     alone = [renderer.render_chat(chat) for chat in chats]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(renderer.render_chat, chats)) == alone
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ({"role": "system", "content": "Be brief."}, "messages[0].role"),
+        ({"role": "tool", "tool_call_id": "a", "content": "42"}, "messages[0].role"),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]},
+            "messages[0].tool_calls",
+        ),
+    ],
+)
+def test_what_the_template_would_leave_out_is_refused(tokenizer: Tokenizer, message: Message, param: str) -> None:
+    source = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}"
+    renderer = PromptRenderer(tokenizer, ChatTemplate({"default": source}, {}), 100)
+
+    with pytest.raises(InvalidRequest) as caught:
+        renderer.render_chat([message, {"role": "user", "content": "hi"}])
+
+    assert caught.value.param == param
+
+
+def test_a_token_that_the_model_does_not_have_is_refused(tokenizer: Tokenizer) -> None:
+    renderer = PromptRenderer(tokenizer, None, 100, vocab_size=100)
+
+    with pytest.raises(InvalidRequest, match="does not have"):
+        renderer.render_text("<|im_end|>")

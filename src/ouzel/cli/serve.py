@@ -88,7 +88,7 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
     return ServedModel(
         names=names,
         tokenizer=tokenizer,
-        renderer=PromptRenderer(tokenizer, chat_template, info.max_model_len),
+        renderer=PromptRenderer(tokenizer, chat_template, info.max_model_len, info.vocab_size),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
         make_parser=PlainParser,

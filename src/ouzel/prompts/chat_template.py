@@ -1,6 +1,7 @@
 """A model's chat template: found, compiled and probed at load, rendered per request. Stateless, hence thread-safe."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import jinja2
@@ -26,6 +27,7 @@ class ChatTemplate:
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
         self.capabilities = template_capabilities.probe(self._try_render)
+        self.shows_role = lru_cache(maxsize=64)(self._shows_role)
 
     @classmethod
     def load(cls, directory: Path, override_path: str = "") -> "ChatTemplate | None":
@@ -66,7 +68,7 @@ class ChatTemplate:
                 f"the chat template cannot render these messages: {error}", param="messages"
             ) from error
 
-    def shows_role(self, role: str) -> bool:
+    def _shows_role(self, role: str) -> bool:
         """Whether a message in this role reaches the prompt, instead of being left out silently."""
         return template_capabilities.shows_role(self._try_render, role)
 

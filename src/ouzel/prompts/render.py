@@ -21,7 +21,15 @@ class Prompt:
 class PromptRenderer:
     """Stateless, called from many threads; what cannot become a prompt is an `InvalidRequest`."""
 
-    def __init__(self, tokenizer: Tokenizer, chat_template: ChatTemplate | None, max_model_len: int) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        chat_template: ChatTemplate | None,
+        max_model_len: int,
+        vocab_size: int | None = None,
+    ) -> None:
+        """`vocab_size`: of the model, where it may be smaller than the tokenizer's."""
+        self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         self._chat_template = chat_template
         self._max_model_len = max_model_len
@@ -58,7 +66,7 @@ class PromptRenderer:
         return self._encoded(text, add_special_tokens=True, param="prompt")
 
     def render_token_ids(self, token_ids: Sequence[int]) -> Prompt:
-        last_id = self._tokenizer.vocab_size - 1
+        last_id = self._vocab_size - 1
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id <= last_id:
                 path = f"prompt[{position}]"
@@ -76,6 +84,9 @@ class PromptRenderer:
             raise InvalidRequest(f"{param} must not give an empty prompt", param=param)
         if len(token_ids) + 1 > self._max_model_len:
             raise self._too_long(f"{len(token_ids)} tokens", param)
+        if max(token_ids) >= self._vocab_size:
+            token = self._tokenizer.token_text(max(token_ids))
+            raise InvalidRequest(f"{param} holds {token!r}, a token that the model does not have", param=param)
         return Prompt(text, token_ids)
 
     def _too_long(self, prompt_len: str, param: str) -> ContextLengthExceeded:

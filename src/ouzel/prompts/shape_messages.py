@@ -17,12 +17,25 @@ def shape_messages(messages: list[Message], template: ChatTemplate) -> list[Mess
 
 def _shape(message: Message, template: ChatTemplate, path: str) -> Message:
     shaped = {**message, "role": _role(message["role"], template, f"{path}.role")}
+    _check_shown(shaped, template.capabilities, path)
     shaped["content"] = _content(message["content"], template.capabilities)
     tool_calls = message.get("tool_calls")
     if isinstance(tool_calls, list):
         wants_objects = template.capabilities.object_arguments
         shaped["tool_calls"] = [_shape_call(call, wants_objects) for call in tool_calls]
     return shaped
+
+
+def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str) -> None:
+    """What the template would leave out silently is refused: the answer would ignore it."""
+    role = message["role"]
+    if role == "system" and not capabilities.system_role:
+        raise InvalidRequest(f"{path}.role: this model's chat template has no system messages", param=f"{path}.role")
+    if role == "tool" and capabilities.drops_tool_results:
+        raise InvalidRequest(f"{path}.role: this model's chat template has no tool results", param=f"{path}.role")
+    if message.get("tool_calls") and capabilities.drops_tool_calls:
+        where = f"{path}.tool_calls"
+        raise InvalidRequest(f"{where}: this model's chat template has no tool calls", param=where)
 
 
 def _role(role: object, template: ChatTemplate, path: str) -> object:

@@ -22,6 +22,7 @@ class TryRender(Protocol):
 # In no template:
 _WORD = "zephyrquill"
 _KEY, _VALUE = "ouzelkey", "ouzelvalue"
+_RESULT = "ouzelresult"
 _ROLE = "ouzelrole"
 
 
@@ -35,6 +36,8 @@ class TemplateCapabilities:
     tool_calls: bool  # an assistant's earlier calls reach the prompt
     object_arguments: bool  # a call's arguments are wanted as an object rather than as JSON text
     enable_thinking: bool  # the argument changes the prompt
+    drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
+    drops_tool_results: bool = False  # and so are messages of tools
 
 
 def probe(render: TryRender) -> TemplateCapabilities:
@@ -52,6 +55,8 @@ def probe(render: TryRender) -> TemplateCapabilities:
         developer_role=_knows_role(render, "developer", word, chat),
         tools=_shows(render(chat, tools=[_tool()])),
         tool_calls=_is_native_call(object_form) or _is_native_call(string_form),
+        drops_tool_calls=_drops(_VALUE, object_form, string_form),
+        drops_tool_results=_drops(_RESULT, object_form, string_form),
         object_arguments=_is_native_call(object_form),
         enable_thinking=render(chat, enable_thinking=True) != render(chat, enable_thinking=False),
     )
@@ -75,7 +80,7 @@ def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: ob
     # Nine characters: some templates (Mistral) refuse other ids.
     call = {"id": "abcdef123", "type": "function", "function": {"name": _WORD, "arguments": arguments}}
     called: dict[str, object] = {"role": "assistant", "content": "", "tool_calls": [call]}
-    answered: dict[str, object] = {"role": "tool", "tool_call_id": "abcdef123", "name": _WORD, "content": "done"}
+    answered: dict[str, object] = {"role": "tool", "tool_call_id": "abcdef123", "name": _WORD, "content": _RESULT}
     whole = render([*chat, called, answered], tools=[_tool()])
     return whole if whole is not None else render([*chat, called])
 
@@ -85,6 +90,12 @@ def _knows_role(render: TryRender, role: str, word: object, chat: list[dict[str,
     text = render([{"role": role, "content": word}, *chat])
     as_any_role = render([{"role": _ROLE, "content": word}, *chat])
     return _shows(text) and (as_any_role is None or as_any_role.replace(_ROLE, role) != text)
+
+
+def _drops(word: str, *texts: str | None) -> bool:
+    """Rendered without complaint, but without the word; a template that refused may want another form."""
+    rendered = [text for text in texts if text is not None]
+    return bool(rendered) and not any(word in text for text in rendered)
 
 
 def _shows(text: str | None) -> bool:
