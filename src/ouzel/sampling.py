@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Logits = NDArray[np.float32]  # [vocab_size]
 
 
+SMALLEST_TEMPERATURE = 1e-5  # below, dividing by it overflows float32, and the draw is greedy anyway
+
+
 class SamplingFields(msgspec.Struct, kw_only=True):
     """The sampling fields of a request body, shared by every generating endpoint; `None` is "not given"."""
 
@@ -24,7 +27,9 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
-    top_k: Annotated[int, Meta(ge=-1, description="Keeps the most likely tokens; -1 or 0 keeps all.")] | None = None
+    top_k: (
+        Annotated[int, Meta(ge=-1, le=2**31 - 1, description="Keeps the most likely tokens; -1 or 0 keeps all.")] | None
+    ) = None
     min_p: (
         Annotated[
             float, Meta(ge=0.0, lt=1.0, description="Drops tokens less likely than this share of the most likely.")
@@ -32,7 +37,9 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         | None
     ) = None
     repetition_penalty: (
-        Annotated[float, Meta(gt=0.0, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")]
+        Annotated[
+            float, Meta(ge=0.01, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")
+        ]
         | None
     ) = None
     presence_penalty: (
@@ -83,7 +90,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_greedy(self) -> bool:
-        return self.temperature == 0.0
+        return self.temperature < SMALLEST_TEMPERATURE
 
 
 # Reference functions: one row, float64 inside, no speed. Order of application is the order of this file.

@@ -88,8 +88,6 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_prefix_query_tokens: int  # counter
     num_prefix_hit_tokens: int  # counter
     num_preemptions: int  # counter
-    num_prefill_tokens: int  # counter: prompt tokens computed
-    num_decode_tokens: int  # counter
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.

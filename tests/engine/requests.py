@@ -10,6 +10,8 @@ from ouzel.engine.base import Engine
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, StepOutput
 
+MAX_STEPS = 20_000  # a livelock is a failure, not a wait
+
 _ids = count()
 
 
@@ -73,13 +75,13 @@ def run(
     results: Results = defaultdict(Result)
     for request in requests:
         engine.add(request)
-    for step in count():
+    for step in range(MAX_STEPS):
         if not engine.has_unfinished():
             return results
         collect(results, engine.step())
         if after_step is not None:
             after_step(step)
-    raise AssertionError("unreachable")
+    raise AssertionError(f"still unfinished after {MAX_STEPS} steps: {engine.stats()}")
 
 
 def run_alone(engine: Engine, request: EngineRequest) -> list[Result]:

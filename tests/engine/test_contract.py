@@ -141,8 +141,36 @@ def test_random_aborts_lose_nothing(engine: Engine) -> None:
     results: Results = run(engine, requests, abort)
 
     for request in requests:
+        alone = run_alone(engine, request)
         for index in range(request.n):
-            assert results[request.request_id, index].final.finish_reason is not None
+            result = results[request.request_id, index]
+            if result.finish_reason is FinishReason.ABORT:
+                assert result.token_ids == alone[index].token_ids[: len(result.token_ids)]
+            else:
+                assert result.token_ids == alone[index].token_ids
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_requests_that_come_and_go_at_any_moment(engine: Engine, seed: int) -> None:
+    """Arrivals between steps, in priorities that contradict their order, some of them aborted."""
+    random = Random(seed)
+    requests = varied_requests(seed + 100, 14)
+    coming = list(requests)
+
+    def come_and_go(step: int) -> None:
+        while coming and random.random() < 0.4:
+            engine.add(coming.pop())
+        if random.random() < 0.1:
+            engine.abort(random.choice(requests).request_id)
+
+    engine.add(coming.pop())
+    results = run(engine, after_step=come_and_go)
+    results.update(run(engine, coming))
+
+    for request in requests:
+        for index, alone in enumerate(run_alone(engine, request)):
+            tokens = results[request.request_id, index].token_ids
+            assert tokens == alone.token_ids[: len(tokens)]
 
 
 def test_stop_tokens_and_end_tokens(engine: Engine) -> None:

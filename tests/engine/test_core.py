@@ -174,6 +174,37 @@ def test_a_device_fault_ends_its_batch_and_the_engine_goes_on() -> None:
     assert engine.stats().num_used_blocks == 0
 
 
+def test_a_request_that_waits_for_blocks_does_not_stop_one_that_prefills() -> None:
+    engine = EngineCore(FakeRunner(num_blocks=32))
+    long = make_request([(3 * i) % 89 for i in range(90)], priority=1)
+    urgent = make_request([(5 * i) % 89 for i in range(60)], priority=0)
+    engine.add(long)
+    engine.step()
+
+    results = run(engine, [urgent])
+
+    assert {result.finish_reason for result in results.values()} == {FinishReason.LENGTH}
+
+
+def test_choices_of_a_failing_prompt_fail_together_and_spare_later_batches() -> None:
+    engine = EngineCore(FaultyRunner())
+    bad = make_request([1, FaultyRunner.FATAL], n=6)
+    engine.add(bad)
+    failed = run(engine)
+
+    assert [failed[bad.request_id, index].finish_reason for index in range(6)] == [FinishReason.ERROR] * 6
+    assert run_alone(engine, make_request([1, 2, 3]))[0].token_ids == plain_tokens([1, 2, 3])
+
+
+def test_a_request_id_in_use_is_refused() -> None:
+    engine = EngineCore(FakeRunner())
+    request = make_request([1, 2, 3])
+    engine.add(request)
+    with pytest.raises(ValueError, match="in use"):
+        engine.add(request)
+    run(engine)
+
+
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [([], "empty"), ([97], r"\[0, 97\)"), ([-1], r"\[0, 97\)"), ([1] * 128, "128 tokens, max_model_len is 128")],

@@ -71,6 +71,46 @@ def test_draws_follow_the_exact_distribution(kind: str, vocab_size: int) -> None
     assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5, f"chi-square {chi_square:.1f} at {freedom} degrees"
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"temperature": 1e-40, "top_p": 0.9},
+        {"temperature": 3e-5, "top_p": 0.9},
+        {"temperature": 2.0, "top_p": 1e-9},
+        {"temperature": 1.0, "min_p": 0.999999},
+        {"temperature": 1.0, "top_k": 1},
+        {"temperature": 1.0, "top_k": 2**31 - 1, "top_p": 1e-9},
+        {"temperature": 1e-4, "repetition_penalty": 0.01},
+    ],
+)
+@pytest.mark.parametrize("vocab_size", [5, 97, 8192, 10_007])
+def test_extreme_values_give_a_token(params: dict[str, Any], vocab_size: int) -> None:
+    logits = np.random.default_rng(6).normal(scale=5, size=vocab_size).astype(np.float32)
+
+    [sampled] = draw([prepare(logits.copy(), sequence_with(**params))])
+
+    assert sampled is not None
+    assert 0 <= sampled.token_id < vocab_size
+
+
+@pytest.mark.parametrize("params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}, {"temperature": 1e-4}])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])
+def test_a_row_that_is_not_usable_gives_none(params: dict[str, Any], value: float) -> None:
+    [sampled] = draw([prepare(np.full(97, value, dtype=np.float32), sequence_with(**params))])
+
+    assert sampled is None
+
+
+def test_a_large_top_k_follows_the_exact_distribution() -> None:
+    logits = np.random.default_rng(7).normal(size=2000).astype(np.float32)
+    params: dict[str, Any] = {"temperature": 1.0, "top_k": 1500, "top_p": 0.95}
+    allowed = set(np.flatnonzero(exact_distribution(logits, sequence_with(**params))).tolist())
+
+    sampled = draw([prepare(logits.copy(), sequence_with(seed=seed, **params)) for seed in range(500)])
+
+    assert {each.token_id for each in sampled if each is not None} <= allowed
+
+
 def test_greedy_takes_the_most_likely() -> None:
     logits = np.random.default_rng(0).normal(size=(5, 200)).astype(np.float32)
 

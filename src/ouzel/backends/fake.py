@@ -61,7 +61,6 @@ class FakeEngine:
         self._requests: dict[str, EngineRequest] = {}
         self._choices: dict[tuple[str, int], int] = {}  # (request id, index) -> tokens given so far
         self._outputs: list[StepOutput] = []
-        self._num_tokens = 0
 
     @property
     def info(self) -> EngineInfo:
@@ -109,8 +108,6 @@ class FakeEngine:
             num_prefix_query_tokens=0,
             num_prefix_hit_tokens=0,
             num_preemptions=0,
-            num_prefill_tokens=0,
-            num_decode_tokens=self._num_tokens,
         )
 
     def close(self) -> None:
@@ -125,7 +122,6 @@ class FakeEngine:
             return
         token_id = self._script(request, position)
         self._choices[key] = position + 1
-        self._num_tokens += 1
         self._give(key, [token_id], self._finish_reason(request, token_id, position + 1))
 
     def _finish_reason(self, request: EngineRequest, token_id: int, num_output_tokens: int) -> FinishReason | None:

@@ -16,7 +16,10 @@ class Engine(Protocol):
     def info(self) -> EngineInfo: ...
 
     def add(self, request: EngineRequest) -> None:
-        """Queues a request. One that cannot run gets an output with finish_reason `error` from the next step."""
+        """Queues a request. One that cannot run gets an output with finish_reason `error` from the next step.
+
+        Raises ValueError when the request_id is in use.
+        """
         ...
 
     def abort(self, request_id: str, index: int | None = None) -> None:

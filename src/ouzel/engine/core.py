@@ -41,14 +41,14 @@ class EngineCore:
         self._sequences: dict[str, dict[int, Sequence]] = {}  # unfinished ones, by request id and index
         self._outputs: list[StepOutput] = []  # of the step in progress
         self._arrivals = count()
-        self._num_prefill_tokens = 0
-        self._num_decode_tokens = 0
 
     @property
     def info(self) -> EngineInfo:
         return self._runner.info
 
     def add(self, request: EngineRequest) -> None:
+        if request.request_id in self._sequences:
+            raise ValueError(f"request_id {request.request_id!r} is in use")
         fault = next(self._faults(request), None)
         arrival = next(self._arrivals)
         choices = [Sequence(request, index, arrival) for index in range(request.n)]
@@ -79,8 +79,6 @@ class EngineCore:
             num_prefix_query_tokens=self._blocks.num_query_tokens,
             num_prefix_hit_tokens=self._blocks.num_hit_tokens,
             num_preemptions=self._scheduler.num_preemptions,
-            num_prefill_tokens=self._num_prefill_tokens,
-            num_decode_tokens=self._num_decode_tokens,
         )
 
     def close(self) -> None:
@@ -94,7 +92,8 @@ class EngineCore:
             except Exception as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d sequences", len(scheduled))
                 for sequence in self._touched(scheduled):
-                    self._end(sequence, FinishReason.ERROR, f"the model step failed: {error}")
+                    for each in (*sequence.forks, sequence):  # choices of one request share its prompt, hence its fault
+                        self._end(each, FinishReason.ERROR, f"the model step failed: {error}")
         self._blocks.step_done()
         outputs, self._outputs = self._outputs, []
         return outputs
@@ -108,8 +107,6 @@ class EngineCore:
         """Why the request cannot run; the server checks all of this earlier, embedders may not."""
         info = self._runner.info
         token_ids = request.prompt_token_ids
-        if request.request_id in self._sequences:
-            yield f"request_id {request.request_id!r} is in use"
         if request.n < 1:
             yield f"n must be >= 1, given {request.n}"
         if not token_ids:
@@ -120,6 +117,8 @@ class EngineCore:
             yield f"token ids must be in [0, {info.vocab_size})"
         if any(not 0 <= token_id < info.vocab_size for token_id, _ in request.params.logit_bias):
             yield f"logit_bias token ids must be in [0, {info.vocab_size})"
+        if any(not 0 <= token_id < info.vocab_size for token_id in request.params.stop_token_ids):
+            yield f"stop_token_ids must be in [0, {info.vocab_size})"
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
         sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
@@ -133,10 +132,6 @@ class EngineCore:
 
     def _mark_computed(self, entry: Scheduled) -> None:
         sequence = entry.sequence
-        num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
-        num_prefill_tokens = min(entry.num_new_tokens, num_prompt_tokens_left)
-        self._num_prefill_tokens += num_prefill_tokens
-        self._num_decode_tokens += entry.num_new_tokens - num_prefill_tokens
         self._blocks.cache_computed(sequence, entry.num_new_tokens)
         sequence.num_computed_tokens += entry.num_new_tokens
 

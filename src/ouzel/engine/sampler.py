@@ -5,8 +5,8 @@ of the model's own distribution, before all of this. `ouzel.sampling` has the sa
 
 Three ways to a token, chosen by a row's own parameters alone, so that batch neighbours never matter:
 - greedy: argmax.
-- top_k: the row is cut down to its candidates; all further work is vectorised over the batch on that small matrix.
-- all tokens: a token is drawn from the whole row and then checked against top_p. When the tokens more likely than it
+- a small top_k: the row is cut down to its candidates; the rest is vectorised over the batch on that small matrix.
+- else: a token is drawn from the whole row and then checked against top_p. When the tokens more likely than it
   already reach top_p, it is ruled out and the next draw is among those only. This is rejection sampling: exactly the
   distribution that sorting gives, in about 1 / top_p tries at most, without the sort. It costs one exp per logit.
 """
@@ -24,6 +24,8 @@ from ouzel.sampling import SamplingParams
 from ouzel.types import PositionLogprobs, TokenLogprob
 
 Row = NDArray[np.float32]  # [vocab_size]
+
+_MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def adjust(row: Row, sequence: Sequence) -> None:
     if params.repetition_penalty != 1.0 or params.presence_penalty != 0.0 or params.frequency_penalty != 0.0:
         _penalise(row, sequence)
     if sequence.num_output_tokens < params.min_tokens:
-        row[list(sequence.stop_token_ids)] = -np.inf
+        row[[token_id for token_id in sequence.stop_token_ids if token_id < row.size]] = -np.inf
 
 
 def _penalise(row: Row, sequence: Sequence) -> None:
@@ -102,7 +104,7 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
             most_likely = int(row.argmax())
             token_ids[i] = most_likely if np.isfinite(row[most_likely]) else None
         else:
-            (with_top_k if 0 < sequence.params.top_k < row.size else without).append(i)
+            (with_top_k if 0 < sequence.params.top_k < min(row.size, _MAX_CANDIDATES) else without).append(i)
     for places, draw_tokens in ((with_top_k, draw_from_top_k), (without, draw_from_all)):
         if places:
             drawn = draw_tokens([rows[i] for i in places], [sequences[i] for i in places])
@@ -168,6 +170,8 @@ def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | N
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
         return None
+    if 0 < params.top_k < row.size:
+        row[row < np.partition(row, -params.top_k)[-params.top_k]] = -np.inf
     row -= largest_logit
     row *= np.float32(1.0 / params.temperature)
     weights = np.exp(row, out=row)

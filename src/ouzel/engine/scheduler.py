@@ -5,7 +5,7 @@ Rules
 2. What is left of `max_num_batched_tokens` goes to prefill chunks, of running and waiting sequences alike, in
    `Sequence.order`. So a long prompt delays the others' next token by one chunk at most.
 3. A sequence starts only when blocks for all of its present tokens are free. Prefill therefore never runs out of
-   blocks; decode can.
+   blocks; decode can. Nobody overtakes one that waits for blocks, so nobody starves; what already prefills goes on.
 4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
    are released, it waits, and later computes everything again, its own tokens included.
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
@@ -98,18 +98,20 @@ class Scheduler:
     def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens_left: int) -> None:
         prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
         candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
+        may_start = True
         for sequence in candidates:
             if num_tokens_left <= 0:
                 return
             if sequence.status is SequenceStatus.WAITING:
-                if len(self.running) >= self._max_num_seqs:
-                    continue  # prefilling ones may follow
+                if not may_start or len(self.running) >= self._max_num_seqs:
+                    continue  # those that prefill go on: they hold the blocks that others wait for
                 if not self._blocks.share_prefix(sequence):
                     continue  # rule 5
                 if not self._start(sequence):
                     self._blocks.release(sequence)
                     sequence.num_computed_tokens = 0
-                    return  # rule 3; nobody overtakes, so nobody starves
+                    may_start = False
+                    continue
             num_new_tokens = self._chunk(sequence, num_tokens_left)
             self._blocks.expect_blocks(sequence, num_new_tokens)
             scheduled.append(Scheduled(sequence, num_new_tokens))
@@ -127,9 +129,9 @@ class Scheduler:
     def _start(self, sequence: Sequence) -> bool:
         if not self._blocks.allocate(sequence, sequence.num_tokens):
             return False
-        if sequence.scheduled_at is None:
+        if sequence.scheduled_at is None:  # else it was preempted, and its own tokens are no prompt
             sequence.mark_scheduled()
-        self._blocks.count_lookup(sequence)
+            self._blocks.count_lookup(sequence)
         self.waiting.remove(sequence)
         self._run(sequence)
         return True
