@@ -10,7 +10,7 @@ from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, Prompt, ServedModel, fit_max_tokens, resolve_sampling
 from ouzel.sampling import SamplingFields
 
-NonEmptyText = Annotated[str, Meta(min_length=1)]
+StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
 
 
 class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,9 +27,7 @@ class GenerationFields(SamplingFields, kw_only=True):
     max_tokens: (
         Annotated[int, Meta(ge=1, description="Limit of generated tokens; default: what the prompt leaves.")] | None
     ) = None
-    stop: str | Annotated[list[NonEmptyText], Meta(max_length=64, description="Texts that end the output.")] | None = (
-        None
-    )
+    stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
@@ -54,8 +52,6 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
         raise ModelNotFound(f"the model {body.model[:100]!r} does not exist; this server has: {names}", param="model")
     if (body.n or 1) > limits.max_choices:
         raise InvalidRequest(f"n must be <= {limits.max_choices}, given {body.n}", param="n")
-    if body.stop == "":
-        raise InvalidRequest('stop must not be an empty string, given ""', param="stop")
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:

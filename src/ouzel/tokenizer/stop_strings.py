@@ -6,6 +6,7 @@ Each stop string is followed with its Knuth-Morris-Pratt table: linear time, wha
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class _Progress:
         return self.num_matched == len(self.pattern)
 
 
-def _borders(pattern: str) -> list[int]:
+@lru_cache  # the choices of a request, and often many requests, share their stop strings
+def _borders(pattern: str) -> tuple[int, ...]:
     """By prefix length: the length of the longest shorter prefix that is also its suffix."""
     borders = [0, 0]
     for character in pattern[1:]:
@@ -71,4 +73,4 @@ def _borders(pattern: str) -> list[int]:
         while length and pattern[length] != character:
             length = borders[length]
         borders.append(length + 1 if pattern[length] == character else 0)
-    return borders
+    return tuple(borders)
