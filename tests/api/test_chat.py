@@ -152,6 +152,7 @@ def test_an_empty_answer_still_introduces_itself(http: httpx.Client) -> None:
         {"temperature": None, "stop": None, "stream": None, "tools": None, "response_format": None},
         {"response_format": {"type": "text"}, "tools": [], "tool_choice": "none", "parallel_tool_calls": True},
         {"store": False, "service_tier": "auto", "modalities": ["text"], "best_of": 1, "logit_bias": {}},
+        {"n": 2, "best_of": 2, "num_beams": 1, "detokenize": True, "prompt_cache_retention": "in_memory"},
         {"user": "me", "metadata": {"a": "b"}, "safety_identifier": "x", "prompt_cache_key": "y", "cache_salt": "z"},
         {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}, "priority": -1},
     ],

@@ -24,6 +24,7 @@ class GenerationFields(SamplingFields, kw_only=True):
 
     model: Annotated[str, Meta(description="One of the served model names.")]
     n: Annotated[int, Meta(ge=1, description="Number of choices.")] | None = None
+    best_of: Annotated[int | None, Meta(description="Only n itself: choosing among more is not supported.")] = None
     max_tokens: (
         Annotated[int, Meta(ge=1, description="Limit of generated tokens; default: what the prompt leaves.")] | None
     ) = None
@@ -52,6 +53,8 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
         raise ModelNotFound(f"the model {body.model[:100]!r} does not exist; this server has: {names}", param="model")
     if (body.n or 1) > limits.max_choices:
         raise InvalidRequest(f"n must be <= {limits.max_choices}, given {body.n}", param="n")
+    if body.best_of is not None and body.best_of != (body.n or 1):
+        raise InvalidRequest(f"best_of must be {body.n or 1}, the same as n, given {body.best_of}", param="best_of")
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:

@@ -7,45 +7,79 @@ from ouzel.errors import InvalidRequest
 
 # By field: the values that ask for nothing. null never asks.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
+    "add_special_tokens": (),
+    "allowed_token_ids": (),
     "assistant_confidence_threshold": (),
     "audio": (),
     "bad_words": ([],),
-    "best_of": (1,),
     "chat_template": (),
+    "chunk_frames": (),
     "continue_final_message": (False,),
+    "detokenize": (True,),
     "diversity_penalty": (0,),
+    "do_sample": (),
     "documents": ([],),
     "early_stopping": (False,),
+    "ebnf": (),
     "echo": (False,),
+    "enable_thinking": (),
     "function_call": ("none", "auto"),
     "functions": ([],),
     "guided_choice": (),
+    "guided_decoding_backend": (),
     "guided_grammar": (),
     "guided_json": (),
     "guided_regex": (),
+    "guided_whitespace_pattern": (),
+    "include_reasoning": (True,),
+    "json_schema": (),
+    "kv_transfer_params": ({},),
     "length_penalty": (1,),
     "logits_processors": ([],),
+    "max_new_tokens": (),
     "max_ngram_size": (),
+    "min_new_tokens": (),
+    "mm_processor_kwargs": ({},),
     "modalities": (["text"],),
+    "no_repeat_ngram_size": (0,),
     "num_assistant_tokens": (),
+    "num_beams": (1,),
+    "num_return_sequences": (1,),
     "parallel_tool_calls": (True, False),
     "prediction": (),
+    "prompt_cache_retention": ("in_memory", "in-memory"),
     "prompt_logprobs": (),
+    "reasoning": (),
+    "regex": (),
+    "repetition_detection": (),
     "response_format": ({"type": "text"},),
     "return_token_ids": (False,),
     "return_tokens_as_token_ids": (False,),
     "service_tier": ("auto", "default"),
     "spaces_between_special_tokens": (True,),
+    "stop_regex": ([],),
     "store": (False,),
+    "structural_tag": (),
     "structured_outputs": (),
     "suffix": ("",),
+    "thinking": (),
+    "thinking_token_budget": (),
     "tool_choice": ("none", "auto"),
     "tools": ([],),
     "truncate_prompt_tokens": (),
     "typical_p": (1,),
     "use_beam_search": (False,),
     "verbosity": ("medium",),
+    "vllm_xargs": ({},),
     "web_search_options": (),
+}
+
+# By field: the one that we have for it.
+INSTEAD: Mapping[str, str] = {
+    "enable_thinking": "chat_template_kwargs",
+    "max_new_tokens": "max_tokens",
+    "min_new_tokens": "min_tokens",
+    "num_return_sequences": "n",
 }
 
 
@@ -54,4 +88,5 @@ def refuse_unsupported(given: Mapping[str, object], *, known: Collection[str]) -
     for name, value in given.items():
         if name in known or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
             continue
-        raise InvalidRequest(f"{name} is not supported yet by this server, given {shown(value)}", param=name)
+        hint = f" (use {INSTEAD[name]})" if name in INSTEAD else ""
+        raise InvalidRequest(f"{name} is not supported yet by this server{hint}, given {shown(value)}", param=name)
