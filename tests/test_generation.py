@@ -65,7 +65,7 @@ def test_a_seed_is_drawn_only_when_none_is_given() -> None:
     assert resolve(SamplingFields()).seed != resolve(SamplingFields()).seed
 
 
-@pytest.mark.parametrize("token_id", ["260", "-1", "1.5", "x", "", "²", "9" * 30])
+@pytest.mark.parametrize("token_id", ["260", "-1", "1.5", "x", "", "²", "٥", "05", "9" * 30, "9" * 5000])
 def test_logit_bias_wants_token_ids(token_id: str) -> None:
     assert resolve(SamplingFields(logit_bias={"0": 1.0, "259": -2.0})).logit_bias == ((0, 1.0), (259, -2.0))
     with pytest.raises(InvalidRequest, match="token ids from 0 to 259"):

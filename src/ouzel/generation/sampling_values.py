@@ -1,5 +1,6 @@
 """Sampling fields to sampling parameters: which value counts, and what only the model can say is out of range."""
 
+import re
 import secrets
 from typing import TypeVar
 
@@ -70,7 +71,7 @@ def _stop_token_ids(token_ids: list[int], vocab_size: int) -> tuple[int, ...]:
 
 def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, float], ...]:
     for token_id in biases:
-        if not token_id.isdecimal() or int(token_id) >= vocab_size:
+        if not re.fullmatch(r"0|[1-9][0-9]{0,9}", token_id) or int(token_id) >= vocab_size:
             raise InvalidRequest(
                 f"logit_bias keys must be token ids from 0 to {vocab_size - 1}, given {token_id[:40]!r}",
                 param="logit_bias",
