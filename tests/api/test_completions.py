@@ -57,6 +57,8 @@ def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
         ({"prompt": [1, "a"]}, "prompt"),
         ({"prompt": [260]}, "prompt[0]"),
         ({"prompt": ["a", "b"]}, "prompt"),
+        ({"prompt": [["a"]]}, "prompt"),
+        ({"prompt": [[[97]]]}, "prompt"),
         ({"prompt": {"text": "a"}}, "prompt"),
         ({"prompt": "a", "echo": True}, "echo"),
         ({"prompt": "a", "suffix": "z"}, "suffix"),

@@ -60,17 +60,18 @@ class Completions:
 
 
 def _only_prompt(prompt: str | list[object]) -> str | list[int]:
-    if isinstance(prompt, str):
-        return prompt
-    if prompt and isinstance(prompt[0], str | list):
+    only: object = prompt
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list):
         if len(prompt) > 1:
             raise InvalidRequest(
                 f"prompt must be a single prompt: {len(prompt)} in one request are not supported yet by this server",
                 param="prompt",
             )
-        return _only_prompt(prompt[0])
+        only = prompt[0]
+    if isinstance(only, str):
+        return only
     try:
-        token_ids: list[int] = msgspec.convert(prompt, Annotated[list[int], Meta(min_length=1)])
+        token_ids: list[int] = msgspec.convert(only, Annotated[list[int], Meta(min_length=1)])
     except msgspec.ValidationError as error:
         raise InvalidRequest("prompt must be a text or a non-empty list of token ids", param="prompt") from error
     return token_ids
