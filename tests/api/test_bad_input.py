@@ -71,6 +71,14 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"enable_thinking": False}, "enable_thinking", "(use chat_template_kwargs), given false"),
         ({"prompt_logprobs": 1}, "prompt_logprobs", "prompt_logprobs is not supported yet"),
         ({"metadata": {"a": 1}}, "metadata.a", "metadata.a must be a string, given 1"),
+        ({"metadata": {" - at `$.stop[7]": 1}}, "metadata. - at `$.stop[7]", "stop[7] must be a string, given 1"),
+        ({"metadata": {"a[7].b": 1}, "stop": "x"}, "metadata.a[7].b", "metadata.a[7].b must be a string, given 1"),
+        ({"metadata": {"k" * 5000: 1}}, f"metadata.{'k' * 40}", f"metadata.{'k' * 40} must be a string"),
+        (
+            {"stream": True, "stream_options": {"\n - at `$.messages[7]": 1}},
+            "stream_options.\n - at `$.messages[7]",
+            "is not a field of this object",
+        ),
         ({"user": "x" * 5, "chat_template_kwargs": []}, "chat_template_kwargs", "must be an object, given []"),
     ],
 )

@@ -8,6 +8,8 @@ from ouzel.errors import InvalidRequest
 
 JsonObject = dict[str, object]
 
+_MAX_NAME_CHARS = 40  # of a name that the client made up
+
 _TYPE_NAMES = {"int": "an integer", "float": "a number", "str": "a string", "bool": "true or false"} | {
     "array": "a list",
     "object": "an object",
@@ -28,33 +30,37 @@ _COMPLAINTS_ABOUT_FIELDS = (
 
 def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
     """Says what msgspec said, in the words of the other errors."""
-    what, _, at = message.partition(" - at `$")
+    what, mark, at = message.rpartition(" - at `$")  # the last: what stands before may quote the client
+    if not mark:
+        what, at = message, ""
     path = at.rstrip("`").lstrip(".")
     if path.endswith("[...]"):
-        path = _path_of_entry(path, given, body_type)
-    value = shown(_value_at(path, given))
+        path, value_at_fault = _entry_at_fault(path.removesuffix("[...]"), given, body_type)
+    else:
+        value_at_fault = _value_at(path, given)
+    value = shown(value_at_fault)
     for pattern, complaint in _COMPLAINTS:
-        if match := re.fullmatch(pattern, what):
+        if match := re.fullmatch(pattern, what, re.DOTALL):
             limit = _either(match[1]) if "got" in pattern else match[1]
             return InvalidRequest(f"{path} {complaint.format(limit)}, given {value}", param=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
-        if match := re.fullmatch(pattern, what):
-            field = f"{path}.{match[1]}" if path else match[1]
+        if match := re.fullmatch(pattern, what, re.DOTALL):
+            name = match[1][:_MAX_NAME_CHARS]
+            field = f"{path}.{name}" if path else name
             return InvalidRequest(f"{field} {complaint}", param=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
 
 
-def _path_of_entry(path: str, given: JsonObject, body_type: type[msgspec.Struct]) -> str:
-    """msgspec does not say which entry of an object is at fault: the first that fails alone."""
-    field = path.removesuffix("[...]")
+def _entry_at_fault(field: str, given: JsonObject, body_type: type[msgspec.Struct]) -> tuple[str, object]:
+    """Its path and value. msgspec does not say which entry of an object it is: the first that fails alone."""
     entries = given[field]
     assert isinstance(entries, dict)  # all our maps are at the top level
     for key, value in entries.items():
         try:
             msgspec.convert({**given, field: {key: value}}, body_type, strict=False)
         except msgspec.ValidationError:
-            return f"{field}.{key}"
-    return field
+            return f"{field}.{key[:_MAX_NAME_CHARS]}", value
+    return field, entries
 
 
 def _value_at(path: str, given: JsonObject) -> object:
