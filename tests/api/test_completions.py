@@ -38,6 +38,18 @@ def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI) -> None:
         assert offsets == expected.logprobs.text_offset
 
 
+@pytest.mark.parametrize(("skips", "last_offset"), [(True, 1), (False, 1 + len("<|im_end|>"))])
+def test_offsets_count_the_characters_that_the_text_shows(http: httpx.Client, skips: bool, last_offset: int) -> None:
+    def offsets(prompt: str, max_tokens: int) -> list[int]:
+        fields = {"max_tokens": max_tokens, "logprobs": 0, "ignore_eos": True, "skip_special_tokens": skips}
+        answer = http.post("/v1/completions", json={"model": "parrot", "prompt": prompt, **fields}).json()
+        shown: list[int] = answer["choices"][0]["logprobs"]["text_offset"]
+        return shown
+
+    assert offsets("añb", 4) == [0, 1, 1, 2]
+    assert offsets("a<|im_end|>b", 3) == [0, 1, last_offset]
+
+
 def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
     answer = client.completions.create(model="parrot", prompt="abc", max_tokens=3, logprobs=2)
     logprobs = answer.choices[0].logprobs

@@ -15,6 +15,7 @@ from ouzel.api.logprobs import CompletionLogprobs, completion_logprobs
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ContentDelta, Event, Finished, GenerationRequest, Output, Prompt, ServedModel, Usage
+from ouzel.types import PositionLogprobs
 
 _LONG_BODY_BYTES = 4096  # rendering more than this may take over a millisecond
 
@@ -105,7 +106,8 @@ class CompletionAnswer:
         self._model = model
         self._shows_logprobs = asked.logprobs is not None
         self._streamed_usage = StreamedUsage.asked_by(asked)
-        self._text_offsets: dict[int, int] = {}  # by index: where the next token starts
+        self._skips_special_tokens = asked.skip_special_tokens is not False
+        self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
@@ -125,11 +127,7 @@ class CompletionAnswer:
         match event:
             case Output(index, deltas, _, logprobs):
                 text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta))
-                offset = self._text_offsets.get(index, 0)
-                shown = completion_logprobs(logprobs, self._model, offset) if self._shows_logprobs else None
-                if shown is not None:
-                    self._text_offsets[index] = offset + sum(len(token) for token in shown.tokens)
-                yield CompletionChoice(index, text, shown)
+                yield CompletionChoice(index, text, self._logprobs(index, logprobs))
             case Finished(index, reason, stop_reason):
                 finish_reason = public_finish_reason(reason, called=False)
                 yield CompletionChoice(index, "", None, finish_reason, UNSET if stop_reason is None else stop_reason)
@@ -140,7 +138,15 @@ class CompletionAnswer:
         return CompletionChoice(
             choice.index,
             choice.content,
-            completion_logprobs(choice.logprobs, self._model, 0) if self._shows_logprobs else None,
+            self._logprobs(choice.index, choice.logprobs),
             public_finish_reason(choice.finished.reason, called=False),
             UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
         )
+
+    def _logprobs(self, index: int, positions: Sequence[PositionLogprobs]) -> CompletionLogprobs | None:
+        if not self._shows_logprobs:
+            return None
+        shown, self._num_chars[index] = completion_logprobs(
+            positions, self._model, self._num_chars.get(index, 0), skip_special_tokens=self._skips_special_tokens
+        )
+        return shown

@@ -40,18 +40,26 @@ def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> 
 
 
 def completion_logprobs(
-    positions: Sequence[PositionLogprobs], model: ServedModel, text_offset: int
-) -> CompletionLogprobs:
-    """`text_offset` is where the first token starts."""
+    positions: Sequence[PositionLogprobs], model: ServedModel, num_chars: int, *, skip_special_tokens: bool
+) -> tuple[CompletionLogprobs, int]:
+    """`num_chars` characters have begun before the first token; returned is how many after the last."""
+    hidden = model.tokenizer.special_token_ids if skip_special_tokens else frozenset()
     shown = CompletionLogprobs([], [], [], [])
     for position in positions:
-        token = model.tokenizer.token_text(position.sampled.token_id)
-        shown.tokens.append(token)
+        token_id = position.sampled.token_id
+        shown.tokens.append(model.tokenizer.token_text(token_id))
         shown.token_logprobs.append(_finite(position.sampled.logprob))
         shown.top_logprobs.append(_by_text(position, model))
-        shown.text_offset.append(text_offset)
-        text_offset += len(token)
-    return shown
+        text_bytes = b"" if token_id in hidden else model.tokenizer.token_bytes(token_id)
+        goes_on = num_chars > 0 and text_bytes != b"" and not _is_first_byte(text_bytes[0])
+        shown.text_offset.append(num_chars - goes_on)
+        num_chars += sum(map(_is_first_byte, text_bytes))
+    return shown, num_chars
+
+
+def _is_first_byte(byte: int) -> bool:
+    """Of a character in UTF-8."""
+    return byte & 0xC0 != 0x80
 
 
 def _content_logprob(position: PositionLogprobs, model: ServedModel) -> ContentLogprob:

@@ -54,15 +54,16 @@ class HuggingFaceTokenizer:
         vocabulary = library_tokenizer.get_vocab(with_added_tokens=True)
         added = library_tokenizer.get_added_tokens_decoder()
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
-        special_ids = frozenset(token_id for token_id, token in added.items() if token.special)
+        self.special_token_ids = frozenset(token_id for token_id, token in added.items() if token.special)
         self._ids = frozenset(vocabulary.values())
-        self._ids_without_special = self._ids - special_ids
+        self._ids_without_special = self._ids - self.special_token_ids
         self._table = build_byte_table(
             _decoder_of(library_tokenizer), {token_id: token for token, token_id in vocabulary.items()}
         )
         if self._table is not None:
             self._pieces_without_special = [
-                b"" if token_id in special_ids else piece for token_id, piece in enumerate(self._table.pieces)
+                b"" if token_id in self.special_token_ids else piece
+                for token_id, piece in enumerate(self._table.pieces)
             ]
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
