@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 import psutil
 import pytest
 
+from ouzel.engine.base import Engine
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.engine_client.collector import Collector
 from ouzel.errors import EngineUnavailable, ModelLoadError, Overloaded
@@ -182,6 +183,46 @@ async def test_an_engine_that_cannot_start_says_why() -> None:
     with pytest.raises(ModelLoadError, match="step_s"):
         async with running(in_thread=False, step_s="soon"):
             pass
+
+
+def die_while_loading(options: dict[str, object]) -> Engine:
+    """A factory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+async def test_an_engine_that_dies_while_it_loads_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())  # the child does not look into its working directory
+    client = EngineClient(EngineSpec(factory="tests.test_engine_client:die_while_loading", options={}))
+
+    with pytest.raises(ModelLoadError, match="signal 9"):
+        await client.start()
+
+    assert client.state is EngineState.FAILED
+    await client.close()
+
+
+async def test_a_specification_that_cannot_be_sent_says_why() -> None:
+    client = EngineClient(EngineSpec(factory="ouzel.backends.fake:create_engine", options={"path": "\udcff"}))
+
+    with pytest.raises(ModelLoadError, match="surrogates"):
+        await client.start()
+    await client.close()
+
+
+async def test_an_engine_that_dies_while_draining_is_not_started_again() -> None:
+    async with running(in_thread=False) as client:
+        reader = asyncio.create_task(read_all(client, make_request([1], max_tokens=4000)))
+        await asyncio.sleep(0.02)
+        draining = asyncio.create_task(client.drain(60))
+        [engine_process] = engine_processes(os.getpid())
+        engine_process.send_signal(signal.SIGKILL)
+
+        await draining
+        assert (await reader)[-1].finish_reason is FinishReason.ERROR
+        assert engine_processes(os.getpid()) == []
+        with pytest.raises(EngineUnavailable):
+            await read_all(client, make_request([1]))
 
 
 async def test_drain_waits_for_running_requests_and_admits_no_more(client: EngineClient) -> None:

@@ -124,7 +124,6 @@ class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
     """The last words of an engine that could not start or go on."""
 
     message: str
-    retryable: bool  # False: the model directory or the options are at fault
 
 
 EngineEvent = EngineReady | StepResult | EngineDown

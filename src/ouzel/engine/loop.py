@@ -44,18 +44,18 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
     try:
         engine = load_engine(spec)
     except OuzelError as error:
-        emit(EngineDown(str(error), retryable=False))
+        emit(EngineDown(str(error)))
         return
     except Exception as error:  # the engine loop's one broad except: loading and stepping
         logger.exception("the engine could not start")
-        emit(EngineDown(f"the engine could not start: {error}", retryable=False))
+        emit(EngineDown(f"the engine could not start: {error}"))
         return
     emit(EngineReady(engine.info))
     try:
         _step_until_shutdown(engine, inbox, emit)
     except Exception as error:
         logger.exception("the engine failed")
-        emit(EngineDown(f"the engine failed: {error}", retryable=True))
+        emit(EngineDown(f"the engine failed: {error}"))
     finally:
         engine.close()
 

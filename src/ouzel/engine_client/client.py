@@ -5,8 +5,8 @@ Rules
    makes the missing ones itself, with finish_reason `error`.
 2. Leaving a stream early aborts the request. There is no other handling of disconnects.
 3. Commands made in one turn of the event loop travel as one message; outputs arrive as one message per step.
-4. An engine that dies is started again, at once the first time and with growing pauses after that. One that says that
-   it cannot start (a broken model directory) is not.
+4. An engine that dies is started again, at once the first time and with growing pauses after that; one that was never
+   ready (a broken model directory) is not.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from ouzel.types import (
 logger = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S = 10.0  # for an engine to close after Shutdown, before it is killed
+_EXIT_TIMEOUT_S = 1.0  # for a process to exit that has closed its connection
 _RESTART_PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STABLE_AFTER_S = 60.0  # an engine that ran this long starts again without a pause
 
@@ -93,11 +94,12 @@ class EngineClient:
 
     async def close(self) -> None:
         """Stops the engine; streams that are still open end with `error`."""
+        timeout_s = _STOP_TIMEOUT_S if self._is_running else 0.0  # one that still loads does not read its messages
         self._set_state(EngineState.CLOSED, "the server is stopped")
         if self._link is not None:
             self._flush()
             self._link.send([Shutdown()])
-            await self._link.stop(_STOP_TIMEOUT_S)
+            await self._link.stop(timeout_s)
         if self._supervisor is not None:
             self._supervisor.cancel()
             with suppress(asyncio.CancelledError):
@@ -139,7 +141,7 @@ class EngineClient:
 
     async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
         """Everything new since the last read, one merged output per choice; ends after the last final output."""
-        if self.state not in (EngineState.READY, EngineState.DRAINING):
+        if not self._is_running or self._link is None:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         if request.request_id in self._collectors:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
@@ -149,7 +151,7 @@ class EngineClient:
             while not collector.is_finished:
                 yield await collector.read()
         finally:
-            if request.request_id in self._collectors:
+            if self._collectors.get(request.request_id) is collector:
                 self._forget(request.request_id)
                 self._send(AbortRequest(request.request_id))
 
@@ -160,8 +162,8 @@ class EngineClient:
     # Inside
 
     @property
-    def _is_over(self) -> bool:
-        return self.state in (EngineState.CLOSED, EngineState.FAILED)
+    def _is_running(self) -> bool:
+        return self.state in (EngineState.READY, EngineState.DRAINING)
 
     def _send(self, command: EngineCommand) -> None:
         if not self._outgoing:
@@ -190,18 +192,27 @@ class EngineClient:
         await self._changed.wait()
 
     async def _supervise(self) -> None:
-        """Starts engines one after the other until told to stop, or until one says that it cannot start."""
+        try:
+            await self._keep_running()
+        except Exception as error:  # nobody awaits this task: it must not end unseen
+            logger.exception("the engine's supervisor failed")
+            self._give_up(f"the engine cannot be kept running: {error}")
+
+    async def _keep_running(self) -> None:
+        """Runs engines one after the other until told to stop, or until the first one cannot start."""
         num_failures = 0
         while True:
             started_at = time.monotonic()
-            self._link = await (start_thread if self._in_thread else start_process)(self._spec)
-            reason = await self._serve(self._link)
-            await self._link.stop(timeout_s=0.0)
-            self._link = None
-            if self._is_over:
+            reason = await self._run_one()
+            if self.state is EngineState.CLOSED:
                 return
-            if self.state is not EngineState.DRAINING:
-                self._set_state(EngineState.RESTARTING, f"{reason}; it is being restarted")
+            if self._info is None:  # it has never been ready: starting it again would not help
+                self._give_up(reason)
+                return
+            if self.state is EngineState.DRAINING:
+                self._lose_requests(reason)
+                return
+            self._set_state(EngineState.RESTARTING, f"{reason}; it is being restarted")
             self._lose_requests(reason)
             if time.monotonic() - started_at > _STABLE_AFTER_S:
                 num_failures = 0
@@ -209,8 +220,19 @@ class EngineClient:
             num_failures += 1
             self.num_restarts += 1
 
+    async def _run_one(self) -> str:
+        """Starts an engine and reads its events until it is gone; returns why it went."""
+        try:
+            link = self._link = await (start_thread if self._in_thread else start_process)(self._spec)
+        except OSError as error:  # no more processes, files or memory: may pass
+            return f"the engine cannot be started: {error}"
+        try:
+            return await self._serve(link)
+        finally:
+            self._link = None
+            await link.stop(_EXIT_TIMEOUT_S)
+
     async def _serve(self, link: EngineLink) -> str:
-        """Reads one engine's events until it is gone; returns why it went."""
         reason = ""
         while (event := await link.receive()) is not None:
             match event:
@@ -218,15 +240,18 @@ class EngineClient:
                     self._stats = stats
                     self._distribute(outputs)
                 case EngineReady(info):
+                    if self._info is not None and info.max_model_len < self._info.max_model_len:
+                        return f"the engine came back with room for {info.max_model_len} tokens only"
                     self._info = info
                     if self.state in (EngineState.STARTING, EngineState.RESTARTING):
                         self._set_state(EngineState.READY, f"{info.model_type} on {info.device}")
-                case EngineDown(message, retryable):
+                case EngineDown(message):
                     reason = message
-                    if not retryable:
-                        self._lose_requests(message)
-                        self._set_state(EngineState.FAILED, message)
         return reason or f"the engine stopped unexpectedly ({await link.exit_status()})"
+
+    def _give_up(self, reason: str) -> None:
+        self._lose_requests(reason)
+        self._set_state(EngineState.FAILED, reason)
 
     def _distribute(self, outputs: list[StepOutput]) -> None:
         for output in outputs:

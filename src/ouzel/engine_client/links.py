@@ -23,6 +23,8 @@ import msgspec
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
 from ouzel.types import EngineCommand, EngineEvent, Shutdown
 
+logger = logging.getLogger(__name__)
+
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -82,14 +84,20 @@ class ThreadLink:
 
 
 async def start_process(spec: EngineSpec) -> EngineLink:
+    payload = _frame(spec)
     ours, theirs = socket.socketpair()
     with theirs:
         program = f"from ouzel.engine_client.links import run_child; run_child({theirs.fileno()})"
-        process = await create_subprocess_exec(
-            sys.executable, "-c", program, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
-        )
+        command = (sys.executable, "-P", "-c", program)  # -P: nothing is imported from the working directory
+        try:
+            process = await create_subprocess_exec(
+                *command, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
+            )
+        except BaseException:
+            ours.close()
+            raise
     reader, writer = await asyncio.open_connection(sock=ours)
-    writer.write(_frame(spec))
+    writer.write(payload)
     return ProcessLink(process, reader, writer)
 
 
@@ -119,7 +127,8 @@ class ProcessLink:
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()
         except TimeoutError:
-            self._process.kill()
+            with suppress(ProcessLookupError):  # it ended in this very moment
+                self._process.kill()
             await self._process.wait()
         self._writer.close()
 
@@ -174,6 +183,11 @@ def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
 
 def _write_events(connection: socket.socket, outbox: "SimpleQueue[EngineEvent | None]") -> None:
     """Encoding and sending happen beside the next forward pass, which does not hold the GIL."""
-    while (event := outbox.get()) is not None:
-        with suppress(BrokenPipeError):  # the parent has died; the reading thread ends this process
+    try:
+        while (event := outbox.get()) is not None:
             connection.sendall(_frame(event))
+    except BrokenPipeError:
+        os._exit(0)  # the parent is gone
+    except Exception:  # an engine that nobody hears must not go on
+        logger.exception("the engine cannot report")
+        os._exit(1)
