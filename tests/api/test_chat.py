@@ -116,6 +116,13 @@ def test_special_tokens_are_shown_when_asked_for(http: httpx.Client) -> None:
     assert answer["choices"][0]["message"]["content"] == "Hi<|im_end|>"
 
 
+@pytest.mark.parametrize(("includes", "content"), [(False, "one t"), (True, "one tw")])
+def test_a_stop_token_of_the_request_is_shown_only_as_a_stop(http: httpx.Client, includes: bool, content: str) -> None:
+    fields = {"skip_special_tokens": False, "include_stop_str_in_output": includes}
+    answer = http.post("/v1/chat/completions", json=chat("one two", stop_token_ids=[ord("w")], **fields)).json()
+    assert answer["choices"][0]["message"]["content"] == content
+
+
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_logprobs_have_one_entry_per_token_of_the_text(client: openai.OpenAI, is_stream: bool) -> None:
     if is_stream:

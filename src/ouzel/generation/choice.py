@@ -20,7 +20,8 @@ class Choice:
         self.is_finished = False
         self.last_token_s = 0.0  # 0 before the first
         self._index = index
-        self._shows_stop_token = request.include_stop_str_in_output or not request.skip_special_tokens
+        self._includes_stop = request.include_stop_str_in_output
+        self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens
         self._detokenizer = model.tokenizer.detokenizer(
             skip_special_tokens=request.skip_special_tokens,
             prompt_token_ids=request.prompt.token_ids if request.continues_prompt else (),
@@ -33,7 +34,7 @@ class Choice:
     def advance(self, output: StepOutput) -> list[Event]:
         """The events of one output; the last is `Finished` when the engine or a stop string ended the choice."""
         text_ids = output.token_ids
-        if output.stop_token_id is not None and not self._shows_stop_token:
+        if output.stop_token_id is not None and not self._shows(output.stop_token_id):
             text_ids = text_ids[:-1]
         deltas: list[Delta] = []
         matched: str | None = None
@@ -50,6 +51,10 @@ class Choice:
         if matched is not None or output.finish_reason is not None:
             return self._finish(output, matched, deltas, token_ids, logprobs)
         return [Output(self._index, _joined(deltas), token_ids, logprobs)] if token_ids else []
+
+    def _shows(self, stop_token_id: int) -> bool:
+        is_asked_for = stop_token_id in self._stop_token_ids  # rather than the model's own end token
+        return self._includes_stop if is_asked_for else self._shows_end_token
 
     def _feed(self, text: str, deltas: list[Delta]) -> str | None:
         """Adds what `text` gives; returns the stop string that ends the choice."""
