@@ -18,6 +18,7 @@ from ouzel.generation import (
     Finished,
     Generation,
     GenerationRequest,
+    Output,
     ReasoningDelta,
     ServedModel,
     fit_max_tokens,
@@ -187,12 +188,25 @@ async def test_tokens_after_a_stop_string_are_not_counted(run: Run, engine: Engi
     assert choice.content == "a"
     assert choice.finished == Finished(0, FinishReason.STOP, "bca")
     assert generation.usage().completion_tokens == len("abca")
-    assert len(choice.logprobs) == len("abca")
+    assert len(choice.logprobs) == len("a")
 
 
 async def test_a_held_back_text_comes_out_at_the_end(run: Run, engine: EngineClient) -> None:
     (choice,) = fold(await collect(run("abc", max_tokens=4, stop=("caX",)), engine))
     assert choice.content == "abca"
+    assert len(choice.logprobs) == len("abca")
+
+
+@pytest.mark.parametrize(("stop", "text"), [("bñc", "a"), ("\u0303", "abñcabñcabñcab"), ("ca", "abñ")])
+async def test_logprobs_come_and_go_with_their_text(run: Run, engine: EngineClient, stop: str, text: str) -> None:
+    events = await collect(run("abñc", stop=(stop,), max_tokens=len("abñcabñcabñcab".encode())), engine)
+    shown_bytes = b""
+    for event in events:
+        if isinstance(event, Output):
+            shown_bytes += bytes(position.sampled.token_id for position in event.logprobs)
+            shown_text = "".join(delta.text for delta in event.deltas if isinstance(delta, ContentDelta))
+            assert bytes(position.sampled.token_id for position in event.logprobs) == shown_text.encode()
+    assert shown_bytes == text.encode()
 
 
 async def test_reasoning_is_parsed_and_counted(run: Run, engine: EngineClient) -> None:

@@ -4,6 +4,7 @@ Works token by token, so that nothing depends on how many came at once: a slow r
 usage and the same end.
 """
 
+from collections import deque
 from collections.abc import Sequence
 
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
@@ -28,6 +29,9 @@ class Choice:
         )
         self._stop_token_ids = request.params.stop_token_ids
         self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
+        self._num_chars_fed = 0  # to the matcher
+        self._num_chars_given = 0  # by the matcher
+        self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
         self._parser = model.make_parser()
         self._is_reasoning = False
 
@@ -40,17 +44,18 @@ class Choice:
         matched: str | None = None
         num_used = 0
         for token_id in text_ids:
+            if output.logprobs:
+                self._held_logprobs.append((self._num_chars_fed, output.logprobs[num_used]))
             num_used += 1
             matched = self._feed(self._detokenizer.feed((token_id,)), deltas)
             self.num_reasoning_tokens += self._is_reasoning
             if matched is not None:
                 break
-        logprobs = output.logprobs[:num_used]
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
         self.num_tokens += len(token_ids)
         if matched is not None or output.finish_reason is not None:
-            return self._finish(output, matched, deltas, token_ids, logprobs)
-        return [Output(self._index, _joined(deltas), token_ids, logprobs)] if token_ids else []
+            return self._finish(output, matched, deltas, token_ids)
+        return [Output(self._index, _joined(deltas), token_ids, self._due_logprobs())] if token_ids else []
 
     def _shows(self, stop_token_id: int) -> bool:
         is_asked_for = stop_token_id in self._stop_token_ids  # rather than the model's own end token
@@ -61,6 +66,8 @@ class Choice:
         if not text:
             return None
         result = self._stop.feed(text)
+        self._num_chars_fed += len(text)
+        self._num_chars_given += len(result.text)
         if result.text:
             new = self._parser.feed(result.text)
             deltas += new
@@ -68,13 +75,15 @@ class Choice:
                 self._is_reasoning = isinstance(new[-1], ReasoningDelta)
         return result.matched
 
+    def _due_logprobs(self) -> list[PositionLogprobs]:
+        """Of the tokens whose first character has been given; those of a hidden stop string never are."""
+        due: list[PositionLogprobs] = []
+        while self._held_logprobs and self._held_logprobs[0][0] < self._num_chars_given:
+            due.append(self._held_logprobs.popleft()[1])
+        return due
+
     def _finish(
-        self,
-        output: StepOutput,
-        matched: str | None,
-        deltas: list[Delta],
-        token_ids: list[int],
-        logprobs: list[PositionLogprobs],
+        self, output: StepOutput, matched: str | None, deltas: list[Delta], token_ids: list[int]
     ) -> list[Event]:
         self.is_finished = True
         if matched is None:
@@ -82,13 +91,14 @@ class Choice:
         if matched is None:
             held = self._stop.finish()
             deltas += self._parser.feed(held) if held else []
-        if matched is None:
+            self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well
             assert output.finish_reason is not None
             asked_for = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
             finished = Finished(self._index, output.finish_reason, output.stop_token_id if asked_for else None)
         else:
             finished = Finished(self._index, FinishReason.STOP, matched)
         deltas += self._parser.finish(finished.reason)
+        logprobs = self._due_logprobs()
         if not deltas and not token_ids:
             return [finished]
         return [Output(self._index, _joined(deltas), token_ids, logprobs), finished]

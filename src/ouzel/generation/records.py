@@ -25,12 +25,12 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """New tokens of one choice; without deltas where their text is held back."""
+    """New tokens of one choice; without deltas and logprobs where their text is held back."""
 
     index: int
     deltas: list[Delta]
     token_ids: list[int]
-    logprobs: list[PositionLogprobs]  # of the tokens that give text, when asked for
+    logprobs: list[PositionLogprobs]  # when asked for, of the tokens whose text has begun to come out
 
 
 class Finished(msgspec.Struct, frozen=True):
