@@ -104,6 +104,14 @@ def test_a_stop_string_can_be_shown(http: httpx.Client) -> None:
     assert content_of(events_of(http.post("/v1/chat/completions", json={**body, "stream": True}))) == "one two"
 
 
+def test_a_frame_is_one_line_for_clients_that_know_all_line_ends(http: httpx.Client) -> None:
+    said = "a\x0b\x0c\x1c\x85b\u2028c\u2029d\n"
+    response = http.post("/v1/chat/completions", json=chat(said, stream=True))
+    lines = [line for line in response.iter_lines() if line]
+    assert all(line.startswith("data: ") for line in lines)
+    assert content_of([line.removeprefix("data: ") for line in lines]) == said
+
+
 def test_a_stop_token_ends_without_text_of_its_own(http: httpx.Client) -> None:
     answer = http.post("/v1/chat/completions", json=chat("one two", stop_token_ids=[ord("w")])).json()
     assert answer["choices"][0]["message"]["content"] == "one t"

@@ -14,6 +14,9 @@ STREAM_HEADERS = [
 ]
 DONE = b"data: [DONE]\n\n"
 
+# JSON leaves them raw inside strings, and clients that read with `splitlines` would end the line there.
+_LINE_ENDS = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in ("\x85", "\u2028", "\u2029")]
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -22,4 +25,7 @@ def frames(objects: Iterable[object]) -> bytes:
     pieces: list[bytes] = []
     for item in objects:
         pieces += (b"data: ", _encode(item), b"\n\n")
-    return b"".join(pieces)
+    joined = b"".join(pieces)
+    for raw, escaped in _LINE_ENDS:
+        joined = joined.replace(raw, escaped)
+    return joined
