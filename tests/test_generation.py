@@ -74,10 +74,11 @@ def test_logit_bias_wants_token_ids(token_id: str) -> None:
 
 
 def test_max_tokens_is_what_was_asked_or_what_is_left() -> None:
-    def fit(asked: int | None) -> int:
-        return fit_max_tokens(asked, num_prompt_tokens=90, max_model_len=100, param="max_tokens")
+    def fit(asked: int | None, default: int | None = None) -> int:
+        return fit_max_tokens(asked, default=default, num_prompt_tokens=90, max_model_len=100, param="max_tokens")
 
     assert (fit(None), fit(3), fit(10)) == (10, 3, 10)
+    assert (fit(None, 4), fit(None, 16), fit(5, 4)) == (4, 10, 5)
     with pytest.raises(ContextLengthExceeded, match="max_tokens must be <= 10, given 11") as caught:
         fit(11)
     assert caught.value.param == "max_tokens"

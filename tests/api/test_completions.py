@@ -50,6 +50,11 @@ def test_offsets_count_the_characters_that_the_text_shows(http: httpx.Client, sk
     assert offsets("a<|im_end|>b", 3) == [0, 1, last_offset]
 
 
+def test_without_a_limit_it_is_that_of_openai(http: httpx.Client) -> None:
+    answer = http.post("/v1/completions", json={"model": "parrot", "prompt": "abc"}).json()
+    assert answer["usage"]["completion_tokens"] == 16
+
+
 def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
     answer = client.completions.create(model="parrot", prompt="abc", max_tokens=3, logprobs=2)
     logprobs = answer.choices[0].logprobs

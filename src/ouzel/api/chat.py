@@ -63,6 +63,7 @@ class ChatCompletions:
             prompt,
             request_id=envelope.id,
             max_tokens=_max_tokens(asked),
+            default_max_tokens=None,
             num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
             continues_prompt=False,
             arrival_s=arrival_s,

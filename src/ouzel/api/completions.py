@@ -17,6 +17,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ContentDelta, Event, Finished, GenerationRequest, Output, Prompt, ServedModel, Usage
 from ouzel.types import PositionLogprobs
 
+_DEFAULT_MAX_TOKENS = 16  # OpenAI's
 _LONG_BODY_BYTES = 4096  # rendering more than this may take over a millisecond
 
 
@@ -47,6 +48,7 @@ class Completions:
             prompt,
             request_id=envelope.id,
             max_tokens=("max_tokens", asked.max_tokens),
+            default_max_tokens=_DEFAULT_MAX_TOKENS,
             num_logprobs=asked.logprobs,
             continues_prompt=True,
             arrival_s=arrival_s,

@@ -26,7 +26,11 @@ class GenerationFields(SamplingFields, kw_only=True):
     n: Annotated[int, Meta(ge=1, description="Number of choices.")] | None = None
     best_of: Annotated[int | None, Meta(description="Only n itself: choosing among more is not supported.")] = None
     max_tokens: (
-        Annotated[int, Meta(ge=1, description="Limit of generated tokens; default: what the prompt leaves.")] | None
+        Annotated[
+            int,
+            Meta(ge=1, description="Limit of generated tokens; default: what the prompt leaves, 16 in completions."),
+        ]
+        | None
     ) = None
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
@@ -74,6 +78,7 @@ def generation_request(
     *,
     request_id: str,
     max_tokens: tuple[str, int | None],  # the field that was given, and its value
+    default_max_tokens: int | None,  # None: what the prompt leaves
     num_logprobs: int | None,
     continues_prompt: bool,
     arrival_s: float,
@@ -87,7 +92,11 @@ def generation_request(
             body,
             model.sampling_defaults,
             max_tokens=fit_max_tokens(
-                asked_tokens, num_prompt_tokens=len(prompt.token_ids), max_model_len=info.max_model_len, param=param
+                asked_tokens,
+                default=default_max_tokens,
+                num_prompt_tokens=len(prompt.token_ids),
+                max_model_len=info.max_model_len,
+                param=param,
             ),
             num_logprobs=num_logprobs,
             vocab_size=info.vocab_size,

@@ -14,8 +14,10 @@ DEFAULT_TEMPERATURE = 1.0
 DEFAULT_TOP_K = 40  # while sampling, where neither the request nor generation_config.json says anything
 
 
-def fit_max_tokens(asked: int | None, *, num_prompt_tokens: int, max_model_len: int, param: str) -> int:
-    """The limit of generated tokens: what was asked, or what the prompt leaves of `max_model_len`."""
+def fit_max_tokens(
+    asked: int | None, *, default: int | None, num_prompt_tokens: int, max_model_len: int, param: str
+) -> int:
+    """The limit of generated tokens: what was asked, or what the prompt leaves of `max_model_len` and the default."""
     left = max_model_len - num_prompt_tokens  # at least 1: the renderer saw to it
     if asked is not None and asked > left:
         raise ContextLengthExceeded(
@@ -23,7 +25,9 @@ def fit_max_tokens(asked: int | None, *, num_prompt_tokens: int, max_model_len: 
             f"the prompt has {num_prompt_tokens} tokens and max_model_len is {max_model_len}",
             param=param,
         )
-    return left if asked is None else asked
+    if asked is not None:
+        return asked
+    return left if default is None else min(default, left)
 
 
 def resolve_sampling(
