@@ -50,6 +50,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
             float,
             Meta(
                 gt=0,
+                le=2**20,
                 description="KV cache size; default: max_num_seqs full contexts, at most 40 % of the free memory.",
             ),
         ]
@@ -71,10 +72,14 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
     ] = 256
     max_body_bytes: Annotated[int, Meta(ge=1024, description="Longest accepted request body.")] = 16 * 2**20
-    body_timeout_s: Annotated[float, Meta(gt=0, description="How long a request body may take to arrive.")] = 30.0
+    body_timeout_s: Annotated[
+        float, Meta(gt=0, le=86400, description="How long a request body may take to arrive.")
+    ] = 30.0
     max_choices: Annotated[int, Meta(ge=1, le=128, description="Largest n.")] = 128
     max_logprobs: Annotated[int, Meta(ge=0, description="Most alternatives per token.")] = 20
-    drain_timeout_s: Annotated[float, Meta(ge=0, description="How long SIGTERM waits for running requests.")] = 30.0
+    drain_timeout_s: Annotated[
+        float, Meta(ge=0, le=86400, description="How long SIGTERM waits for running requests.")
+    ] = 30.0
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):

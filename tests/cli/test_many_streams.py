@@ -68,7 +68,9 @@ async def read_stream(
 
 async def metric(client: httpx.AsyncClient, name: str) -> float:
     text = (await client.get("/metrics")).text
-    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+    values = [float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name)]
+    assert values, f"there is no metric {name}"
+    return sum(values)
 
 
 async def becomes_idle(client: httpx.AsyncClient) -> None:

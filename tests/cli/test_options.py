@@ -49,11 +49,32 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
         (("--max-num-seqs", "many"), {}, r"--max-num-seqs: .*int.*given 'many'"),
         ((), {"OUZEL_KV_CACHE_GIB": "-1"}, r"--kv-cache-gib: .*> 0.*given '-1'"),
         ((), {"OUZEL_WEIGHTS": "int2"}, r"--weights: .*given 'int2'"),
+        (("--drain-timeout-s", "inf"), {}, r"--drain-timeout-s: .*given 'inf'"),
+        (("--max-num-seqs", "1000"), {}, r"--max-num-batched-tokens: must be >= --max-num-seqs, 1000, given 512"),
     ],
 )
 def test_bad_values_are_named(arguments: tuple[str, ...], environment: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         parse(*arguments, environment=environment)
+
+
+def test_the_file_may_be_named_by_the_environment_and_empty_variables_are_absent(tmp_path: Path) -> None:
+    config = tmp_path / "ouzel.yaml"
+    config.write_text("port: 1234\n")
+    environment = {"OUZEL_CONFIG": str(config), "OUZEL_PORT": "", "OUZEL_SERVED_MODEL_NAME": "a, b"}
+
+    options = parse(environment=environment)
+
+    assert options.server.port == 1234
+    assert options.model.served_model_name == ("a", "b")
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    config = tmp_path / "ouzel.yaml"
+    config.write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(InvalidOption, match=r"ouzel\.yaml"):
+        parse("--config", str(config))
 
 
 def test_unknown_keys_in_the_file_are_named(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import copytree
 
 import httpx
+import psutil
 import pytest
 from openai import OpenAI
 
@@ -169,6 +170,38 @@ def test_a_port_in_use(cache_dir: Path) -> None:
         message = failure("--port", str(port), cache_dir=cache_dir)
 
     assert f"cannot listen on 127.0.0.1 port {port}" in message
+
+
+def test_two_servers_that_start_on_one_port(cache_dir: Path) -> None:
+    """Both can bind it before either listens; the slower one must not believe that it serves."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    processes = [start("--port", port, cache_dir=cache_dir) for _ in range(2)]
+    while all(process.poll() is None for process in processes):
+        time.sleep(0.02)
+    [loser] = [process for process in processes if process.poll() is not None]
+    [winner] = [process for process in processes if process is not loser]
+    winner.terminate()
+    winner.communicate()
+
+    errors = loser.communicate()[1]
+    assert loser.returncode == 1
+    assert f"cannot listen on 127.0.0.1 port {port}" in errors
+    assert "Traceback" not in errors
+    assert winner.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_model_loads(cache_dir: Path, number: signal.Signals) -> None:
+    process = start(cache_dir=cache_dir)
+    while not psutil.Process(process.pid).children():
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate()
+
+    assert process.returncode == 0
+    assert "Traceback" not in errors
 
 
 def test_options_that_contradict_each_other(cache_dir: Path) -> None:

@@ -45,7 +45,7 @@ def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
     return Edge(Router(routes, redirect_slashes=False))
 
 
-def server_config(app: ASGIApp, *, host: str, port: int, drain_timeout_s: float) -> uvicorn.Config:
+def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:
     """uvicorn as Ouzel runs it: its fast parts, our own log line, and nothing started or stopped by the app."""
     return uvicorn.Config(
         app,
@@ -59,5 +59,5 @@ def server_config(app: ASGIApp, *, host: str, port: int, drain_timeout_s: float)
         access_log=False,
         server_header=False,
         timeout_keep_alive=60,  # longer than clients keep idle connections, so that they close them and not we
-        timeout_graceful_shutdown=max(1, round(drain_timeout_s)),
+        timeout_graceful_shutdown=2,  # seconds; requests have been drained before
     )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import uvloop
 
 import ouzel
+from ouzel.cli.model_directory import locate_model
 from ouzel.cli.options import add_options, read_options
-from ouzel.cli.serve import serve
+from ouzel.cli.serve import bind, serve
 from ouzel.errors import OuzelError
 from ouzel.observability import configure_logging
 
@@ -40,7 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = read_options(arguments)
         configure_logging(options.server.log_level)
-        uvloop.run(serve(options))
+        listener = bind(options.server)
+        local = locate_model(options.model.model)  # may download for minutes: not in the event loop
+        uvloop.run(serve(options, local, listener))
+    except KeyboardInterrupt:
+        return 130
     except OuzelError as error:
         sys.stderr.write(f"ouzel: {error}\n")
         return 1

@@ -102,18 +102,20 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     """Flags over environment over file over defaults. Raises InvalidOption."""
     given = dict(arguments)
     values: dict[str, Any] = {}
-    config_path = given.pop("config", None)
-    if config_path is not None:
+    environment = os.environ if environment is None else environment
+    config_path = given.pop("config", None) or environment.get(ENVIRONMENT_PREFIX + "CONFIG")
+    if config_path:
         values |= _read_file(Path(config_path))
-    values |= _read_environment(os.environ if environment is None else environment)
+    values |= _read_environment(environment)
     values |= {name: value for name, value in given.items() if value is not None}
+    _check_batch(values)
     return Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
 
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidOption(f"--config {path}: {error}") from error
     if not isinstance(content, dict):
         raise InvalidOption(f"--config {path}: must hold a mapping of option names to values")
@@ -128,10 +130,21 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for record in RECORDS:
         for option in options_of(record):
-            text = environment.get(option.variable)
-            if text is not None:
-                values[option.name] = text.split(",") if option.is_list else text
+            text = environment.get(option.variable, "").strip()
+            if text:  # an empty variable is an absent one, as in compose files
+                values[option.name] = [part.strip() for part in text.split(",")] if option.is_list else text
     return values
+
+
+def _check_batch(values: dict[str, Any]) -> None:
+    """One step must be able to decode every sequence of the batch."""
+    engine = _convert(EngineConfig, values)
+    assert isinstance(engine, EngineConfig)
+    if engine.max_num_batched_tokens < engine.max_num_seqs:
+        raise InvalidOption(
+            f"--max-num-batched-tokens: must be >= --max-num-seqs, {engine.max_num_seqs}, "
+            f"given {engine.max_num_batched_tokens}"
+        )
 
 
 def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:

@@ -13,18 +13,17 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any  # tasks of any result
 
 import msgspec
 import uvicorn
 
 import ouzel
 from ouzel.api.app import create_app, server_config
-from ouzel.cli.engines import openvino_spec
-from ouzel.cli.model_directory import LocalModel, locate_model
+from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import InvalidOption, Options
 from ouzel.config import ServerConfig
-from ouzel.engine_client import EngineClient
-from ouzel.errors import OuzelError
+from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.chat_template import ChatTemplate
@@ -54,21 +53,34 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(options: Options) -> None:
+async def serve(options: Options, local: LocalModel, listener: socket.socket) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
-    listener = bind(options.server)
-    local = locate_model(options.model.model)
-    model_config = msgspec.structs.replace(options.model, model=str(local.directory))
+    stopping, hurrying = stop_signals()
     engine = EngineClient(
-        openvino_spec(model_config, options.engine, log_level=options.server.log_level),
+        engine_spec(options, local),
         in_thread=not options.engine.engine_process,
         max_queued_requests=options.limits.max_queued_requests,
     )
     try:
-        model = await load_served_model(options, local, engine)
-        await run_server(options, model, listener)
+        loading = asyncio.create_task(load_served_model(options, local, engine))
+        await first_of(loading, asyncio.create_task(stopping.wait()))
+        if stopping.is_set():
+            loading.cancel()
+            await asyncio.gather(loading, return_exceptions=True)
+            return
+        await run_server(options, loading.result(), listener, stopping, hurrying)
     finally:
         await engine.close()
+
+
+def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
+    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
+    model = msgspec.structs.replace(options.model, model=str(local.directory))
+    return EngineSpec(
+        factory="ouzel.cli.engines:openvino_engine",
+        options={"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(options.engine)},
+        log_level=options.server.log_level,
+    )
 
 
 async def load_served_model(options: Options, local: LocalModel, engine: EngineClient) -> ServedModel:
@@ -78,11 +90,11 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
     try:
         tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
         chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
-    except OuzelError:
-        starting.cancel()
+        info = await starting
+    finally:
+        if not starting.done():
+            starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
-        raise
-    info = await starting
     log_engine(info)
     names = options.model.served_model_name or (local.name,)
     return ServedModel(
@@ -97,26 +109,36 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
     )
 
 
-async def run_server(options: Options, model: ServedModel, listener: socket.socket) -> None:
-    app = create_app(model, options.limits)
-    drain_timeout_s = options.limits.drain_timeout_s
-    server = Server(
-        server_config(app, host=options.server.host, port=options.server.port, drain_timeout_s=drain_timeout_s)
-    )
-    stopping, hurrying = stop_signals()
+async def run_server(
+    options: Options, model: ServedModel, listener: socket.socket, stopping: asyncio.Event, hurrying: asyncio.Event
+) -> None:
+    """Listens until `stopping`, then drains; `hurrying` cuts that short."""
+    config = server_config(create_app(model, options.limits), host=options.server.host, port=options.server.port)
+    server = Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    await server.listening.wait()
+    await first_of(serving, asyncio.create_task(server.listening.wait()))
+    if serving.done() or listener.fileno() < 0:  # another process took the port while the model loaded
+        raise InvalidOption(f"cannot listen on {options.server.host} port {options.server.port}: it is in use")
     announce(model, listener)
-    await stopping.wait()
+    await first_of(serving, asyncio.create_task(stopping.wait()))
+    drain_timeout_s = options.limits.drain_timeout_s
     logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
+    hurry = asyncio.create_task(hurrying.wait())
     draining = asyncio.create_task(model.engine.drain(drain_timeout_s))
-    await asyncio.wait([draining, asyncio.create_task(hurrying.wait())], return_when=asyncio.FIRST_COMPLETED)
+    await first_of(draining, hurry)
     if not draining.done():
         logger.info("stopping at once")
         draining.cancel()
         await model.engine.drain(0)
     server.should_exit = True
+    await first_of(serving, hurry)
+    server.force_exit = True
     await serving
+
+
+async def first_of(*tasks: asyncio.Task[Any]) -> None:
+    """Waits until one of them is done."""
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
 def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:

@@ -43,7 +43,8 @@ class Scheduler:
     def __init__(self, blocks: BlockManager, *, max_num_seqs: int, max_num_batched_tokens: int) -> None:
         self._blocks = blocks
         self._max_num_seqs = max_num_seqs
-        self._max_num_batched_tokens = max(max_num_batched_tokens, max_num_seqs)  # a decode of all must fit
+        assert max_num_batched_tokens >= max_num_seqs, "a decode of all must fit"
+        self._max_num_batched_tokens = max_num_batched_tokens
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
         self.num_preemptions = 0
