@@ -70,6 +70,7 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"detokenize": False}, "detokenize", "detokenize is not supported yet"),
         ({"enable_thinking": False}, "enable_thinking", "(use chat_template_kwargs), given false"),
         ({"prompt_logprobs": 1}, "prompt_logprobs", "prompt_logprobs is not supported yet"),
+        ({"metadata": {str(i): "x" for i in range(17)}}, "metadata", "metadata must have a length <= 16"),
         ({"metadata": {"a": 1}}, "metadata.a", "metadata.a must be a string, given 1"),
         ({"metadata": {" - at `$.stop[7]": 1}}, "metadata. - at `$.stop[7]", "stop[7] must be a string, given 1"),
         ({"metadata": {"a[7].b": 1}, "stop": "x"}, "metadata.a[7].b", "metadata.a[7].b must be a string, given 1"),

@@ -30,9 +30,11 @@ class Answer(Protocol):
 
 
 class Dialect(Protocol):
-    """One endpoint's reading of a body, and its way to answer."""
+    """One endpoint's reading of a body, and its way to answer. Called from many threads."""
 
-    async def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]: ...
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+        """Decodes, checks and renders."""
+        ...
 
 
 class Envelope(msgspec.Struct, frozen=True):

@@ -1,6 +1,5 @@
 """POST /chat/completions: the body, the checks, and the answer as one object or as chunks."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, assert_never
 
@@ -28,8 +27,6 @@ from ouzel.generation import (
     Usage,
 )
 
-_LONG_BODY_BYTES = 4096  # rendering more than this may take over a millisecond
-
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
     messages: Annotated[object, Meta(description="The chat; checked by the prompt renderer.")]
@@ -52,10 +49,10 @@ class ChatCompletions:
         self._model = model
         self._limits = limits
 
-    async def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
         asked = decode_body(body, ChatCompletionRequest)
         self._check(asked)
-        prompt = await asyncio.to_thread(self._render, asked) if len(body) > _LONG_BODY_BYTES else self._render(asked)
+        prompt = self._render(asked)
         envelope = new_envelope("chatcmpl", self._model)
         request = generation_request(
             asked,

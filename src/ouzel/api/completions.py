@@ -1,6 +1,5 @@
 """POST /completions: one prompt, as text or as token ids, goes on."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Annotated, assert_never
 
@@ -18,7 +17,6 @@ from ouzel.generation import ContentDelta, Event, Finished, GenerationRequest, O
 from ouzel.types import PositionLogprobs
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
-_LONG_BODY_BYTES = 4096  # rendering more than this may take over a millisecond
 
 
 class CompletionRequest(GenerationFields, kw_only=True):
@@ -35,12 +33,11 @@ class Completions:
         self._model = model
         self._limits = limits
 
-    async def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
         asked = decode_body(body, CompletionRequest)
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
-        is_long = len(body) > _LONG_BODY_BYTES
-        prompt = await asyncio.to_thread(self._render, asked.prompt) if is_long else self._render(asked.prompt)
+        prompt = self._render(asked.prompt)
         envelope = new_envelope("cmpl", self._model)
         request = generation_request(
             asked,

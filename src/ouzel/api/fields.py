@@ -43,7 +43,9 @@ class GenerationFields(SamplingFields, kw_only=True):
     ) = None
     # For the caller's own records; nothing here depends on them.
     user: Annotated[str | None, Meta(description="Who asks; not used.")] = None
-    metadata: Annotated[dict[str, str] | None, Meta(description="Labels of the request; not used.")] = None
+    metadata: Annotated[dict[str, str], Meta(max_length=16, description="Labels of the request; not used.")] | None = (
+        None
+    )
     safety_identifier: Annotated[str | None, Meta(description="Who asks; not used.")] = None
     prompt_cache_key: Annotated[
         str | None, Meta(description="A routing hint; one server has one cache, so there is nothing to route.")

@@ -1,5 +1,6 @@
 """Every endpoint that generates: the door, the body, the generation, the answer. What differs is the dialect."""
 
+import asyncio
 from contextlib import aclosing
 
 import msgspec
@@ -11,6 +12,8 @@ from ouzel.api.sse import DONE, STREAM_HEADERS, frames
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Generation, ServedModel
 from ouzel.observability import Metrics
+
+_LONG_BODY_BYTES = 4096  # preparing more than this may take over a millisecond
 
 
 class GeneratingEndpoint:
@@ -38,7 +41,11 @@ class GeneratingEndpoint:
             raise
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
-        request, answer = await self._dialect.prepare(body, exchange.arrival_s)
+        prepare = self._dialect.prepare
+        if len(body) > _LONG_BODY_BYTES:
+            request, answer = await asyncio.to_thread(prepare, body, exchange.arrival_s)
+        else:
+            request, answer = prepare(body, exchange.arrival_s)
         generation = exchange.generation = Generation(request, self._model, self._metrics)
         if answer.is_stream:
             await _send_stream(generation, answer, send)
