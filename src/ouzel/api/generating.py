@@ -1,7 +1,9 @@
 """Every endpoint that generates: the door, the body, the generation, the answer. What differs is the dialect."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -10,10 +12,11 @@ from ouzel.api.answer import Answer, Dialect
 from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
 from ouzel.api.sse import DONE, STREAM_HEADERS, frames
 from ouzel.errors import Overloaded
-from ouzel.generation import Event, Generation, ServedModel
+from ouzel.generation import Event, Generation, Output, ServedModel, Usage
 from ouzel.observability import Metrics
 
 _LONG_BODY_BYTES = 4096  # preparing more than this may take over a millisecond
+_MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 
 
 class GeneratingEndpoint:
@@ -61,7 +64,7 @@ async def _send_stream(generation: Generation, answer: Answer, send: Send) -> No
             if not is_started:
                 await send({"type": "http.response.start", "status": 200, "headers": STREAM_HEADERS})
                 is_started = True
-            chunks = frames(answer.chunks(events, generation.usage()))
+            chunks = await _written(partial(_chunk_frames, answer, events, generation.usage()), events)
             if chunks:
                 await send({"type": "http.response.body", "body": chunks, "more_body": True})
     last = frames(answer.last_chunks(generation.usage())) + DONE
@@ -73,7 +76,20 @@ async def _send_whole(generation: Generation, answer: Answer, send: Send) -> Non
     async with aclosing(generation.events()) as items:
         async for new in items:
             events += new
-    body = msgspec.json.encode(answer.whole(events, generation.usage()))
+    body = await _written(partial(_whole_body, answer, events, generation.usage()), events)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _chunk_frames(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
+    return frames(answer.chunks(events, usage))
+
+
+def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
+    return msgspec.json.encode(answer.whole(events, usage))
+
+
+async def _written(write: Callable[[], bytes], events: Sequence[Event]) -> bytes:
+    num_positions = sum(len(event.logprobs) for event in events if isinstance(event, Output))
+    return await asyncio.to_thread(write) if num_positions > _MANY_LOGPROBS else write()
