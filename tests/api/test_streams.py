@@ -70,6 +70,16 @@ def test_a_slow_client_gets_fewer_larger_chunks() -> None:
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "abc" * 2000
 
 
+def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    with running_server({"max_model_len": 20_000}, LimitsConfig(write_timeout_s=0.1)) as server:
+        server.shrink_send_buffers()
+        with send_raw(server, FOREVER):
+            wait_until(lambda: "POST /v1/completions 499 " in caplog.text)
+            assert server.engine.num_unfinished == 0
+    assert "finish=abort" in caplog.text
+
+
 def test_an_error_after_the_first_chunk_is_one_frame_and_the_end(http: httpx.Client) -> None:
     events = events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
     assert [json.loads(event).keys() >= {"choices"} for event in events] == [True, False]

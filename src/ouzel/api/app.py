@@ -31,6 +31,7 @@ def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
             metrics,
             max_body_bytes=limits.max_body_bytes,
             body_timeout_s=limits.body_timeout_s,
+            write_timeout_s=limits.write_timeout_s,
         )
 
     chat, completions = generating(ChatCompletions), generating(Completions)

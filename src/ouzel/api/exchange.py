@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from starlette.types import Receive, Scope
+from starlette.types import Message, Receive, Scope, Send
 
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge
 from ouzel.generation import Generation
@@ -82,6 +82,19 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 def _too_large(max_body_bytes: int) -> InvalidRequest:
     return PayloadTooLarge(f"the request body must be <= {max_body_bytes} bytes long")
+
+
+def send_within(send: Send, timeout_s: float) -> Send:
+    """`send`, but ClientDisconnected when it is held up so long: a client that never reads would keep its place."""
+
+    async def send_or_leave(message: Message) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await send(message)
+        except TimeoutError:
+            raise ClientDisconnected from None
+
+    return send_or_leave
 
 
 @asynccontextmanager

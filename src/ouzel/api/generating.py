@@ -9,7 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.answer import Answer, Dialect
-from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
+from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body, send_within
 from ouzel.api.sse import DONE, STREAM_HEADERS, frames
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Generation, Output, ServedModel, Usage
@@ -23,13 +23,21 @@ class GeneratingEndpoint:
     """An ASGI app. Leaving it early, for whatever reason, aborts the generation."""
 
     def __init__(
-        self, dialect: Dialect, model: ServedModel, metrics: Metrics, *, max_body_bytes: int, body_timeout_s: float
+        self,
+        dialect: Dialect,
+        model: ServedModel,
+        metrics: Metrics,
+        *,
+        max_body_bytes: int,
+        body_timeout_s: float,
+        write_timeout_s: float,
     ) -> None:
         self._dialect = dialect
         self._model = model
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
         self._body_timeout_s = body_timeout_s
+        self._write_timeout_s = write_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -38,7 +46,7 @@ class GeneratingEndpoint:
                     scope, receive, max_body_bytes=self._max_body_bytes, timeout_s=self._body_timeout_s
                 )
                 async with cancelled_on_disconnect(receive):
-                    await self._answer(body, exchange_of(scope), send)
+                    await self._answer(body, exchange_of(scope), send_within(send, self._write_timeout_s))
         except Overloaded:
             self._metrics.request_refused()
             raise
