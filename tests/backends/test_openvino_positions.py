@@ -99,12 +99,12 @@ class ForgetfulCache(CoarsePositions):
 
 def test_the_self_check_finds_positions_that_lost_bits(load: Load) -> None:
     runner = load(read_golden("qwen3").directory, "int8", "auto", "auto")
-    check_runner(runner, 40960)
+    check_runner(runner, 40960, is_rotary=True)
     with pytest.raises(ModelLoadError, match="shifting all positions by 4000"):
-        check_runner(CoarsePositions(runner), 40960)
+        check_runner(CoarsePositions(runner), 40960, is_rotary=True)
 
 
 def test_the_self_check_finds_a_cache_that_is_not_read(load: Load) -> None:
     runner = load(read_golden("qwen3").directory, "int8", "auto", "auto")
     with pytest.raises(ModelLoadError, match="two chunks"):
-        check_runner(ForgetfulCache(runner), 40960)
+        check_runner(ForgetfulCache(runner), 40960, is_rotary=True)

@@ -114,10 +114,11 @@ CASES: dict[str, tuple[dict[str, Any], torch.dtype, str, bool]] = {
             "rope_parameters": rope(theta=5000000.0),
             "no_rope_layer_interval": 2,
             "num_hidden_layers": 3,
+            "tie_word_embeddings": True,
         },
         torch.bfloat16,
         "1GB",
-        False,
+        True,
     ),
 }
 
@@ -209,6 +210,8 @@ def older_rope_keys(path: Path) -> None:
     parameters = config.pop("rope_parameters")
     config["rope_theta"] = parameters.pop("rope_theta")
     config["rope_scaling"] = None if parameters["rope_type"] == "default" else parameters
+    if config["model_type"] == "smollm3":  # its default, and defaults were left out
+        del config["tie_word_embeddings"]
     path.write_text(json.dumps(config, indent=2) + "\n")
 
 

@@ -56,10 +56,15 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
     )
     runner = OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model, info)
     with pages_given_back(language_model.mapping):
-        check_runner(runner, language_model.max_positions)
+        check_runner(runner, language_model.max_positions, is_rotary=is_rotary(language_model, config))
     runner.info = msgspec.structs.replace(info, load_s=time.perf_counter() - started)
     logger.info("loaded %s (%s, %s) in %.1f s", directory, info.model_type, info.weights, runner.info.load_s)
     return runner
+
+
+def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
+    """Of an IR only its config.json can tell."""
+    return language_model.rope is not None or config.has("rope_theta") or config.has("rope_parameters")
 
 
 def read_config(directory: Path) -> HfConfig:

@@ -52,6 +52,8 @@ class DecoderShape:
         qk_norm: bool = False,
         sliding_windows: tuple[int, ...] = (),
         unrotated_layers: frozenset[int] = frozenset(),
+        tied_by_default: bool = False,  # where config.json does not say
+        default_theta: float = 10000.0,
         default_head_dim: int | None = None,  # None: the hidden size divided by the heads
     ) -> "DecoderShape":
         """Reads what all families write the same way in config.json; the keywords are the family's own."""
@@ -73,8 +75,8 @@ class DecoderShape:
             head_dim=head_dim,
             vocab_size=config.size("vocab_size"),
             epsilon=config.number("rms_norm_eps", 1e-6),
-            rope=read_rope(config, head_dim),
-            tied_embeddings=config.flag("tie_word_embeddings", False),
+            rope=read_rope(config, head_dim, default_theta),
+            tied_embeddings=config.flag("tie_word_embeddings", tied_by_default),
             qkv_bias=qkv_bias,
             output_bias=output_bias,
             mlp_bias=mlp_bias,

@@ -36,9 +36,9 @@ class Rope:
         return cos.astype(np.float32), sin.astype(np.float32)
 
 
-def read_rope(config: HfConfig, head_dim: int) -> Rope:
+def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0) -> Rope:
     scaling = config.section("rope_parameters") or config.section("rope_scaling") or HfConfig({})
-    theta = scaling.number("rope_theta", config.number("rope_theta", 10000.0))
+    theta = scaling.number("rope_theta", config.number("rope_theta", default_theta))
     max_positions = config.size("max_position_embeddings")
     if (rotated := scaling.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))) != 1.0:
         raise ModelLoadError(f"config.json: partial_rotary_factor {rotated} is not supported, only 1")

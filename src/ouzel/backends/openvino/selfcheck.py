@@ -24,8 +24,11 @@ LARGEST_SHIFT_CHANGE = 0.1
 ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks may do so under the shift, too
 
 
-def check_runner(runner: ModelRunner, max_positions: int) -> None:
-    """ModelLoadError when the model does not agree with itself. Uses the first blocks of the cache."""
+def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) -> None:
+    """ModelLoadError when the model does not agree with itself. Uses the first blocks of the cache.
+
+    `is_rotary`: positions are known to be relative; else (learned positions, perhaps) a shift may change the logits.
+    """
     num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
     if num_tokens <= FIRST_CHUNK + COMPARED_ROWS:
         logger.warning("no self-check: %d tokens of context are too few", num_tokens)
@@ -43,7 +46,9 @@ def check_runner(runner: ModelRunner, max_positions: int) -> None:
             f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run correctly on this device"
         )
     largest = max(LARGEST_SHIFT_CHANGE, ALLOWED_NOISE_RATIO * chunk_change)
-    if not shift_change <= largest:
+    if not is_rotary and shift_change > largest:
+        logger.warning("self-check: a shift by %d changes the logits by %.0f %%", shift, 100 * shift_change)
+    elif not shift_change <= largest:
         raise ModelLoadError(
             f"self-check: shifting all positions by {shift} changes the logits by {shift_change:.0%}; rounding "
             f"explains {largest:.0%} at most. Positions lose precision in this model's graph: try --precision f32"

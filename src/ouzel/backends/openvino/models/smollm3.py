@@ -18,6 +18,8 @@ def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageMod
         qkv_bias=bias,
         output_bias=bias,
         mlp_bias=config.flag("mlp_bias", False),
+        tied_by_default=True,
+        default_theta=2_000_000.0,
         sliding_windows=sliding_windows(config, unrotated),
         unrotated_layers=unrotated,
     )
