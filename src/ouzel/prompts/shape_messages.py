@@ -1,6 +1,7 @@
 """Normalised messages, brought into the form that the model's template reads."""
 
 import json
+import re
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate
@@ -9,6 +10,8 @@ from ouzel.prompts.template_capabilities import TemplateCapabilities
 
 # Roles whose treatment is known; any other must be one that the template shows.
 _COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
+
+_ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # a role is no place for the template's own markup
 
 
 def shape_messages(messages: list[Message], template: ChatTemplate) -> list[Message]:
@@ -42,7 +45,7 @@ def _role(role: object, template: ChatTemplate, path: str) -> object:
     if role == "developer" and not template.capabilities.developer_role:
         return "system"  # the name that the same thing had before
     assert isinstance(role, str)
-    if role not in _COMMON_ROLES and not template.shows_role(role):
+    if role not in _COMMON_ROLES and not (_ROLE_NAME.fullmatch(role) and template.shows_role(role)):
         known = ", ".join(_COMMON_ROLES)
         raise InvalidRequest(f'{path} must be one of {known}, given "{role[:40]}"', param=path)
     return role
