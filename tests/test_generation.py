@@ -10,7 +10,7 @@ import pytest
 
 from ouzel.api.fold import FoldedChoice, fold
 from ouzel.engine_client import EngineClient, EngineSpec
-from ouzel.errors import ContextLengthExceeded, EngineFailed, InvalidRequest
+from ouzel.errors import ContextLengthExceeded, EngineFailed, EngineUnavailable, InvalidRequest
 from ouzel.generation import (
     ContentDelta,
     Delta,
@@ -24,14 +24,15 @@ from ouzel.generation import (
     fit_max_tokens,
     resolve_sampling,
 )
-from ouzel.observability import Metrics
+from ouzel.observability import EngineReading, Metrics
 from ouzel.parsers.base import Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.sampling import SamplingFields, SamplingParams
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import FinishReason
-from tests.api.serving import FAIL, byte_tokenizer
+from tests.api.requests import metric
+from tests.api.serving import FAIL, FragileParser, byte_tokenizer
 
 
 def resolve(fields: SamplingFields, defaults: SamplingDefaults | None = None) -> SamplingParams:
@@ -127,6 +128,7 @@ def run(engine: EngineClient) -> Run:
         stop: tuple[str, ...] = (),
         n: int = 1,
         make_parser: Callable[[], Parser] = PlainParser,
+        metrics: Metrics | None = None,
     ) -> Generation:
         tokenizer = byte_tokenizer()
         model = ServedModel(
@@ -152,7 +154,7 @@ def run(engine: EngineClient) -> Run:
             cache_salt="",
             arrival_s=time.perf_counter(),
         )
-        return Generation(request, model, Metrics("parrot"))
+        return Generation(request, model, metrics or Metrics("parrot"))
 
     return run
 
@@ -232,3 +234,36 @@ async def test_a_failure_is_raised_and_counted(run: Run, engine: EngineClient) -
     with pytest.raises(EngineFailed, match="scripted failure"):
         await collect(failing, engine)
     assert failing.finish_reasons == ["error"]
+
+
+async def test_a_bug_of_ours_is_counted_as_an_error(run: Run, engine: EngineClient) -> None:
+    broken = run("ab#", make_parser=FragileParser, n=2)
+    with pytest.raises(RuntimeError):
+        await collect(broken, engine)
+    assert broken.finish_reasons == ["error", "error"]
+
+
+def counts(metrics: Metrics, *names: str) -> list[float]:
+    reading = EngineReading(num_restarts=0, block_size=16, num_blocks=1)
+    exposition = metrics.exposition(reading).decode()
+    return [metric(exposition, f"ouzel_{name}") for name in names]
+
+
+async def test_tokens_are_counted_as_they_come(run: Run, engine: EngineClient) -> None:
+    metrics = Metrics("parrot")
+    generation = run("abc", max_tokens=4000, metrics=metrics)
+    async with aclosing(generation.events()) as events:
+        await anext(events)
+        num_tokens = generation.usage().completion_tokens
+        assert counts(metrics, "prompt_tokens_total", "generation_tokens_total") == [3, num_tokens]
+    assert counts(metrics, "e2e_request_latency_seconds_count", "num_aborts_total") == [0, 1]
+
+
+async def test_a_request_that_the_engine_refuses_counts_no_tokens(run: Run, engine: EngineClient) -> None:
+    metrics = Metrics("parrot")
+    generation = run("abc", metrics=metrics)
+    await engine.close()
+    with pytest.raises(EngineUnavailable):
+        await collect(generation, engine)
+    assert counts(metrics, "prompt_tokens_total", "request_prompt_tokens_count", "num_aborts_total") == [0, 0, 0]
+    assert generation.finish_reasons == ["error"]

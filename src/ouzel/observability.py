@@ -19,6 +19,7 @@ request_id_in_scope: ContextVar[str] = ContextVar("request_id", default="-")
 SECONDS_TO_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
 SECONDS_BETWEEN_TOKENS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20)
 SECONDS_OF_REQUEST = (0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960)
+NUM_CHOICES = (1, 2, 5, 10, 20)
 NUM_TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 
 STEMS_OF_VLLM = frozenset(
@@ -34,6 +35,9 @@ STEMS_OF_VLLM = frozenset(
         "request_queue_time_seconds",
         "request_prefill_time_seconds",
         "request_decode_time_seconds",
+        "request_time_per_output_token_seconds",
+        "request_params_n",
+        "request_params_max_tokens",
         "prompt_tokens",
         "prompt_tokens_cached",
         "generation_tokens",
@@ -91,6 +95,11 @@ class Metrics:
         self._queue = self._histogram("request_queue_time_seconds", SECONDS_OF_REQUEST, "Waiting in the engine.")
         self._prefill = self._histogram("request_prefill_time_seconds", SECONDS_OF_REQUEST, "Computing the prompt.")
         self._decode = self._histogram("request_decode_time_seconds", SECONDS_OF_REQUEST, "First token to last.")
+        self._time_per_token = self._histogram(
+            "request_time_per_output_token_seconds", SECONDS_BETWEEN_TOKENS, "Mean over the choices of a request."
+        )
+        self._params_n = self._histogram("request_params_n", NUM_CHOICES, "Choices asked for.")
+        self._params_max_tokens = self._histogram("request_params_max_tokens", NUM_TOKENS, "Limit of generated tokens.")
         self._prompt_len = self._histogram("request_prompt_tokens", NUM_TOKENS, "Prompt tokens of a request.")
         self._output_len = self._histogram("request_generation_tokens", NUM_TOKENS, "Generated tokens of a request.")
         self._prompt_tokens = self._counter("prompt_tokens", "Prompt tokens.")
@@ -102,11 +111,17 @@ class Metrics:
             "ouzel_request_success", "Ended choices.", ("model_name", "finished_reason"), registry=self._registry
         )
 
-    def first_token(self, seconds: float) -> None:
+    def first_token(self, seconds: float, *, num_prompt_tokens: int, num_cached_tokens: int) -> None:
+        """Of a request; only now is its prompt known to have been computed."""
         self._ttft.observe(seconds)
+        self._prompt_tokens.inc(num_prompt_tokens)
+        self._cached_tokens.inc(num_cached_tokens)
 
     def next_token(self, seconds: float) -> None:
         self._itl.observe(seconds)
+
+    def tokens_generated(self, num_tokens: int) -> None:
+        self._generation_tokens.inc(num_tokens)
 
     def choice_finished(self, reason: str) -> None:
         """`reason` is a finish reason; `abort` and `error` count too."""
@@ -114,20 +129,29 @@ class Metrics:
         if reason == "abort":
             self._aborts.inc()
 
-    def choice_timing(self, *, queue_s: float, prefill_s: float, decode_s: float) -> None:
+    def request_completed(
+        self,
+        *,
+        e2e_s: float,
+        queue_s: float,
+        prefill_s: float,
+        decode_s: float,
+        token_s: float,
+        num_prompt_tokens: int,
+        num_generated_tokens: int,
+        n: int,
+        max_tokens: int,
+    ) -> None:
+        """All its choices came to an end of their own."""
+        self._e2e.observe(e2e_s)
         self._queue.observe(queue_s)
         self._prefill.observe(prefill_s)
         self._decode.observe(decode_s)
-
-    def request_ended(
-        self, *, seconds: float, num_prompt_tokens: int, num_cached_tokens: int, num_generated_tokens: int
-    ) -> None:
-        self._e2e.observe(seconds)
+        self._time_per_token.observe(token_s)
         self._prompt_len.observe(num_prompt_tokens)
         self._output_len.observe(num_generated_tokens)
-        self._prompt_tokens.inc(num_prompt_tokens)
-        self._cached_tokens.inc(num_cached_tokens)
-        self._generation_tokens.inc(num_generated_tokens)
+        self._params_n.observe(n)
+        self._params_max_tokens.observe(max_tokens)
 
     def request_refused(self) -> None:
         self._refused.inc()

@@ -16,10 +16,13 @@ VLLM_NAMES = (
     "prefix_cache_hits_total",
     "time_to_first_token_seconds_count",
     "inter_token_latency_seconds_bucket",
-    "e2e_request_latency_seconds_sum",
+    "e2e_request_latency_seconds_count",
     "request_queue_time_seconds_count",
     "request_prefill_time_seconds_count",
     "request_decode_time_seconds_count",
+    "request_time_per_output_token_seconds_count",
+    "request_params_n_count",
+    "request_params_max_tokens_count",
     "prompt_tokens_total",
     "prompt_tokens_cached_total",
     "generation_tokens_total",
@@ -118,12 +121,28 @@ def test_health_is_ok(http: httpx.Client) -> None:
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-def test_metrics_have_our_names_and_those_of_vllm(http: httpx.Client) -> None:
-    before = http.get("/metrics").text
-    http.post("/v1/chat/completions", json=chat("Hi"))
-    after = http.get("/metrics").text
+@pytest.mark.parametrize(
+    ("fields", "num_generated", "reason"),
+    [({}, 4, "stop"), ({"stop": "i"}, 2, "stop"), ({"stop": "i", "n": 2}, 4, "stop"), ({"max_tokens": 1}, 1, "length")],
+)
+def test_metrics_grow_under_our_names_and_those_of_vllm(
+    http: httpx.Client, fields: dict[str, object], num_generated: int, reason: str
+) -> None:
+    def exposition() -> str:
+        return http.get("/metrics").text
+
+    def growth(stem: str) -> float:
+        return metric(exposition(), f"vllm:{stem}") - metric(before, f"vllm:{stem}")
+
+    before = exposition()
+    http.post("/v1/chat/completions", json=chat("Hi!", **fields))
+    wait_until(lambda: growth("e2e_request_latency_seconds_count") == 1)  # a step later after a stop string
+
+    after = exposition()
     for stem in VLLM_NAMES:
         assert metric(after, f"vllm:{stem}") == metric(after, f"ouzel_{stem}")
-    for stem, growth in (("generation_tokens_total", 3), ("request_success_total", 1), ("prompt_tokens_total", 21)):
-        assert metric(after, f"vllm:{stem}") - metric(before, f"vllm:{stem}") == growth
-    assert f'vllm:request_success_total{{finished_reason="stop",model_name="{MODEL}"}}' in after
+    assert [stem for stem in VLLM_NAMES if stem.endswith("_count") and growth(stem) != 1] == []
+    assert growth("generation_tokens_total") == growth("request_generation_tokens_sum") == num_generated
+    assert growth("prompt_tokens_total") == growth("request_prompt_tokens_sum") == 22
+    assert growth("request_success_total") == fields.get("n", 1)
+    assert f'vllm:request_success_total{{finished_reason="{reason}",model_name="{MODEL}"}}' in after

@@ -19,7 +19,7 @@ class Choice:
         self.num_tokens = 0
         self.num_reasoning_tokens = 0
         self.is_finished = False
-        self.last_token_s = 0.0  # 0 before the first
+        self.first_token_s = self.last_token_s = 0.0  # 0 before the first
         self._index = index
         self._includes_stop = request.include_stop_str_in_output
         self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens

@@ -1,5 +1,6 @@
 """One request on its way through the engine, for every endpoint, unary or streamed."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -10,7 +11,9 @@ from ouzel.generation.choice import Choice
 from ouzel.generation.records import Event, Finished, GenerationRequest, Usage
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
-from ouzel.types import EngineRequest, FinishReason, StepOutput
+from ouzel.types import EngineRequest, FinishReason, RequestTiming, StepOutput
+
+_late_readers: set[asyncio.Task[None]] = set()  # the event loop alone would not keep them
 
 
 class Generation:
@@ -26,6 +29,7 @@ class Generation:
         self._metrics = metrics
         self._choices = [Choice(index, request, model) for index in range(request.n)]
         self._num_cached_tokens = 0
+        self._timing: RequestTiming | None = None  # of the choice that the engine ended first
 
     def usage(self) -> Usage:
         return Usage(
@@ -37,20 +41,26 @@ class Generation:
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
         """Each item is everything that is new; ends after the last choice's `Finished`."""
-        reason_of_unfinished = FinishReason.ABORT
+        reason_of_unfinished = FinishReason.ERROR
+        steps = self._engine.submit(self._engine_request())
         try:
-            async with aclosing(self._engine.submit(self._engine_request())) as steps:
-                async for step in steps:
-                    events = [event for output in step for event in self._advance(output)]
-                    if events:
-                        yield events
-                    if len(self.finish_reasons) == self.request.n:
-                        return
-        except EngineFailed:
-            reason_of_unfinished = FinishReason.ERROR
+            async for step in steps:
+                events = [event for output in step for event in self._advance(output)]
+                if events:
+                    yield events
+                if self._is_complete:
+                    break
+        except (GeneratorExit, asyncio.CancelledError):
+            reason_of_unfinished = FinishReason.ABORT
             raise
         finally:
-            self._count(reason_of_unfinished)
+            self._count_unfinished(reason_of_unfinished)
+            await self._leave(steps)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Every choice came to an end of its own."""
+        return all(choice.is_finished for choice in self._choices)
 
     def _engine_request(self) -> EngineRequest:
         request = self.request
@@ -66,13 +76,16 @@ class Generation:
 
     def _advance(self, output: StepOutput) -> list[Event]:
         choice = self._choices[output.index]
+        self._timing = self._timing or output.timing
         if choice.is_finished:
             return []  # the engine ran on until it read the abort
         _raise_if_lost(output)
         self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
         if output.token_ids:
             self._observe_token(choice)
+        num_tokens_before = choice.num_tokens
         events = choice.advance(output)
+        self._metrics.tokens_generated(choice.num_tokens - num_tokens_before)
         if events and isinstance(events[-1], Finished):
             self._finish(output, events[-1])
         return events
@@ -80,33 +93,62 @@ class Generation:
     def _finish(self, output: StepOutput, finished: Finished) -> None:
         self.finish_reasons.append(finished.reason.value)
         self._metrics.choice_finished(finished.reason.value)
-        if output.timing is not None:
-            timing = output.timing
-            self._metrics.choice_timing(queue_s=timing.queue_s, prefill_s=timing.prefill_s, decode_s=timing.decode_s)
-        if output.finish_reason is None and len(self.finish_reasons) < self.request.n:
-            self._engine.abort(self.request.request_id, output.index)  # the last one is aborted by closing the stream
+        if output.finish_reason is None:
+            self._engine.abort(self.request.request_id, output.index)
 
     def _observe_token(self, choice: Choice) -> None:
         now_s = time.perf_counter()
         if self.ttft_s is None:
             self.ttft_s = now_s - self.request.arrival_s
-            self._metrics.first_token(self.ttft_s)
+            self._metrics.first_token(
+                self.ttft_s,
+                num_prompt_tokens=len(self.request.prompt.token_ids),
+                num_cached_tokens=self._num_cached_tokens,
+            )
         elif choice.last_token_s:
             self._metrics.next_token(now_s - choice.last_token_s)
+        choice.first_token_s = choice.first_token_s or now_s
         choice.last_token_s = now_s
 
-    def _count(self, reason_of_unfinished: FinishReason) -> None:
-        usage = self.usage()
-        self._metrics.request_ended(
-            seconds=time.perf_counter() - self.request.arrival_s,
+    def _count_unfinished(self, reason: FinishReason) -> None:
+        for _ in range(self.request.n - len(self.finish_reasons)):
+            self.finish_reasons.append(reason.value)
+            self._metrics.choice_finished(reason.value)
+
+    async def _leave(self, steps: AsyncGenerator[list[StepOutput], None]) -> None:
+        e2e_s = time.perf_counter() - self.request.arrival_s
+        if self._is_complete and self._timing is None:  # a stop string ended it: the engine's timing is yet to come
+            reader = asyncio.create_task(self._read_timing(steps, e2e_s))
+            _late_readers.add(reader)
+            reader.add_done_callback(_late_readers.discard)
+            return
+        await steps.aclose()
+        if self._is_complete:
+            self._observe(e2e_s)
+
+    async def _read_timing(self, steps: AsyncGenerator[list[StepOutput], None], e2e_s: float) -> None:
+        async with aclosing(steps):
+            async for step in steps:
+                for output in step:
+                    self._advance(output)
+        self._observe(e2e_s)
+
+    def _observe(self, e2e_s: float) -> None:
+        timing, usage, choices = self._timing, self.usage(), self._choices
+        if timing is None:
+            return  # the engine died after the answer's end
+        decode_s = sum(choice.last_token_s - choice.first_token_s for choice in choices)
+        self._metrics.request_completed(
+            e2e_s=e2e_s,
+            queue_s=timing.queue_s,
+            prefill_s=timing.prefill_s,
+            decode_s=max(choice.last_token_s for choice in choices) - min(choice.first_token_s for choice in choices),
+            token_s=decode_s / max(usage.completion_tokens - len(choices), 1),
             num_prompt_tokens=usage.prompt_tokens,
-            num_cached_tokens=usage.cached_tokens,
             num_generated_tokens=usage.completion_tokens,
+            n=self.request.n,
+            max_tokens=self.request.params.max_tokens,
         )
-        num_unfinished = self.request.n - len(self.finish_reasons)
-        for _ in range(num_unfinished):
-            self.finish_reasons.append(reason_of_unfinished.value)
-            self._metrics.choice_finished(reason_of_unfinished.value)
 
 
 def _raise_if_lost(output: StepOutput) -> None:
