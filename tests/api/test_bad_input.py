@@ -69,6 +69,7 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"regex": "a+"}, "regex", "regex is not supported yet"),
         ({"detokenize": False}, "detokenize", "detokenize is not supported yet"),
         ({"enable_thinking": False}, "enable_thinking", "(use chat_template_kwargs), given false"),
+        ({"reasoning_effort": "some"}, "reasoning_effort", 'must be one of the documented values, given "some"'),
         ({"prompt_logprobs": 1}, "prompt_logprobs", "prompt_logprobs is not supported yet"),
         ({"metadata": {str(i): "x" for i in range(17)}}, "metadata", "metadata must have a length <= 16"),
         ({"metadata": {"a": 1}}, "metadata.a", "metadata.a must be a string, given 1"),

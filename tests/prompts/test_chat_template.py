@@ -234,3 +234,16 @@ def test_what_a_template_can_do(source: str, expected: TemplateCapabilities) -> 
 def test_a_developer_is_known_where_the_template_tells_it_from_just_any_role() -> None:
     assert template(LISTED_ROLES).capabilities.developer_role
     assert not template(CHATML).capabilities.developer_role
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("{% for message in messages %}{{ message.x }}{% endfor %}", {"messages"}),
+        ("{% if a is not defined %}{% set a = 1 %}{% endif %}{{ a }}{% set b = 2 %}{{ b }}", {"a"}),
+        ("{% set a = a | default('x') %}{% generation %}{{ c }}{% endgeneration %}", {"a", "c"}),
+    ],
+)
+def test_the_variables_are_those_that_come_from_outside(text: str, variables: set[str]) -> None:
+    assert ChatTemplate({"default": text}, {}).variables == variables
+    assert ChatTemplate({"default": text, "tool_use": "{{ z }}"}, {}).variables == {*variables, "z"}

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
-from ouzel.api.decode import decode_body
+from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, public_finish_reason
 from ouzel.api.logprobs import ChatLogprobs, chat_logprobs
@@ -27,6 +27,8 @@ from ouzel.generation import (
     Usage,
 )
 
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  # OpenAI's
+
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
     messages: Annotated[object, Meta(description="The chat; checked by the prompt renderer.")]
@@ -39,7 +41,7 @@ class ChatCompletionRequest(GenerationFields, kw_only=True):
         dict[str, object] | None, Meta(description="More variables for the chat template.")
     ] = None
     add_generation_prompt: Annotated[bool | None, Meta(description="Ends the prompt where the answer starts.")] = None
-    reasoning_effort: Annotated[str | None, Meta(description="Passed to the chat template.")] = None
+    reasoning_effort: Annotated[ReasoningEffort | None, Meta(description="Passed to the chat template.")] = None
 
 
 class ChatCompletions:
@@ -50,7 +52,8 @@ class ChatCompletions:
         self._limits = limits
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
-        asked = decode_body(body, ChatCompletionRequest)
+        asked, unknown = decode_body(body, ChatCompletionRequest)
+        log_ignored(unknown | self._unread(asked))
         self._check(asked)
         prompt = self._render(asked)
         envelope = new_envelope("chatcmpl", self._model)
@@ -74,6 +77,16 @@ class ChatCompletions:
             raise InvalidRequest(
                 f"top_logprobs needs logprobs to be true, given {asked.top_logprobs}", param="top_logprobs"
             )
+
+    def _unread(self, asked: ChatCompletionRequest) -> set[str]:
+        """Fields that only the chat template could honour, and does not read."""
+        template = self._model.renderer.chat_template
+        if template is None:
+            return set()  # it is refused
+        names = {f"chat_template_kwargs.{name}": name for name in asked.chat_template_kwargs or ()}
+        if asked.reasoning_effort is not None:
+            names["reasoning_effort"] = "reasoning_effort"
+        return {field for field, name in names.items() if name not in template.variables}
 
     def _render(self, asked: ChatCompletionRequest) -> Prompt:
         template_kwargs = dict(asked.chat_template_kwargs or {})

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
-from ouzel.api.decode import decode_body
+from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.logprobs import CompletionLogprobs, completion_logprobs
@@ -34,7 +34,8 @@ class Completions:
         self._limits = limits
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
-        asked = decode_body(body, CompletionRequest)
+        asked, unknown = decode_body(body, CompletionRequest)
+        log_ignored(unknown)
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
         prompt = self._render(asked.prompt)

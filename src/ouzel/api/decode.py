@@ -18,17 +18,20 @@ logger = logging.getLogger(__name__)
 Body = TypeVar("Body", bound=msgspec.Struct)
 
 
-def decode_body(body: bytes, body_type: type[Body]) -> Body:
+def decode_body(body: bytes, body_type: type[Body]) -> tuple[Body, set[str]]:
+    """And the names of the fields that nobody here knows."""
     given = _parse(body)
     refuse_unsupported(given, known=body_type.__struct_encode_fields__)
     try:
         decoded = msgspec.convert(given, body_type, strict=False)
     except msgspec.ValidationError as error:
         raise invalid_request(str(error), given, body_type) from error
-    unknown = given.keys() - set(body_type.__struct_encode_fields__) - NEUTRAL_VALUES.keys()
-    if unknown:
-        logger.info("ignored unknown fields: %s", ", ".join(repr(name[:40]) for name in sorted(unknown)[:20]))
-    return decoded
+    return decoded, given.keys() - set(body_type.__struct_encode_fields__) - NEUTRAL_VALUES.keys()
+
+
+def log_ignored(fields: set[str]) -> None:
+    if fields:
+        logger.info("ignored fields: %s", ", ".join(repr(name[:60]) for name in sorted(fields)[:20]))
 
 
 def _parse(body: bytes) -> dict[str, object]:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import jinja2
+from jinja2.meta import find_undeclared_variables
 
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts import template_capabilities, template_environment
@@ -24,6 +25,7 @@ class ChatTemplate:
         assert sources
         self.sources = sources
         self._templates = {name: template_environment.compile_template(text) for name, text in sources.items()}
+        self.variables = frozenset[str]().union(*map(self._variables_of, sources))  # that it reads from outside
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
         self.capabilities = template_capabilities.probe(self._try_render)
@@ -71,6 +73,9 @@ class ChatTemplate:
     def _shows_role(self, role: str) -> bool:
         """Whether a message in this role reaches the prompt, instead of being left out silently."""
         return template_capabilities.shows_role(self._try_render, role)
+
+    def _variables_of(self, name: str) -> set[str]:
+        return find_undeclared_variables(self._templates[name].environment.parse(self.sources[name]))
 
     def _template(self, tools: Tools | None) -> jinja2.Template:
         name = "tool_use" if tools and "tool_use" in self._templates else self._default_name
