@@ -76,7 +76,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, le=86400, description="How long a request body may take to arrive.")
     ] = 30.0
     write_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400, description="How long a client may leave its answer unread before it counts as gone.")
+        float, Meta(gt=0, le=86400, description="How long a client may not read its answer until it counts as gone.")
     ] = 60.0
     max_choices: Annotated[int, Meta(ge=1, le=128, description="Largest n.")] = 128
     max_logprobs: Annotated[int, Meta(ge=0, description="Most alternatives per token.")] = 20
