@@ -39,11 +39,10 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Where one choice's time went, in seconds."""
+    """Where the time before one choice's first token went, in seconds."""
 
     queue_s: float  # added to first scheduled
     prefill_s: float  # first scheduled to first token
-    decode_s: float  # first token to last
 
 
 class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -57,7 +56,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     finish_reason: FinishReason | None = None
     stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
     error: str | None = None
-    timing: RequestTiming | None = None  # with finish_reason
+    timing: RequestTiming | None = None  # with the first token
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):

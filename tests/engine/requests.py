@@ -44,6 +44,7 @@ class Result:
     logprobs: list[PositionLogprobs] = field(default_factory=list)
     finals: list[StepOutput] = field(default_factory=list)
     num_after_final: int = 0
+    num_timings: int = 0
 
     @property
     def final(self) -> StepOutput:
@@ -62,6 +63,7 @@ def collect(results: Results, outputs: list[StepOutput]) -> None:
     for output in outputs:
         result = results[output.request_id, output.index]
         result.num_after_final += bool(result.finals)
+        result.num_timings += output.timing is not None
         result.token_ids += output.token_ids
         result.logprobs += output.logprobs
         if output.finish_reason is not None:

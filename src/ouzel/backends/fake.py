@@ -151,7 +151,7 @@ class FakeEngine:
                 finish_reason=reason,
                 stop_token_id=token_ids[-1] if reason is FinishReason.STOP else None,
                 error=error,
-                timing=None if reason is None else RequestTiming(queue_s=0.0, prefill_s=0.0, decode_s=0.0),
+                timing=RequestTiming(queue_s=0.0, prefill_s=0.0) if token_ids and self._choices[key] == 1 else None,
             )
         )
         if reason is not None:

@@ -205,5 +205,5 @@ def _output(sequence: Sequence, sampled: Sampled | None = None) -> StepOutput:
         finish_reason=sequence.finish_reason,
         stop_token_id=sequence.stop_token_id,
         error=sequence.error,
-        timing=sequence.timing() if sequence.is_finished else None,
+        timing=sequence.timing() if sampled is not None and sequence.num_output_tokens == 1 else None,
     )

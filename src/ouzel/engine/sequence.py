@@ -87,10 +87,9 @@ class Sequence:
         self.error = error
 
     def timing(self) -> RequestTiming:
-        """Where the time went up to now."""
-        now = time.monotonic()
-        scheduled_at = now if self.scheduled_at is None else self.scheduled_at
-        first_token_at = now if self.first_token_at is None else self.first_token_at
+        """Of a sequence that has its first token."""
+        assert self.scheduled_at is not None
+        assert self.first_token_at is not None
         return RequestTiming(
-            queue_s=scheduled_at - self.added_at, prefill_s=first_token_at - scheduled_at, decode_s=now - first_token_at
+            queue_s=self.scheduled_at - self.added_at, prefill_s=self.first_token_at - self.scheduled_at
         )

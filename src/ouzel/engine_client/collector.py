@@ -62,5 +62,6 @@ def merge(outputs: list[StepOutput]) -> StepOutput:
         outputs[-1],
         token_ids=[token_id for output in outputs for token_id in output.token_ids],
         logprobs=[position for output in outputs for position in output.logprobs],
+        timing=outputs[0].timing,  # it comes with the first token
         num_cached_tokens=max(output.num_cached_tokens for output in outputs),
     )

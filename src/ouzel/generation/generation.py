@@ -13,8 +13,6 @@ from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
 from ouzel.types import EngineRequest, FinishReason, RequestTiming, StepOutput
 
-_late_readers: set[asyncio.Task[None]] = set()  # the event loop alone would not keep them
-
 
 class Generation:
     """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
@@ -29,7 +27,7 @@ class Generation:
         self._metrics = metrics
         self._choices = [Choice(index, request, model) for index in range(request.n)]
         self._num_cached_tokens = 0
-        self._timing: RequestTiming | None = None  # of the choice that the engine ended first
+        self._timing: RequestTiming | None = None  # of the first token
 
     def usage(self) -> Usage:
         return Usage(
@@ -42,20 +40,21 @@ class Generation:
     async def events(self) -> AsyncGenerator[list[Event], None]:
         """Each item is everything that is new; ends after the last choice's `Finished`."""
         reason_of_unfinished = FinishReason.ERROR
-        steps = self._engine.submit(self._engine_request())
         try:
-            async for step in steps:
-                events = [event for output in step for event in self._advance(output)]
-                if events:
-                    yield events
-                if self._is_complete:
-                    break
+            async with aclosing(self._engine.submit(self._engine_request())) as steps:
+                async for step in steps:
+                    events = [event for output in step for event in self._advance(output)]
+                    if events:
+                        yield events
+                    if self._is_complete:
+                        break
         except (GeneratorExit, asyncio.CancelledError):
             reason_of_unfinished = FinishReason.ABORT
             raise
         finally:
             self._count_unfinished(reason_of_unfinished)
-            await self._leave(steps)
+            if self._is_complete and self._timing is not None:
+                self._observe_request(self._timing)
 
     @property
     def _is_complete(self) -> bool:
@@ -115,31 +114,11 @@ class Generation:
             self.finish_reasons.append(reason.value)
             self._metrics.choice_finished(reason.value)
 
-    async def _leave(self, steps: AsyncGenerator[list[StepOutput], None]) -> None:
-        e2e_s = time.perf_counter() - self.request.arrival_s
-        if self._is_complete and self._timing is None:  # a stop string ended it: the engine's timing is yet to come
-            reader = asyncio.create_task(self._read_timing(steps, e2e_s))
-            _late_readers.add(reader)
-            reader.add_done_callback(_late_readers.discard)
-            return
-        await steps.aclose()
-        if self._is_complete:
-            self._observe(e2e_s)
-
-    async def _read_timing(self, steps: AsyncGenerator[list[StepOutput], None], e2e_s: float) -> None:
-        async with aclosing(steps):
-            async for step in steps:
-                for output in step:
-                    self._advance(output)
-        self._observe(e2e_s)
-
-    def _observe(self, e2e_s: float) -> None:
-        timing, usage, choices = self._timing, self.usage(), self._choices
-        if timing is None:
-            return  # the engine died after the answer's end
+    def _observe_request(self, timing: RequestTiming) -> None:
+        usage, choices = self.usage(), self._choices
         decode_s = sum(choice.last_token_s - choice.first_token_s for choice in choices)
         self._metrics.request_completed(
-            e2e_s=e2e_s,
+            e2e_s=time.perf_counter() - self.request.arrival_s,
             queue_s=timing.queue_s,
             prefill_s=timing.prefill_s,
             decode_s=max(choice.last_token_s for choice in choices) - min(choice.first_token_s for choice in choices),
