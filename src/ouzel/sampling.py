@@ -55,7 +55,10 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
-    min_tokens: Annotated[int, Meta(ge=0, description="No end or stop token before this many tokens.")] | None = None
+    min_tokens: (
+        Annotated[int, Meta(ge=0, description="No end token, stop token or stop string before this many tokens.")]
+        | None
+    ) = None
     stop_token_ids: (
         Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=256, description="Token ids that end the output.")]
         | None

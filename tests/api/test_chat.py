@@ -98,6 +98,14 @@ def test_a_stop_string_is_hidden_and_what_follows_is_not_counted(http: httpx.Cli
     assert answer["usage"]["completion_tokens"] == len("one two")
 
 
+def test_a_stop_string_counts_only_beyond_min_tokens(http: httpx.Client) -> None:
+    body = chat("a-b-c-d", stop="-", min_tokens=3)
+    answer = http.post("/v1/chat/completions", json=body).json()
+
+    assert answer["choices"][0]["message"]["content"] == "a-b"
+    assert answer["choices"][0]["finish_reason"] == "stop"
+
+
 def test_a_stop_string_can_be_shown(http: httpx.Client) -> None:
     body = chat("one two three", stop="two", include_stop_str_in_output=True)
     assert http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"] == "one two"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
-from ouzel.tokenizer.stop_strings import StopStringMatcher
+from ouzel.tokenizer.stop_strings import StopResult, StopStringMatcher
 from ouzel.types import FinishReason, PositionLogprobs, StepOutput
 
 
@@ -27,6 +27,7 @@ class Choice:
             skip_special_tokens=request.skip_special_tokens,
             prompt_token_ids=request.prompt.token_ids if request.continues_prompt else (),
         )
+        self._min_tokens = request.params.min_tokens
         self._stop_token_ids = request.params.stop_token_ids
         self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
         self._num_chars_fed = 0  # to the matcher
@@ -47,7 +48,8 @@ class Choice:
             if output.logprobs:
                 self._held_logprobs.append((self._num_chars_fed, output.logprobs[num_used]))
             num_used += 1
-            matched = self._feed(self._detokenizer.feed((token_id,)), deltas)
+            may_stop = self.num_tokens + num_used > self._min_tokens
+            matched = self._feed(self._detokenizer.feed((token_id,)), deltas, may_stop=may_stop)
             self.num_reasoning_tokens += self._is_reasoning
             if matched is not None:
                 break
@@ -61,11 +63,11 @@ class Choice:
         is_asked_for = stop_token_id in self._stop_token_ids  # rather than the model's own end token
         return self._includes_stop if is_asked_for else self._shows_end_token
 
-    def _feed(self, text: str, deltas: list[Delta]) -> str | None:
+    def _feed(self, text: str, deltas: list[Delta], *, may_stop: bool) -> str | None:
         """Adds what `text` gives; returns the stop string that ends the choice."""
         if not text:
             return None
-        result = self._stop.feed(text)
+        result = self._stop.feed(text) if may_stop else StopResult(text, None)
         self._num_chars_fed += len(text)
         self._num_chars_given += len(result.text)
         if result.text:
@@ -87,7 +89,7 @@ class Choice:
     ) -> list[Event]:
         self.is_finished = True
         if matched is None:
-            matched = self._feed(self._detokenizer.finish(), deltas)
+            matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)
         if matched is None:
             held = self._stop.finish()
             deltas += self._parser.feed(held) if held else []
