@@ -6,9 +6,10 @@ OuzelError
 │   ├── ModelNotFound         404
 │   ├── PayloadTooLarge       413
 │   └── BodyTimeout           408
-├── Overloaded                429  try again after `retry_after_s`
+├── TryLater                       try again after `retry_after_s`
+│   ├── Overloaded            429
+│   └── EngineUnavailable     503  the engine is starting, restarting or draining
 ├── EngineFailed              500  this request was lost to a fault of ours
-├── EngineUnavailable         503  the engine is starting, restarting or draining
 └── ModelLoadError            –    at start-up: the model directory cannot be served
 """
 
@@ -61,34 +62,34 @@ class BodyTimeout(InvalidRequest):
     code = "request_timeout"
 
 
-class Overloaded(OuzelError):
+class TryLater(OuzelError):
+    """Nothing is wrong with the request; it may succeed after `retry_after_s`."""
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Overloaded(TryLater):
     """Refused at the door, before any work was done."""
 
     status = 429
     type = "rate_limit_error"
     code = "overloaded"
 
-    def __init__(self, message: str, *, retry_after_s: float) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
 
-
-class EngineFailed(OuzelError):
-    """An accepted request was lost to a fault of the engine."""
-
-    code = "engine_failed"
-
-
-class EngineUnavailable(OuzelError):
+class EngineUnavailable(TryLater):
     """The engine cannot take requests now, but will."""
 
     status = 503
     type = "service_unavailable_error"
     code = "engine_unavailable"
 
-    def __init__(self, message: str, *, retry_after_s: float) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+
+class EngineFailed(OuzelError):
+    """An accepted request was lost to a fault of the engine."""
+
+    code = "engine_failed"
 
 
 class ModelLoadError(OuzelError):

@@ -6,7 +6,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.exceptions import HTTPException
 
-from ouzel.errors import EngineUnavailable, OuzelError, Overloaded
+from ouzel.errors import OuzelError, TryLater
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -32,7 +32,7 @@ def answer_to(error: Exception, *, method: str, path: str) -> ErrorAnswer:
     """What the client is told; of an exception that is not ours, nothing but that it happened."""
     headers: Headers = []
     match error:
-        case Overloaded(retry_after_s=seconds) | EngineUnavailable(retry_after_s=seconds):
+        case TryLater(retry_after_s=seconds):
             headers = [(b"retry-after", str(max(1, math.ceil(seconds))).encode())]
             details = _details_of(error)
             status = error.status
