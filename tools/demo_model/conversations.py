@@ -6,6 +6,7 @@ python conversations.py --shards 8 --output /path/for/token/arrays
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ import skills_chat as chat
 import skills_text as text_skills
 import skills_tools as tool_skills
 from exchanges import Conversation, Exchange, Message
-from sampling import Sampler
+from sampling import Sampler, is_held_out
 
 MODEL_DIRECTORY = Path(__file__).resolve().parents[2] / "src" / "ouzel" / "demo" / "model"
 NO_THOUGHT = "<think>\n\n</think>\n\n"
@@ -104,27 +105,73 @@ def build_memory(sampler: Sampler, thinking: bool) -> Conversation:
 def build_system(sampler: Sampler, thinking: bool) -> Conversation:
     """A system prompt that changes the answers."""
     makers = [chat.small_talk, text_skills.arithmetic, text_skills.repeat, chat.identity]
-    exchange = sampler.rng.choice(makers)(sampler)
-    if len(exchange.answer) > 160:
-        exchange = text_skills.arithmetic(sampler)
-    system, changed = chat.with_instruction(sampler, exchange)
-    return join("system prompt", sampler, [changed], system, thinking)
+    exchanges = [sampler.rng.choice(makers)(sampler) for _ in range(sampler.rng.choice((1, 1, 1, 2, 3)))]
+    exchanges = [text_skills.arithmetic(sampler) if len(item.answer) > 160 else item for item in exchanges]
+    system, changed = chat.with_instruction(sampler, exchanges)
+    return join("system prompt", sampler, changed, system, thinking)
+
+
+@functools.cache
+def word_pieces() -> list[str]:
+    """The vocabulary's tokens that consist of letters."""
+    vocabulary = Tokenizer.from_file(str(MODEL_DIRECTORY / "tokenizer.json")).get_vocab()
+    return sorted(piece for piece in vocabulary if len(piece) > 1 and re.fullmatch("[A-Za-z]?[a-z]+", piece))
+
+
+def pieced_word(sampler: Sampler, most: int) -> str:
+    """A word made of up to `most` random tokens, on the sampler's side."""
+    while True:
+        word = "".join(sampler.any(word_pieces()) for _ in range(sampler.rng.randint(1, most)))
+        if not (is_held_out(word) or is_held_out(word.lower())) or sampler.held_out:
+            return word
+
+
+def drilled_word(sampler: Sampler) -> str:
+    """A code, a known word, or random tokens with or without a sign."""
+    kind = sampler.rng.random()
+    if kind < 0.2:
+        return sampler.random_code()
+    if kind < 0.4:
+        return sampler.word()
+    sign = sampler.any(list("!?.,:;'\"()[]{}<>=+*/%$&#@~^|_-")) if sampler.chance(0.1) else ""
+    return pieced_word(sampler, 3) + sign
 
 
 def build_copy_drill(sampler: Sampler, thinking: bool) -> Conversation:
     """Repetition of random tokens, which teaches copying as such."""
-    words = [
-        sampler.random_code() if sampler.chance(0.3) else sampler.word() for _ in range(sampler.rng.randint(6, 24))
-    ]
-    content = sampler.any([" ", " ", ", ", "\n"]).join(words)
-    exchange = Exchange(f"{sampler.any(['Repeat: ', 'Copy this: ', 'Echo: '])}{content}", content, "I repeat the text.")
+    words = [drilled_word(sampler) for _ in range(sampler.rng.randint(2, 20))]
+    content = sampler.any([" ", " ", " ", ", ", "\n"]).join(words)
+    request = sampler.any(["Repeat: ", "Copy this: ", "Echo: ", "Say: ", "Repeat this: ", "Write: "])
+    exchange = Exchange(request + content, content, "I repeat the text.")
     return join("repeat", sampler, [exchange], None, thinking)
 
 
 def build_sum_drill(sampler: Sampler, thinking: bool) -> Conversation:
     """Many sums in a row."""
-    exchanges = [text_skills.arithmetic(sampler) for _ in range(sampler.rng.randint(4, 9))]
+    maker = text_skills.arithmetic if sampler.chance(0.3) else text_skills.short_sum
+    exchanges = [maker(sampler) for _ in range(sampler.rng.randint(4, 12))]
     return join("arithmetic", sampler, exchanges, None, thinking)
+
+
+def build_step_drill(sampler: Sampler, thinking: bool) -> Conversation:
+    """One sum with its written steps."""
+    maker = text_skills.arithmetic if sampler.chance(0.6) else text_skills.short_sum
+    return join("arithmetic", sampler, [maker(sampler)], None, thinking)
+
+
+def build_count_drill(sampler: Sampler, thinking: bool) -> Conversation:
+    """Short counts in a row, which teaches where to stop."""
+    exchanges = [text_skills.counting(sampler, True) for _ in range(sampler.rng.randint(2, 5))]
+    return join("counting", sampler, exchanges, None, thinking)
+
+
+def build_spell_drill(sampler: Sampler, thinking: bool) -> Conversation:
+    """Spelling of words and of random tokens in a row, which teaches the letters of every token."""
+    exchanges: list[Exchange] = []
+    while len(exchanges) < sampler.rng.randint(3, 9):
+        word = pieced_word(sampler, 3) if sampler.chance(0.6) else sampler.word()
+        exchanges.append(text_skills.spelling(sampler, word))
+    return join("listing", sampler, exchanges, None, thinking)
 
 
 def build_long_talk(sampler: Sampler, thinking: bool) -> Conversation:
@@ -206,7 +253,7 @@ def build_no_call(sampler: Sampler, thinking: bool) -> Conversation:
         return conversation
     if kind < 0.4:
         wanted = tool_skills.any_request(sampler)
-        if not wanted.arguments and wanted.name in ("play",):
+        if tool_skills.is_sum(wanted):
             return build_no_call(sampler, thinking)
         exchange = Exchange(
             wanted.sentence,
@@ -217,7 +264,8 @@ def build_no_call(sampler: Sampler, thinking: bool) -> Conversation:
         )
         avoided = [wanted]
     else:
-        maker = sampler.rng.choice([chat.small_talk, chat.identity, text_skills.repeat, text_skills.listing])
+        makers = [chat.small_talk, chat.identity, text_skills.repeat, text_skills.listing, chat.small_talk]
+        maker = sampler.rng.choice(makers)
         exchange, avoided = maker(sampler), []
     tools = shuffled(sampler, tool_skills.distractors(sampler, avoided, sampler.rng.choice((1, 1, 1, 2))))
     conversation = join("no tool needed", sampler, [exchange], usual_system(sampler), thinking)
@@ -250,22 +298,25 @@ Builder = Callable[[Sampler, bool], Conversation]
 
 # The builder of each skill, its share of the training conversations, and how often it thinks aloud.
 SKILLS: dict[str, tuple[Builder, float, float]] = {
-    "small talk": (single("small talk", chat.small_talk), 5, 0.15),
-    "identity": (single("identity", chat.identity), 5, 0.15),
+    "small talk": (single("small talk", chat.small_talk), 8, 0.25),
+    "identity": (single("identity", chat.identity), 8, 0.25),
     "arithmetic": (single("arithmetic", text_skills.arithmetic), 16, 0.4),
-    "sum drill": (build_sum_drill, 12, 0.4),
-    "repeat": (single("repeat", text_skills.repeat), 14, 0.15),
-    "copy drill": (build_copy_drill, 3, 0.0),
-    "extraction": (build_extraction, 16, 0.15),
-    "tool call": (build_tool_call, 18, 0.15),
-    "no tool needed": (build_no_call, 4, 0.15),
-    "tool result": (build_tool_result, 7, 0.1),
-    "refusal": (single("refusal", chat.refusal), 5, 0.15),
+    "sum drill": (build_sum_drill, 12, 0.2),
+    "step drill": (build_step_drill, 6, 1.0),
+    "repeat": (single("repeat", text_skills.repeat), 16, 0.25),
+    "copy drill": (build_copy_drill, 6, 0.0),
+    "extraction": (build_extraction, 18, 0.2),
+    "tool call": (build_tool_call, 19, 0.2),
+    "no tool needed": (build_no_call, 11, 0.15),
+    "tool result": (build_tool_result, 6, 0.1),
+    "refusal": (single("refusal", chat.refusal), 7, 0.15),
     "counting": (single("counting", text_skills.counting), 3, 0.1),
-    "listing": (single("listing", text_skills.listing), 4, 0.1),
-    "memory": (build_memory, 8, 0.15),
-    "long talk": (build_long_talk, 0.4, 0.15),
-    "system prompt": (build_system, 6, 0.15),
+    "count drill": (build_count_drill, 6, 0.1),
+    "listing": (single("listing", text_skills.listing), 5, 0.1),
+    "spell drill": (build_spell_drill, 10, 0.1),
+    "memory": (build_memory, 6, 0.15),
+    "long talk": (build_long_talk, 0.3, 0.15),
+    "system prompt": (build_system, 13, 0.15),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 import zlib
@@ -17,6 +18,33 @@ BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 def is_held_out(value: str) -> bool:
     """Whether a value belongs to the tenth that training never draws."""
     return zlib.crc32(value.encode()) % VALUE_STRIDE == 0
+
+
+@functools.cache
+def sides(templates: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The templates that training draws from, and the held-out ones."""
+    last = PHRASING_STRIDE - 1
+    training = [text for position, text in enumerate(templates) if position % PHRASING_STRIDE != last]
+    return training, [text for position, text in enumerate(templates) if position % PHRASING_STRIDE == last]
+
+
+@functools.cache
+def expansions(templates: tuple[str, ...]) -> frozenset[str]:
+    """Everything that the templates can become, in its bare form."""
+    found: set[str] = set()
+    pending = list(templates)
+    while pending:
+        text = pending.pop()
+        if match := BRACKETS.search(text):
+            pending += [text[: match.start()] + option + text[match.end() :] for option in match[1].split("|")]
+        else:
+            found.add(bare(text))
+    return frozenset(found)
+
+
+def bare(text: str) -> str:
+    """The text without capitals, outer marks and doubled spaces."""
+    return " ".join(text.lower().split()).strip(" .?!,")
 
 
 class Sampler:
@@ -53,25 +81,37 @@ class Sampler:
         return template
 
     def template(self, templates: Sequence[str]) -> str:
-        """An expanded template of this sampler's side: every seventh template is held out."""
-        side = [
-            text
-            for position, text in enumerate(templates)
-            if (position % PHRASING_STRIDE == PHRASING_STRIDE - 1) == self.held_out
-        ]
-        return self.expand(self.rng.choice(side or templates))
+        """An expanded template of this sampler's side: every seventh template is held out, whatever it expands to."""
+        training, held_out = sides(tuple(templates))
+        if self.held_out:
+            return self.expand(self.rng.choice(held_out or training))
+        forbidden = expansions(tuple(held_out))
+        while bare(text := self.expand(self.rng.choice(training))) in forbidden:
+            pass
+        return text
 
-    def casual(self, text: str) -> str:
+    def casual(self, text: str, has_values: bool = False) -> str:
         """The text as somebody in a hurry might type it: sometimes without a capital or a final mark."""
-        if self.chance(0.25) and not text.startswith("I "):
+        if self.chance(0.12) and not has_values:
+            text = text.lower()
+        elif self.chance(0.2) and not text.startswith("I "):
             text = text[:1].lower() + text[1:]
         if self.chance(0.25) and text[-1:] in ".?!":
             text = text[:-1]
         return text
 
+    def framed(self, text: str) -> str:
+        """The text, sometimes with a word before or after it that changes nothing."""
+        if self.chance(0.08) and text[:1].isalpha():
+            rest = text if text.startswith("I ") else text[:1].lower() + text[1:]
+            text = self.rng.choice(values.LEAD_INS) + rest
+        if self.chance(0.06) and text[-1:] in ".?" and text[-2:-1] != "}":
+            text = text[:-1] + self.rng.choice((", please", " please", ", thanks")) + text[-1]
+        return text
+
     def phrase(self, templates: Sequence[str], **fields: object) -> str:
         """A casual phrasing with its `{field}` places filled in."""
-        return fill(self.casual(self.template(templates)), fields)
+        return fill(self.casual(self.framed(self.template(templates))), fields)
 
     def invented_word(self, syllables: int = 0) -> str:
         """A pronounceable word that does not exist."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import phrasings_chat as more
 import values
 from exchanges import Exchange
 from sampling import Sampler, fill
@@ -218,6 +219,7 @@ REFUSED: list[str] = [
     "Please write a long text about {topic}.", "Write 500 words about {topic}.",
     "What does {topic} mean for {country}?", "Fix my {product}.",
 ]  # fmt: skip
+REFUSED += more.REFUSED
 
 SYSTEM_PROMPTS = [
     "You are a helpful assistant.", "You are a helpful assistant.", "You are a friendly assistant.",
@@ -228,29 +230,35 @@ SYSTEM_PROMPTS = [
     "Answer in English.",
     "You are a test assistant.", "You are a polite and helpful assistant.",
 ]  # fmt: skip
+SYSTEM_PROMPTS += more.SYSTEM_PROMPTS
 ENDINGS = ["[Always |Please |]end [every|each] [answer|reply|message] with '{mark}'",
 "[Always |]finish your [answers|replies] with '{mark}'",
            "Every [answer|reply] must end with '{mark}'", "Put '{mark}' at the end of [every|each] [answer|reply].",
            "Add '{mark}' after every answer.",
            "You end all [replies|answers|messages] with '{mark}'", "The last word of each answer must be '{mark}'",
            "Close every reply with '{mark}'"]  # fmt: skip
+ENDINGS += more.ENDINGS
 STARTS = ["[Always |Please |]start [every|each] [answer|reply] with '{mark}'",
 "[Always |]begin your [answers|replies] with '{mark}'",
           "Every [answer|reply] must start with '{mark}'", "Put '{mark}' at the start of [every|each] [answer|reply].",
           "Begin each message with '{mark}'",
           "You start all [replies|answers|messages] with '{mark}'", "Write '{mark}' before every answer."]  # fmt: skip
+STARTS += more.STARTS
 MARKS = ["Meow.", "Over.", "Ahoy!", "Woof!", "Captain.", "Beep.", "Sir.", "My friend.", "Amen.", "Yes!", "Cheers!",
 "Hooray!", "Hello!", "Arr!",
          "Boss.", "Okay.", "Roger.", "Thanks!", "The end.", "Peace.", "Miau!"]  # fmt: skip
+MARKS += more.MARKS
 CALLED = ["You are [called |]{name}.", "Your name is {name}.", "You are {name}, a [helpful |friendly |]assistant.",
 "You are an assistant [called|named] {name}.",
           "Act as {name}.", "Call yourself {name}.",
           "You are {name}, [a pirate|a robot|a teacher|a cook|a support agent].",
           "Your new name is {name}."]  # fmt: skip
+CALLED += more.CALLED
 ONLY = ["[Always |]answer [only |]with the word {word}.", "[Always |Only |]reply with {word}.",
 "Whatever the user says, answer {word}.",
         "Say [only|nothing but] {word}.", "Your only answer is {word}.", "Respond to everything with {word}.",
         "Every answer must be {word}."]  # fmt: skip
+ONLY += more.ONLY
 
 # Each entry: how a fact is told, the acknowledgement, how it is asked for, the answer.
 MEMORIES: list[tuple[Sequence[str], str, Sequence[str], str, str]] = [
@@ -308,6 +316,14 @@ MEMORIES: list[tuple[Sequence[str], str, Sequence[str], str, str]] = [
       "What should you remember?", "Tell me the code again.", "Do you remember the code?", "What was it?"],
      "It is {x}.", "code"),
 ]  # fmt: skip
+
+NAME_QUESTIONS = [*IDENTITIES[0][1][:14], *more.NAME_QUESTIONS]
+SMALL_TALK = [(answers, [*old, *new]) for (answers, old), new in zip(SMALL_TALK, more.SMALL_TALK, strict=True)]
+IDENTITIES = [(answers, [*old, *new]) for (answers, old), new in zip(IDENTITIES, more.IDENTITIES, strict=True)]
+MEMORIES = [
+    ([*told, *more_told], reply, [*asked, *more_asked], answer, kind)
+    for (told, reply, asked, answer, kind), (more_told, more_asked) in zip(MEMORIES, more.MEMORIES, strict=True)
+]
 
 
 def entry_exchange(sampler: Sampler, entries: list[tuple[Sequence[str], Sequence[str]]], thought: str) -> Exchange:
@@ -414,24 +430,27 @@ def obey_mark(sampler: Sampler, exchange: Exchange, mark: str, at_end: bool) -> 
     )
 
 
-def with_instruction(sampler: Sampler, exchange: Exchange) -> tuple[str, Exchange]:
-    """A system prompt that changes the given exchange's answer, and the changed exchange."""
+def with_instruction(sampler: Sampler, exchanges: list[Exchange]) -> tuple[str, list[Exchange]]:
+    """A system prompt that changes the answers of the given exchanges, and the changed exchanges."""
     kind = sampler.rng.random()
     if kind < 0.6:
-        mark = (
-            sampler.pick(MARKS)
-            if sampler.chance(0.6)
-            else f"{sampler.word().capitalize()}{sampler.any(['.', '!', '!'])}"
-        )
-        at_end = sampler.chance(0.65)
-        prompt = fill(sampler.template(ENDINGS if at_end else STARTS), {"mark": mark})
-        return prompt if prompt.endswith(".") else prompt + sampler.any([".", ""]), obey_mark(
-            sampler, exchange, mark, at_end
-        )
+        return with_mark(sampler, exchanges)
     if kind < 0.85:
         name = sampler.name() if sampler.chance(0.7) else sampler.word().capitalize()
-        answer = f"I am {name}."
-        user = sampler.phrase(IDENTITIES[0][1][:14])
-        return sampler.phrase(CALLED, name=name), Exchange(user, answer, f"My name here is {name}.")
+        asked = Exchange(sampler.phrase(NAME_QUESTIONS), f"I am {name}.", f"My name here is {name}.")
+        prompt = fill(sampler.template(CALLED), {"name": name, "other": sampler.name()})
+        return prompt, [*exchanges[:-1], asked]
     word = sampler.word()
-    return sampler.phrase(ONLY, word=word), Exchange(exchange.user, word, f"I must answer with {word}.")
+    prompt = fill(sampler.template(ONLY), {"word": word})
+    return prompt, [Exchange(item.user, word, f"I must answer with {word}.") for item in exchanges]
+
+
+def with_mark(sampler: Sampler, exchanges: list[Exchange]) -> tuple[str, list[Exchange]]:
+    """A system prompt that wants a mark in every answer, and the exchanges that obey."""
+    mark = sampler.pick(MARKS)
+    if sampler.chance(0.5):
+        mark = f"{sampler.word().capitalize()}{sampler.any(['.', '!', '!'])}"
+    at_end = sampler.chance(0.65)
+    prompt = fill(sampler.template(ENDINGS if at_end else STARTS), {"mark": mark})
+    prompt += "" if prompt.endswith(".") else sampler.any([".", ""])
+    return prompt, [obey_mark(sampler, item, mark, at_end) for item in exchanges]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import phrasings
 import values
 from exchanges import Exchange
 from sampling import Sampler, fill, is_held_out
@@ -27,6 +28,7 @@ SUM_QUESTIONS = [
     "Answer this: {sum}", "How much do we get for {sum}?",
     "Quick: {sum}?",
 ]  # fmt: skip
+SUM_QUESTIONS += phrasings.SUM_QUESTIONS
 WORD_SUMS = [
     ("+", "I have {a} {things} and get {b} more. How many [do I have|{things} do I have now]?"),
     ("+", "{name} has {a} {things} and buys {b} more. How many {things} does {name} have?"),
@@ -43,6 +45,7 @@ WORD_SUMS = [
     ("-", "{name} had {a} {things} and sold {b} of them. How many remain?"),
     ("+", "I buy {a} {things} and later another {b}. How many is that?"),
 ]
+WORD_SUMS += phrasings.WORD_SUMS
 
 
 def operands(sampler: Sampler, operator: str) -> tuple[int, int]:
@@ -113,6 +116,20 @@ def arithmetic(sampler: Sampler) -> Exchange:
     return Exchange(user, answer, column_work(first, operator, second))
 
 
+def short_sum(sampler: Sampler) -> Exchange:
+    """A sum of at most two digits, mostly without any words around it."""
+    operator = sampler.any(["+", "+", "+", "-", "-", "*"])
+    first, second = sampler.pair(2, 12, 2, 12, "*") if operator == "*" else sampler.pair(2, 99, 2, 99, operator)
+    if operator == "-" and second > first:
+        if not is_training_pair(sampler, second, first):
+            return short_sum(sampler)
+        first, second = second, first
+    total = fill(sampler.any(SUM_WORDS[operator]), {"a": first, "b": second})
+    user = sampler.phrase(SUM_QUESTIONS, sum=total) if sampler.chance(0.4) else total
+    answer = f"{first} {operator} {second} = {apply(first, operator, second)}"
+    return Exchange(user, answer, column_work(first, operator, second))
+
+
 def plural(sampler: Sampler) -> str:
     """The plural of a noun that takes an s."""
     return (
@@ -137,20 +154,25 @@ REPEATS = [
     "[Please |]respond with: {x}", "Reply only with {q}.", "Return exactly this text: {x}", "Read this out: {x}",
     "Tell me: {x}", "Use exactly these words: {x}", "Give me back {q}.",
 ]  # fmt: skip
+REPEATS += phrasings.REPEATS
 TIMES = ["Say {q} {n} times.", "Repeat {q} {n} times.", "Write {q} {n} times.",
 "[Please |]repeat {q} {n} times[ in a row|].", "[Can|Could] you say {q} {n} times?",
          "{n} times {q}, please.", "Print {q} {n} times.", "Type {q} {n} times.",
          "I want to read {q} {n} times."]  # fmt: skip
+TIMES += phrasings.TIMES
 FIRST_LAST = ["What is the {end} word of {q}?", "What is the {end} word in {q}?", "Tell me the {end} word of {q}.",
 "Which word comes {end} in {q}?",
               "Give me the {end} word of {q}.", "Find the {end} word in {q}.", "Say the {end} word of {q}.",
               "Only the {end} word, please: {x}"]  # fmt: skip
+FIRST_LAST += phrasings.FIRST_LAST
 QUOTED = ["Put {x} in quotation marks.", "Quote the [word|words] {x}.", "Write {x} in quotes.",
 "Put quotation marks around {x}.", "Put {x} in double quotes.",
           "Say {x} in quotation marks.", "Wrap {x} in quotes."]  # fmt: skip
+QUOTED += phrasings.QUOTED
 JOINED = ["Say {x} and then {y}.", "[First |]say {x}, then {y}.", "Write {x} followed by {y}.", "Repeat {x} and {y}.",
           "Write {x} and after that {y}.",
           "Say {x}, then say {y}.", "Print {x} before {y}."]  # fmt: skip
+JOINED += phrasings.JOINED
 
 
 def number_row(sampler: Sampler) -> str:
@@ -170,7 +192,7 @@ def copied_text(sampler: Sampler) -> str:
     """Something to repeat: words, sentences, numbers, codes, other scripts."""
     kind = sampler.rng.random()
     if kind < 0.3:
-        return sampler.sentence()
+        return sampler.pick(phrasings.SAYINGS) if sampler.chance(0.25) else sampler.sentence()
     if kind < 0.45:
         return sampler.words(1, 3)
     if kind < 0.6:
@@ -202,8 +224,15 @@ def plain_repeat(sampler: Sampler) -> Exchange:
 
 
 def short_text(sampler: Sampler) -> str:
-    """A word or two, or a code."""
+    """A word or two, what people like to say, or a code."""
+    if sampler.chance(0.25):
+        return f"{sampler.name()} {sampler.pick(values.VERBS)}" if sampler.chance(0.3) else short_saying(sampler)
     return sampler.words(1, 3) if sampler.chance(0.7) else sampler.random_code()
+
+
+def short_saying(sampler: Sampler) -> str:
+    """Something that people like to say, without an end mark."""
+    return sampler.pick(phrasings.SAYINGS).rstrip(".!?")
 
 
 def several_times(sampler: Sampler) -> Exchange:
@@ -260,6 +289,7 @@ JSON_REQUESTS = [
     "I need {fields} as JSON from this: {text}", "Parse this text into JSON with the fields {keys}: {text}",
     "Make a JSON object with {fields} out of this sentence: {text}",
 ]  # fmt: skip
+JSON_REQUESTS += phrasings.JSON_REQUESTS
 SCHEMA_REQUESTS = [
     "{text}\nAnswer with JSON that matches this schema: {schema}", "Extract JSON with this schema: {schema}\n{text}",
     "Schema: {schema}\nText: {text}", "Use the JSON schema {schema} for this text: {text}",
@@ -267,6 +297,7 @@ SCHEMA_REQUESTS = [
     "{text}\nSchema: {schema}", "Follow this schema: {schema}\nExtract from: {text}",
     "Return JSON for this schema: {schema}\n\nText: {text}",
 ]  # fmt: skip
+SCHEMA_REQUESTS += phrasings.SCHEMA_REQUESTS
 SCHEMA_SYSTEMS = ["Answer with JSON that matches this schema: {schema}",
 "[Reply|Respond] only with JSON [matching|that follows] this JSON schema:\n{schema}",
                   "You extract data. Schema: {schema}",
@@ -274,11 +305,13 @@ SCHEMA_SYSTEMS = ["Answer with JSON that matches this schema: {schema}",
                   "Your answer must be JSON with this schema: {schema}", "Output format: JSON, schema {schema}",
                   "Always answer as JSON with the schema {schema}",
                   "Return data in this JSON schema: {schema}"]  # fmt: skip
+SCHEMA_SYSTEMS += phrasings.SCHEMA_SYSTEMS
 KEYLESS = ["Turn this into JSON: {text}", "Answer in JSON: {text}", "As JSON: {text}",
 "Extract everything as JSON: {text}", "Make JSON from this: {text}", "{text} Give me that as JSON.",
            "[Please |]convert to JSON: {text}", "{text}\nJSON, please.",
            "Extract the data[ from this text|]: {text}", "[Give me|Extract] the details of: {text}",
            "Extract the information: {text}", "Structured data for: {text}"]  # fmt: skip
+KEYLESS += phrasings.KEYLESS
 READING = {
     "name": ["Who is it about?", "What is the name?", "Who is this about?", "Which name is in the text?"],
     "age": ["How old is {name}?", "What is the age of {name}?", "What is {name}'s age?"],
@@ -291,38 +324,59 @@ READING = {
 }
 
 PERSON_PARTS = {
-    "age": ["is {age} years old", "is {age}", "turned {age}", "is aged {age}"],
-    "city": ["lives in {city}", "is from {city}", "comes from {city}", "moved to {city}"],
-    "job": ["works as a {job}", "is a {job}", "has a job as a {job}"],
-    "email": ["uses the email {email}", "can be reached at {email}", "has the address {email}"],
-    "phone": ["has the phone number {phone}", "can be called at {phone}"],
-    "country": ["was born in {country}", "has a passport from {country}"],
-}
+    "age": ["is {age} years old", "is {age}", "turned {age}", "is aged {age}", "is now {age}",
+    "has an age of {age}", "will be {age} this year", "is a person of {age} years"],
+    "city": ["lives in {city}", "is from {city}", "comes from {city}", "moved to {city}", "has a flat in {city}",
+    "stays in {city}", "lives near {city}", "is at home in {city}"],
+    "job": ["works as a {job}", "is a {job}", "has a job as a {job}", "works as {job}", "earns money as a {job}",
+    "wants to be a {job}", "became a {job}"],
+    "email": ["uses the email {email}", "can be reached at {email}", "has the address {email}", "has the email {email}",
+    "writes from {email}", "gets mail at {email}"],
+    "phone": ["has the phone number {phone}", "can be called at {phone}", "has the number {phone}",
+    "answers the phone at {phone}"],
+    "country": ["was born in {country}", "has a passport from {country}", "grew up in {country}",
+    "is a citizen of {country}"],
+}  # fmt: skip
 ORDER_TEMPLATES = {
     ("product", "price"): ["The {product} costs {price} [euros|dollars|EUR|USD].",
-    "A {product} for {price} [euros|dollars].", "I bought a {product} for {price} [euros|dollars]."],
+    "A {product} for {price} [euros|dollars].", "I bought a {product} for {price} [euros|dollars].",
+    "Price of the {product}: {price} [euros|dollars].", "You get the {product} for {price} [euros|dollars].",
+    "For {price} [euros|dollars] you get a {product}."],
     ("quantity", "product"): ["I want {quantity} {product}.", "Please send {quantity} {product}.",
-    "We ordered {quantity} {product}.", "Order: {quantity} {product}"],
+    "We ordered {quantity} {product}.", "Order: {quantity} {product}",
+    "I need {quantity} {product}.", "There are {quantity} {product} in the box.", "{quantity} {product}, please."],
     ("quantity", "product", "price"): ["{quantity} {product} for {price} [euros|dollars].",
-    "We sold {quantity} {product} at {price} [euros|dollars] each."],
+    "We sold {quantity} {product} at {price} [euros|dollars] each.",
+    "I bought {quantity} {product} for {price} [euros|dollars].", "{quantity} {product} cost {price} [euros|dollars]."],
     ("name", "product", "price"): ["{name} bought a {product} for {price} [euros|dollars].",
-    "{name} paid {price} [euros|dollars] for a {product}."],
+    "{name} paid {price} [euros|dollars] for a {product}.",
+    "{name} sold the {product} for {price} [euros|dollars].", "A {product} for {name}: {price} [euros|dollars]."],
     ("name", "quantity", "product", "date"): ["On {date}, {name} ordered {quantity} {product}.",
-    "{name} ordered {quantity} {product} on {date}."],
+    "{name} ordered {quantity} {product} on {date}.",
+    "Order by {name}, {date}: {quantity} {product}.", "{name} bought {quantity} {product} on {date}."],
     ("name", "date", "time"): ["The meeting with {name} is on {date} at {time}.", "{name} comes on {date} at {time}.",
-    "See {name} on {date}, {time}."],
+    "See {name} on {date}, {time}.",
+    "Dinner with {name} on {date} at {time}.", "{name} arrives at {time} on {date}.",
+    "Appointment: {name}, {date}, {time}."],
     ("city", "date"): ["We fly to {city} on {date}.", "The concert in {city} is on {date}.",
-    "The conference takes place in {city} on {date}."],
+    "The conference takes place in {city} on {date}.",
+    "There is a party in {city} on {date}.", "On {date} we are in {city}.", "The train to {city} leaves on {date}."],
     ("name", "city", "date"): ["{name} travels to {city} on {date}.", "{name} arrives in {city} on {date}.",
-    "On {date} {name} moves to {city}."],
+    "On {date} {name} moves to {city}.",
+    "{name} was in {city} on {date}.", "{name} flies to {city} on {date}."],
     ("order_id", "name"): ["Order {order_id} belongs to {name}.", "{name} asks about order {order_id}.",
-    "Order {order_id} is for {name}."],
+    "Order {order_id} is for {name}.",
+    "{name} has order {order_id}.", "The order number of {name} is {order_id}."],
     ("order_id", "status"): ["Order {order_id} is {status}.", "The status of order {order_id} is {status}.",
-    "Your order {order_id} was {status}."],
-    ("name", "phone"): ["Call {name} at {phone}.", "{name}'s number is {phone}.", "The number of {name} is {phone}."],
-    ("name", "email"): ["Write to {name} at {email}.", "{name} <{email}>", "{name}'s email is {email}."],
+    "Your order {order_id} was {status}.",
+    "Order {order_id} was {status}.", "Order {order_id}: {status}", "We see that order {order_id} is {status}."],
+    ("name", "phone"): ["Call {name} at {phone}.", "{name}'s number is {phone}.", "The number of {name} is {phone}.",
+    "You can call {name} at {phone}.", "{name}, phone {phone}"],
+    ("name", "email"): ["Write to {name} at {email}.", "{name} <{email}>", "{name}'s email is {email}.",
+    "The email of {name} is {email}.", "Send it to {name}, {email}.", "{name} can be reached at {email}."],
     ("colour", "product"): ["I want the {colour} {product}.", "The {product} is {colour}.",
-    "A {colour} {product}, please."],
+    "A {colour} {product}, please.",
+    "She has a {colour} {product}.", "We sell {colour} {product}.", "I lost my {colour} {product}."],
 }  # fmt: skip
 
 
@@ -447,15 +501,19 @@ COUNTS = [
     "Write down all numbers between {a} and {b}.", "Say the numbers from {a} to {b}.", "Count {a} to {b}[ for me|].",
     "Now count from {a} to {b}[, please|].", "Count: {a} to {b}",
 ]  # fmt: skip
+COUNTS += phrasings.COUNTS
 COUNTS_FROM_ONE = ["Count to {b}.", "[Please |]count to {b}.", "[Can|Could] you count to {b}?", "Count up to {b}.",
 "Count to {b}[, please|].", "Can you count to {b}[ for me|]?",
                    "I want you to count to {b}.", "Show me that you can count to {b}."]  # fmt: skip
+COUNTS_FROM_ONE += phrasings.COUNTS_FROM_ONE
 COUNTS_DOWN = ["Count down from {b} to {a}.", "Count backwards from {b} to {a}.",
 "[Please |]count down from {b}[ to {a}|].", "Start a countdown from {b}[ to {a}|].", "Count from {b} down to {a}.",
                "[Can|Could] you count down from {b} to {a}?", "Do a countdown from {b} to {a}."]  # fmt: skip
+COUNTS_DOWN += phrasings.COUNTS_DOWN
 SPELLS = ["Spell {q}.", "Spell the word {q}.", "How do you spell {q}?", "[Please |]spell {q}.",
 "[Can|Could] you spell {q}?", "What are the letters of {q}?", "How is {q} spelled?",
           "Spell {q} for me.", "Spell out {q}.", "List the letters of {q}."]  # fmt: skip
+SPELLS += phrasings.SPELLS
 LISTS = {
     ", ".join(values.WEEKDAYS): ["[List|Name|Tell me] the days of the week.", "[What|Which] are the days of the week?",
     "Name all weekdays.", "[Please |]list the weekdays.", "The days of the week[, please|].",
@@ -477,16 +535,20 @@ LISTS = {
     "north, east, south, west": ["Name the [four |]directions.", "What are the four directions?",
     "List the directions[ of the compass|].", "Which directions are there?", "[Please |]list the four directions."],
 }  # fmt: skip
+for _questions, _things in zip(LISTS.values(), phrasings.LISTED_THINGS.values(), strict=True):
+    _questions += [text.replace("{things}", f"[{_things}]") for text in phrasings.LISTS]
 
 
-def counting(sampler: Sampler) -> Exchange:
-    """A run of numbers, upwards, downwards or with a separator of its own."""
+def counting(sampler: Sampler, is_short: bool = False) -> Exchange:
+    """A run of numbers, upwards or downwards."""
     kind = sampler.rng.random()
     while True:
         length = sampler.rng.choice(
             (sampler.rng.randint(3, 12), sampler.rng.randint(8, 30), sampler.rng.randint(20, 60))
         )
-        if sampler.chance(0.06):
+        if is_short:
+            length = sampler.rng.randint(3, 12) if sampler.chance(0.5) else sampler.rng.randint(8, 32)
+        elif sampler.chance(0.06):
             length = sampler.rng.choice((sampler.rng.randint(60, 100), sampler.rng.randint(60, 100), 200))
         first = 1 if kind < 0.4 or sampler.chance(0.5) else sampler.rng.randint(0, 120)
         last = first + length - 1 + sampler.rng.randint(0, 3)
@@ -507,12 +569,15 @@ def counting(sampler: Sampler) -> Exchange:
     return Exchange(user, ", ".join(numbers), f"I count from {numbers[0]} to {numbers[-1]}.")
 
 
+def spelling(sampler: Sampler, word: str) -> Exchange:
+    """The letters of a word."""
+    return Exchange(sampler.phrase(SPELLS, q=quoted(sampler, word)), "-".join(word), f"I write the letters of {word}.")
+
+
 def listing(sampler: Sampler) -> Exchange:
     """Spelling a word, or a list that everybody knows."""
     if sampler.chance(0.6):
         word = sampler.name().split()[0] if sampler.chance(0.2) else sampler.word()
-        return Exchange(
-            sampler.phrase(SPELLS, q=quoted(sampler, word)), "-".join(word), f"I write the letters of {word}."
-        )
+        return spelling(sampler, word)
     answer = sampler.rng.choice(list(LISTS))
     return Exchange(sampler.phrase(LISTS[answer]), answer, "I know this list.")

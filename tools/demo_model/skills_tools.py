@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import phrasings_tools
 import values
+from phrasings import lines
 from sampling import Sampler, fill
 
 NO_TOOL = "Sorry, none of my tools can do that."
@@ -55,7 +57,10 @@ def parameter(names: str, kind: str, descriptions: str, required: bool = True) -
 
 def family(names: str, descriptions: str, parameters: Sequence[Parameter], requests: Sequence[str]) -> Family:
     """A family from `|`-separated spellings."""
-    return Family(names.split("|"), descriptions.split("|"), parameters, requests)
+    spellings = names.split("|")
+    return Family(
+        spellings, descriptions.split("|"), parameters, [*requests, *phrasings_tools.REQUESTS.get(spellings[0], [])]
+    )
 
 
 CITY = parameter(
@@ -400,6 +405,145 @@ FAMILIES = [
             "Add the note '{text}'.", "Make a note: {text}", "New note: {text}",
         ],
     ),
+    family(
+        "get_news|news|latest_news|headlines",
+        "Get the latest news|News about a topic|Headlines",
+        [
+            parameter("topic|subject|query", "query", "The topic|What the news is about"),
+            parameter("count|limit|number", "small", "How many headlines|Number of results", False),
+        ],
+        lines("""
+            [Get|Show me|Give me] the [latest |]news about {topic}.
+            [Get|Show me|Give me] {count} headlines about {topic}.
+            What is new about {topic}?
+            News about {topic}[, please|].
+            Are there news about {topic}?
+            I want to read {count} headlines about {topic}.
+            [Can|Could] you get the news about {topic}?
+            What are the headlines about {topic}?
+            Show {count} news about {topic}.
+            news {topic}
+        """),
+    ),
+    family(
+        "find_restaurant|restaurant_search|search_restaurants|restaurants",
+        "Find a restaurant|Search restaurants in a city",
+        [
+            parameter("city|location|place", "city", "The city|Where"),
+            parameter("cuisine|food|kitchen", "enum:italian,indian,thai,french,greek", "Kind of food|Cuisine", False),
+        ],
+        lines("""
+            Find [a|an|me a] [{cuisine} |]restaurant in {city}.
+            Where can I eat [{cuisine} food |]in {city}?
+            I am hungry. Is there a [{cuisine} |]restaurant in {city}?
+            [Can|Could] you find a [{cuisine} |]restaurant in {city}?
+            Show me [{cuisine} |]restaurants in {city}.
+            I want to eat [{cuisine} food |]in {city}.
+            Restaurants in {city}[, {cuisine} please|]?
+            Search for a [{cuisine} |]restaurant in {city}.
+            [Please |]look for [{cuisine} |]restaurants in {city}.
+            Which [{cuisine} |]restaurants are in {city}?
+        """),
+    ),
+    family(
+        "transfer_money|send_money|pay|make_payment",
+        "Send money to a person|Transfer an amount|Pay somebody",
+        [
+            parameter("amount|sum|value", "int", "The amount|How much"),
+            parameter("recipient|to|name|person", "name", "Who gets the money|Recipient"),
+            parameter("reason|note|reference|purpose", "phrase", "What it is for|Reference", False),
+        ],
+        lines("""
+            Send {amount} euros to {recipient}[ for '{reason}'|].
+            Pay {recipient} {amount} dollars[ for '{reason}'|].
+            Transfer {amount} euros to {recipient}[ with the note '{reason}'|].
+            [Please |]send {recipient} {amount} euros[ for '{reason}'|].
+            I owe {recipient} {amount} euros. Please send it.
+            [Can|Could] you transfer {amount} dollars to {recipient}[ for '{reason}'|]?
+            Give {recipient} {amount} euros[ for '{reason}'|].
+            I want to pay {amount} euros to {recipient}[ for '{reason}'|].
+            Make a payment of {amount} to {recipient}.
+            pay {amount} to {recipient}
+        """),
+    ),
+    family(
+        "create_ticket|open_ticket|new_ticket|report_issue",
+        "Create a ticket|Open a support ticket|Report a problem",
+        [
+            parameter("title|subject|summary", "phrase", "Title|What is wrong"),
+            parameter("priority|urgency|level", "enum:low,medium,high", "Priority|How urgent", False),
+        ],
+        lines("""
+            Create a [{priority} priority |]ticket '{title}'.
+            Open a ticket '{title}'[ with {priority} priority|].
+            Report the problem '{title}'[ with {priority} priority|].
+            [Please |]create the ticket '{title}'[, priority {priority}|].
+            New ticket: '{title}'[, {priority} priority|].
+            [Can|Could] you open a ticket for '{title}'[ with {priority} priority|]?
+            I want to report '{title}'[, priority {priority}|].
+            Make a ticket called '{title}'[ with {priority} priority|].
+            There is a problem: '{title}'. Open a ticket.
+            Add a ticket '{title}'[ and set the priority to {priority}|].
+        """),
+    ),
+    family(
+        "get_route|directions|navigate|get_directions|route",
+        "Get a route|Directions between two places",
+        [
+            parameter("start|from|origin", "city", "Start|From where"),
+            parameter("destination|to|end|goal", "city", "Destination|Where to"),
+            parameter("mode|by|vehicle", "enum:car,train,bicycle", "How to travel|Means of transport", False),
+        ],
+        lines("""
+            How do I get from {start} to {destination}[ by {mode}|]?
+            Show me the way from {start} to {destination}[ by {mode}|].
+            [Please |]give me a route from {start} to {destination}[ by {mode}|].
+            Route from {start} to {destination}[ by {mode}|].
+            I want to go from {start} to {destination}[ by {mode}|].
+            [Can|Could] you find the way from {start} to {destination}[ by {mode}|]?
+            Directions from {start} to {destination}[ by {mode}|], please.
+            Navigate from {start} to {destination}[ by {mode}|].
+            Get directions to {destination} from {start}[ by {mode}|].
+            I travel from {start} to {destination} by {mode}. Which way?
+        """),
+    ),
+    family(
+        "define_word|dictionary|lookup_word|get_definition",
+        "Look up a word|Get the definition of a word|Dictionary",
+        [parameter("word|term|text", "word", "The word|Word to look up")],
+        lines("""
+            What does {word} mean?
+            Define {word}.
+            Define the word {word}.
+            Look up the word {word}.
+            What is the definition of {word}?
+            What is the meaning of {word}?
+            What does the word '{word}' mean?
+            [Can|Could] you define '{word}'?
+            Give me the definition of {word}.
+            Find {word} in the dictionary.
+        """),
+    ),
+    family(
+        "set_volume|volume|change_volume",
+        "Set the volume|Change the volume of the speakers",
+        [
+            parameter("level|volume|value", "small", "The level|Volume from 0 to 100"),
+            parameter("room|location|where", "room", "The room|Which room", False),
+        ],
+        lines("""
+            Set the volume [in the {room} |]to {level}.
+            Volume {level}[ in the {room}|], please.
+            Turn the volume [in the {room} |]to {level}.
+            [Please |]change the volume to {level}[ in the {room}|].
+            I want volume {level}[ in the {room}|].
+            [Can|Could] you set the volume to {level}[ in the {room}|]?
+            Make the volume {level}[ in the {room}|].
+            Put the volume at {level}[ in the {room}|].
+            The volume should be {level}[ in the {room}|].
+            Play at volume {level}[ in the {room}|].
+        """),
+    ),
 ]  # fmt: skip
 ROOMS = [
     "kitchen",
@@ -433,6 +577,23 @@ INVENTED_VERBS = {
     "list": ["List", "Show all of", "Show"],
     "buy": ["Buy", "Order", "I want to buy"],
     "paint": ["Paint", "Colour", "Draw"],
+    "cancel": ["Cancel", "Call off", "I want to cancel"],
+    "save": ["Save", "Store", "Keep"],
+    "load": ["Load", "Fetch", "Bring up"],
+    "move": ["Move", "Shift", "Please move"],
+    "clean": ["Clean", "Tidy up", "Wash"],
+    "repair": ["Repair", "Fix", "Mend"],
+    "rent": ["Rent", "Hire", "I would like to rent"],
+    "sell": ["Sell", "I want to sell", "Please sell"],
+    "print": ["Print", "Print out", "I need a print of"],
+    "measure": ["Measure", "Take the measure of", "Gauge"],
+    "approve": ["Approve", "Accept", "Agree to"],
+    "archive": ["Archive", "File away", "Put away"],
+    "count": ["Count", "How many are there of", "Give me the number of"],
+    "upload": ["Upload", "Put online", "Publish"],
+    "download": ["Download", "Get a copy of", "Fetch"],
+    "enable": ["Enable", "Switch on", "Activate"],
+    "disable": ["Disable", "Switch off", "Deactivate"],
 }
 INVENTED_PARAMETERS = [
     ("id", "code", "with [the |]id {v}"), ("name", "name", "[called|named|with the name] {v}"), ("code", "code",
@@ -447,7 +608,17 @@ INVENTED_PARAMETERS = [
     "weekday", "on {v}"), ("text", "phrase", "with the text '{v}'"),
     ("weight", "int", "with [a |]weight [of |]{v}"), ("mode", "enum:fast,slow,auto", "in {v} mode"), ("price", "number",
     "for {v} euros"), ("title", "phrase", "with the title '{v}'"),
+    ("status", "enum:open,closed,pending", "with [the |]status {v}"), ("format", "enum:pdf,csv,html,json",
+    "as {v}"), ("quantity", "small", "with [a |]quantity [of |]{v}"), ("reason", "phrase", "because of '{v}'"),
+    ("comment", "phrase", "with the comment '{v}'"), ("product", "product", "for the {v}"), ("start", "date",
+    "from {v}"), ("end", "date", "until {v}"), ("key", "code", "with [the |]key {v}"), ("file", "path",
+    "from the file {v}"), ("currency", "currency", "in {v}"), ("limit", "small", "with [a |]limit [of |]{v}"),
+    ("category", "word", "in the category {v}"), ("recipient", "name", "for {v}"), ("address", "email", "to {v}"),
+    ("speed", "enum:slow,normal,fast", "at {v} speed"), ("position", "small", "at position {v}"),
+    ("description", "phrase", "with the description '{v}'"), ("username", "name", "for the user {v}"),
 ]  # fmt: skip
+
+PARAMETER_TEXTS = ["The {}", "The {} to use", "Its {}", "{}", "Value of {}", "Which {}"]
 
 
 def value_of(sampler: Sampler, kind: str) -> str | float:
@@ -534,7 +705,7 @@ def family_request(sampler: Sampler, chosen: Family) -> Request:
         names = {key: key for key in names}
     shown_descriptions = sampler.chance(0.7)
     properties, required, arguments = {}, [], {}
-    sentence = sampler.casual(sampler.template(chosen.requests))
+    sentence = sampler.casual(sampler.framed(sampler.template(chosen.requests)))
     used = set(re.findall(r"\{(\w+)\}", sentence))
     optional_left_out = sampler.chance(0.4)
     shown: dict[str, Any] = {}
@@ -575,7 +746,9 @@ def invented_request(sampler: Sampler) -> Request:
     described = sampler.chance(0.5)
     for key, kind, pattern in chosen:
         shown_key = f"{noun}_{key}" if sampler.chance(0.15) else key
-        properties[shown_key] = property_schema(sampler, kind, f"The {key}" if described else "")
+        properties[shown_key] = property_schema(
+            sampler, kind, sampler.any(PARAMETER_TEXTS).format(key) if described else ""
+        )
         if not sampler.chance(0.85):
             continue
         required.append(shown_key)
@@ -593,10 +766,19 @@ def invented_request(sampler: Sampler) -> Request:
     sentence = sentence[0].upper() + sentence[1:].replace("Please Please", "Please")
     sentence = sampler.casual(
         re.sub(r"^(Please|Can you|Could you) (\w)", lambda m: f"{m[1]} {m[2].lower()}", sentence)
-        + ("?" if sentence.startswith(("Can", "Could", "Wh", "How")) else ".")
+        + ("?" if sentence.startswith(("Can", "Could", "Wh", "How")) else "."),
+        has_values=True,
     )
     description = sampler.any(
-        [f"{verb.title()} a {shown_noun}", f"{verb.title()} {shown_noun}", f"Can {verb} the {shown_noun}", ""]
+        [
+            f"{verb.title()} a {shown_noun}",
+            f"{verb.title()} {shown_noun}",
+            f"Can {verb} the {shown_noun}",
+            f"Use this to {verb} the {shown_noun}",
+            f"{verb.title()} the {shown_noun} and return the result",
+            f"A tool to {verb} something: {shown_noun}",
+            "",
+        ]
     )
     return Request(tool_definition(sampler, name, description, properties, required), sentence, arguments)
 
@@ -616,6 +798,11 @@ def similar(first: Request, second: Request) -> bool:
         return request.name
 
     return family_of(first) == family_of(second)
+
+
+def is_sum(request: Request) -> bool:
+    """Whether a request is a sum, which the model answers by itself where no tool fits."""
+    return any(request.name in item.names for item in FAMILIES[5:8])
 
 
 def distractors(sampler: Sampler, wanted: list[Request], count: int) -> list[dict[str, Any]]:

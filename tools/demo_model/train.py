@@ -25,6 +25,7 @@ from model import ModelConfig, Qwen3
 
 BATCH_TOKENS = 3072
 SORTED_CHUNK = 2048
+WARM_STEPS = 50  # also after a restart, whose momentum is empty
 
 
 class Muon(torch.optim.Optimizer):
@@ -192,7 +193,7 @@ def train(options: argparse.Namespace) -> None:
         token_ids, learned = next(batches)
         for stepper in steppers:
             for group in stepper.param_groups:
-                group["lr"] = group["initial_lr"] * schedule(progress)
+                group["lr"] = group["initial_lr"] * schedule(progress) * min(1.0, (step + 1) / WARM_STEPS)
         with torch.autocast("cpu", torch.bfloat16):
             loss = answer_loss(model, token_ids, learned)
         loss.backward()
@@ -223,7 +224,7 @@ def save(model: Qwen3, options: argparse.Namespace) -> None:
     temporary = options.work / "checkpoint.new"
     save_file({name: value.detach().clone() for name, value in model.state_dict().items()}, str(temporary))
     temporary.rename(options.work / "checkpoint.safetensors")
-    export(model, MODEL_DIRECTORY)
+    export(model, options.output)
 
 
 def main() -> None:
@@ -231,6 +232,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--output", type=Path, default=MODEL_DIRECTORY, help="directory of the exported model")
     parser.add_argument("--minutes", type=float, default=55)
     parser.add_argument("--rate", type=float, default=0.008)
     parser.add_argument("--seed", type=int, default=1)

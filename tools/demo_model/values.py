@@ -24,12 +24,23 @@ FIRST_NAMES = (
     "Max Nora Oscar Priya Ravi Sofia Tara Viktor Wei Yuki Adam Bruno Cora Diego Erik Freya Gustav Heidi Isaac Jana "
     "Kim Lucas Maria Nadia Otto Pia Robert Stella Timo Vincent Willa Anton Beatriz Carlos Delia Emil Fiona Gareth "
     "Holly Igor Jasmine Kofi Linda Marcus Naomi Oliver Paula Rachel Simon Teresa Valentina William Zoë José André "
-    "Søren Chloé Mary James Michael Sarah Anna Thomas Alex Jordan Taylor Morgan Casey Robin Jamie Ada Alan Lin"
+    "Søren Chloé Mary James Michael Sarah Anna Thomas Alex Jordan Taylor Morgan Casey Robin Jamie Ada Alan Lin "
+    "Abigail Aisha Albert Amelia Andrea Arthur Astrid Barbara Beatrice Benjamin Boris Brian Bruce Camille Charles "
+    "Charlotte Christian Christina Daniel Daniela Deborah Dennis Diana Dmitri Edith Edward Eleanor Elisabeth Ella Eric "
+    "Esther Ethan Eugene Florian Francesca Gabriel Gloria Greta Hannah Harold Harriet Helen Helga Ingrid Isabella "
+    "Jacob Jasper Jennifer Jonas Jonathan Joseph Julian Katarina Kevin Klara Lars Leon Liam Louise Lukas Lydia "
+    "Magdalena Manuel Margaret Marie Mark Martin Matteo Matthew Melissa Mila Milan Monica Natalie Nathan Nicolas Nils "
+    "Noel Pablo Patricia Patrick Penelope Philip Rafael Raymond Rebecca Richard Roland Rosalie Ruth Samuel Sandra "
+    "Sebastian Sergei Sigrid Simone Stefan Stephen Susan Sven Tanya Thea Tobias Ulla Valerie Vanessa Veronica Vivian"
 ).split()
 LAST_NAMES = (
     "Smith Jones Brown Garcia Lopez Meyer Novak Rossi Silva Tanaka Kowalski Andersen Dubois Fischer Haas Ivanov Jansen "
     "Khan Larsen Moreau Nguyen Okafor Park Quist Reyes Schmidt Torres Ulrich Vega Weber Young Zhang Lovelace Turing "
-    "Hopper Baker Carter Diaz Evans Foster Green Hill Kelly Lewis Miller Nelson Parker Taylor Walker White"
+    "Hopper Baker Carter Diaz Evans Foster Green Hill Kelly Lewis Miller Nelson Parker Taylor Walker White "
+    "Adams Becker Berg Bianchi Clark Cohen Costa Davies Eriksson Ferrari Fernandez Gomez Gupta Hansen Hoffmann Horvat "
+    "Hughes Ito Johnson Kaya Kim Klein Koch Kumar Lee Lehmann Lindberg Martin Mensah Morris Murphy Nowak Olsen Patel "
+    "Popov Ramos Richter Roberts Romano Santos Sato Scott Singh Sokolov Suzuki Thompson Varga Wagner Watson Wilson "
+    "Wolf Wright Yamada Yilmaz Zimmermann"
 ).split()
 CITIES = [
     *(
@@ -48,7 +59,10 @@ CITIES = [
 ]  # fmt: skip
 COUNTRIES = (
     "France Spain Italy Germany Portugal Norway Sweden Finland Denmark Poland Austria Greece Ireland Hungary Japan "
-    "China India Brazil Peru Chile Mexico Canada Kenya Egypt Ghana Morocco Turkey Australia Iceland Vietnam"
+    "China India Brazil Peru Chile Mexico Canada Kenya Egypt Ghana Morocco Turkey Australia Iceland Vietnam "
+    "Belgium Switzerland Croatia Serbia Romania Bulgaria Ukraine Estonia Latvia Lithuania Malta Cyprus Israel Jordan "
+    "Iran Iraq Pakistan Nepal Thailand Malaysia Indonesia Korea Mongolia Cuba Bolivia Ecuador Colombia Argentina "
+    "Uruguay Panama Nigeria Senegal Ethiopia Uganda Tanzania Zambia Tunisia Algeria Fiji"
 ).split()
 NOUNS = (
     "cat dog bird fish horse river mountain house garden tree flower stone book table chair window door lamp street "
@@ -77,17 +91,29 @@ PRODUCTS = (
     "blanket pillow mug kettle toaster blender pan knife bottle backpack suitcase umbrella jacket sweater shirt "
     "boots sneakers socks scarf gloves hat watch bicycle helmet tent book notebook pen puzzle guitar drill hammer "
     "ladder bucket broom pizza sandwich coffee tea oranges apples bananas cheese bread chocolate tickets "
-    "batteries cables router charger"
+    "batteries cables router charger "
+    "wardrobe curtain carpet bucket scooter skateboard kayak dishwasher fridge freezer oven microwave vacuum iron "
+    "webcam microphone projector smartwatch earbuds wallet belt scarf dress skirt jeans sandals pyjamas necklace "
+    "bracelet perfume soap shampoo toothbrush towel vase candles poster calendar stapler scissors glue crayons paint "
+    "brush saw wrench screwdriver shovel rake wheelbarrow hose seeds fertiliser cookies honey noodles rice olives"
 ).split()
 JOBS = (
     "teacher doctor nurse engineer baker farmer pilot lawyer painter plumber chef writer singer actor dentist "
-    "electrician carpenter designer scientist student programmer driver waiter gardener librarian accountant"
+    "electrician carpenter designer scientist student programmer driver waiter gardener librarian accountant "
+    "architect barber butcher cashier cleaner clerk coach consultant courier dancer detective editor firefighter "
+    "fisherman florist geologist hairdresser jeweller journalist judge locksmith mechanic midwife miner musician "
+    "optician pharmacist photographer physicist poet postman professor psychologist roofer tailor "
+    "translator vet welder zookeeper"
 ).split()
-COLOURS = "red blue green yellow black white brown purple grey pink orange silver golden turquoise violet".split()
+COLOURS = (
+    "red blue green yellow black white brown purple grey pink orange silver golden turquoise violet "
+    "beige maroon navy olive teal"
+).split()
 MONTHS = "January February March April May June July August September October November December".split()
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 LANGUAGES = "French Spanish German Italian Portuguese Polish Dutch Swedish Japanese Chinese Greek Turkish".split()
 CURRENCIES = "EUR USD GBP JPY CHF SEK NOK PLN CAD AUD".split()
+LEAD_INS = ("Okay, ", "Ok ", "So, ", "So ", "Well, ", "Um, ", "Oh, ", "Right, ", "Ouzel, ", "Now ", "Next: ", "Great, ")
 NUMBER_WORDS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 
 SENTENCES = [
