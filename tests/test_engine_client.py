@@ -3,6 +3,9 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -141,7 +144,7 @@ async def test_a_killed_process_is_noticed_and_replaced() -> None:
     assert engine_processes(os.getpid()) == []
 
 
-async def test_the_engine_does_not_outlive_its_parent() -> None:
+def test_the_engine_does_not_outlive_its_parent() -> None:
     program = (
         "import asyncio, os\n"
         "from ouzel.engine_client import EngineClient, EngineSpec\n"
@@ -152,17 +155,14 @@ async def test_the_engine_does_not_outlive_its_parent() -> None:
         "    await asyncio.sleep(3600)\n"
         "asyncio.run(main())\n"
     )
-    parent = await asyncio.create_subprocess_exec(
-        *("python", "-c", program), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-    )
-    assert parent.stdout is not None
-    await parent.stdout.readline()
-    [engine_process] = engine_processes(parent.pid)
-    parent.kill()
-    await parent.wait()
+    with subprocess.Popen((sys.executable, "-c", program), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        [engine_process] = engine_processes(parent.pid)
+        parent.kill()
 
-    while engine_process.is_running() and engine_process.status() != psutil.STATUS_ZOMBIE:
-        await asyncio.sleep(0.01)
+        while engine_process.is_running() and engine_process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
 
 
 def engine_processes(parent_pid: int) -> list[psutil.Process]:
