@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from ouzel.api.fields import GenerationFields
+from ouzel.api.framing import Framing
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 
 
@@ -15,9 +16,10 @@ class Answer(Protocol):
     """Events in the words of one endpoint. A unary answer is the same events, folded."""
 
     is_stream: bool
+    framing: Framing  # of the stream
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
-        """The SSE objects of one wake-up."""
+        """The objects of one wake-up."""
         ...
 
     def last_chunks(self, usage: Usage) -> list[object]:

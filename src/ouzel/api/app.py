@@ -43,7 +43,7 @@ def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),
         ]
-    return Edge(Router(routes, redirect_slashes=False))
+    return Edge(Router(routes, redirect_slashes=False), error_styles={})
 
 
 def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:

@@ -10,6 +10,7 @@ from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_e
 from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, public_finish_reason
+from ouzel.api.framing import SSE
 from ouzel.api.logprobs import ChatLogprobs, chat_logprobs
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -166,6 +167,7 @@ class ChatAnswer:
 
     def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest) -> None:
         self.is_stream = bool(asked.stream)
+        self.framing = SSE
         self._envelope = envelope
         self._model = model
         self._shows_logprobs = bool(asked.logprobs)

@@ -7,14 +7,14 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Mapping
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ouzel.api.error_objects import ErrorAnswer, answer_to
+from ouzel.api.error_objects import ErrorStyle, fault_of, openai_style
 from ouzel.api.exchange import ClientDisconnected, Exchange, header, open_exchange
-from ouzel.api.sse import frames
 from ouzel.errors import OuzelError
 from ouzel.observability import request_id_in_scope
 
@@ -27,8 +27,10 @@ _CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
 class Edge:
     """An ASGI app around the router."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle]) -> None:
+        """`error_styles` by the beginning of the path; OpenAI's elsewhere."""
         self._app = app
+        self._error_styles = error_styles
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,27 +51,27 @@ class Edge:
         except ClientDisconnected:
             exchange.status = _CLIENT_CLOSED_REQUEST
         except Exception as error:
-            await _send_error(error, exchange, scope, send_with_id)
+            await self._send_error(error, exchange, scope, send_with_id)
         _log(exchange, scope)
 
+    async def _send_error(self, error: Exception, exchange: Exchange, scope: Scope, send: Send) -> None:
+        """A response of its own, or one frame when the stream has begun: only streams fail after their start."""
+        if not isinstance(error, OuzelError | HTTPException):
+            logger.exception("unexpected error")
+        fault = fault_of(error, method=scope["method"], path=scope["path"])
+        answer = self._error_style(scope["path"])(fault)
+        if exchange.status is None:
+            body = msgspec.json.encode(answer.body)
+            own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+            await send({"type": "http.response.start", "status": answer.status, "headers": own + fault.headers})
+            await send({"type": "http.response.body", "body": body})
+        else:
+            exchange.status = answer.status  # for the log: the client has seen 200
+            await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})
 
-async def _send_error(error: Exception, exchange: Exchange, scope: Scope, send: Send) -> None:
-    """A response of its own, or one frame when the stream has begun: only streams fail after their start."""
-    if not isinstance(error, OuzelError | HTTPException):
-        logger.exception("unexpected error")
-    answer = answer_to(error, method=scope["method"], path=scope["path"])
-    if exchange.status is None:
-        await _respond(answer, send)
-    else:
-        exchange.status = answer.status  # for the log: the client has seen 200
-        await send({"type": "http.response.body", "body": frames([answer.body])})
-
-
-async def _respond(answer: ErrorAnswer, send: Send) -> None:
-    body = msgspec.json.encode(answer.body)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *answer.headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    def _error_style(self, path: str) -> ErrorStyle:
+        styles = (style for prefix, style in self._error_styles.items() if path.startswith(prefix))
+        return next(styles, openai_style)
 
 
 def _request_id(scope: Scope) -> str:

@@ -1,6 +1,7 @@
-"""Exceptions as OpenAI error objects: one table, by class."""
+"""Exceptions to what the client is told: one table by class, and a style that puts it into a body."""
 
 import math
+from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
@@ -9,6 +10,25 @@ from starlette.exceptions import HTTPException
 from ouzel.errors import OuzelError, TryLater
 
 Headers = list[tuple[bytes, bytes]]
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What went wrong, in OpenAI's terms."""
+
+    status: int
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+    headers: Headers = msgspec.field(default_factory=list)
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    status: int
+    body: object  # JSON
+
+
+ErrorStyle = Callable[[Fault], ErrorAnswer]
 
 
 class ErrorDetails(msgspec.Struct):
@@ -22,37 +42,30 @@ class ErrorBody(msgspec.Struct):
     error: ErrorDetails
 
 
-class ErrorAnswer(msgspec.Struct, frozen=True):
-    status: int
-    body: ErrorBody
-    headers: Headers
+def openai_style(fault: Fault) -> ErrorAnswer:
+    return ErrorAnswer(fault.status, ErrorBody(ErrorDetails(fault.message, fault.type, fault.param, fault.code)))
 
 
-def answer_to(error: Exception, *, method: str, path: str) -> ErrorAnswer:
-    """What the client is told; of an exception that is not ours, nothing but that it happened."""
-    headers: Headers = []
+def fault_of(error: Exception, *, method: str, path: str) -> Fault:
+    """Of an exception that is not ours, nothing is told but that it happened."""
     match error:
         case TryLater(retry_after_s=seconds):
-            headers = [(b"retry-after", str(max(1, math.ceil(seconds))).encode())]
-            details = _details_of(error)
-            status = error.status
+            return _fault(error, [(b"retry-after", str(max(1, math.ceil(seconds))).encode())])
         case OuzelError():
-            details = _details_of(error)
-            status = error.status
+            return _fault(error, [])
         case HTTPException(status_code=HTTPStatus.NOT_FOUND):
-            details = ErrorDetails(f"unknown URL: {method} {path}", "invalid_request_error", None, "unknown_url")
-            status = HTTPStatus.NOT_FOUND
+            message = f"unknown URL: {method} {path}"
+            return Fault(HTTPStatus.NOT_FOUND, message, "invalid_request_error", None, "unknown_url")
         case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED):
             allowed = (error.headers or {}).get("Allow", "")
             message = f"{method} is not allowed on {path}; allowed: {allowed}"
-            details = ErrorDetails(message, "invalid_request_error", None, "method_not_allowed")
-            status = HTTPStatus.METHOD_NOT_ALLOWED
             headers = [(b"allow", allowed.encode())]
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+            return Fault(status, message, "invalid_request_error", None, "method_not_allowed", headers)
         case _:
-            details = ErrorDetails("the server failed on this request; its log says why", "server_error", None, None)
-            status = HTTPStatus.INTERNAL_SERVER_ERROR
-    return ErrorAnswer(int(status), ErrorBody(details), headers)
+            message = "the server failed on this request; its log says why"
+            return Fault(HTTPStatus.INTERNAL_SERVER_ERROR, message, "server_error", None, None)
 
 
-def _details_of(error: OuzelError) -> ErrorDetails:
-    return ErrorDetails(str(error), error.type, error.param, error.code)
+def _fault(error: OuzelError, headers: Headers) -> Fault:
+    return Fault(error.status, str(error), error.type, error.param, error.code, headers)

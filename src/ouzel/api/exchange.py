@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive, Scope, Send
 
+from ouzel.api.framing import SSE, Framing
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge
 from ouzel.generation import Generation
 
@@ -26,6 +27,7 @@ class Exchange:
     arrival_s: float = field(default_factory=time.perf_counter)
     status: int | None = None  # None until the response has started
     generation: Generation | None = None
+    framing: Framing = SSE  # of the stream, once it has begun
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:

@@ -10,7 +10,6 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.answer import Answer, Dialect
 from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body, send_within
-from ouzel.api.sse import DONE, STREAM_HEADERS, frames
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Generation, Output, ServedModel, Usage
 from ouzel.observability import Metrics
@@ -59,6 +58,7 @@ class GeneratingEndpoint:
             request, answer = prepare(body, exchange.arrival_s)
         generation = exchange.generation = Generation(request, self._model, self._metrics)
         if answer.is_stream:
+            exchange.framing = answer.framing
             await _send_stream(generation, answer, send)
         else:
             await _send_whole(generation, answer, send)
@@ -70,12 +70,12 @@ async def _send_stream(generation: Generation, answer: Answer, send: Send) -> No
     async with aclosing(generation.events()) as items:
         async for events in items:
             if not is_started:
-                await send({"type": "http.response.start", "status": 200, "headers": STREAM_HEADERS})
+                await send({"type": "http.response.start", "status": 200, "headers": answer.framing.headers})
                 is_started = True
             chunks = await _written(partial(_chunk_frames, answer, events, generation.usage()), events)
             if chunks:
                 await send({"type": "http.response.body", "body": chunks, "more_body": True})
-    last = frames(answer.last_chunks(generation.usage())) + DONE
+    last = answer.framing.frames(answer.last_chunks(generation.usage())) + answer.framing.end
     await send({"type": "http.response.body", "body": last})
 
 
@@ -91,7 +91,7 @@ async def _send_whole(generation: Generation, answer: Answer, send: Send) -> Non
 
 
 def _chunk_frames(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
-    return frames(answer.chunks(events, usage))
+    return answer.framing.frames(answer.chunks(events, usage))
 
 
 def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
