@@ -176,6 +176,10 @@ async def test_admission_is_limited() -> None:
             with pytest.raises(Overloaded, match="2 requests run or wait, the limit is 2"):
                 client.admit().__enter__()
             assert client.num_unfinished == 2
+        with pytest.raises(Overloaded, match="full for 3 more: 0 requests run or wait, the limit is 2"):
+            client.admit(3).__enter__()
+        with client.admit(2):
+            assert client.num_unfinished == 2
         assert client.num_unfinished == 0
 
 

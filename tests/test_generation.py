@@ -21,6 +21,7 @@ from ouzel.generation import (
     Output,
     ReasoningDelta,
     ServedModel,
+    SeveralGenerations,
     fit_max_tokens,
     resolve_sampling,
 )
@@ -105,6 +106,7 @@ class BarParser:
 
 
 Run = Callable[..., Generation]
+RunSeveral = Callable[..., SeveralGenerations]
 request_ids = itertools.count()
 
 
@@ -117,10 +119,39 @@ async def engine() -> AsyncIterator[EngineClient]:
     await client.close()
 
 
+def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser) -> ServedModel:
+    tokenizer = byte_tokenizer()
+    return ServedModel(
+        names=("parrot",),
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(tokenizer, None, 4096),
+        sampling_defaults=SamplingDefaults(),
+        engine=engine,
+        make_parser=make_parser,
+        created=0,
+        system_fingerprint="fp",
+    )
+
+
+def request(said: str, *, max_tokens: int = 20, stop: tuple[str, ...] = (), n: int = 1) -> GenerationRequest:
+    """The engine repeats `said` for ever."""
+    return GenerationRequest(
+        request_id=f"r{next(request_ids)}",
+        prompt=Prompt(said, byte_tokenizer().encode(said, add_special_tokens=False)),
+        params=SamplingParams(max_tokens=max_tokens, num_logprobs=0),
+        n=n,
+        stop_strings=stop,
+        include_stop_str_in_output=False,
+        skip_special_tokens=True,
+        continues_prompt=False,
+        priority=0,
+        cache_salt="",
+        arrival_s=time.perf_counter(),
+    )
+
+
 @pytest.fixture
 def run(engine: EngineClient) -> Run:
-    """Starts a generation that repeats `said` for ever."""
-
     def run(
         said: str,
         *,
@@ -130,36 +161,23 @@ def run(engine: EngineClient) -> Run:
         make_parser: Callable[[], Parser] = PlainParser,
         metrics: Metrics | None = None,
     ) -> Generation:
-        tokenizer = byte_tokenizer()
-        model = ServedModel(
-            names=("parrot",),
-            tokenizer=tokenizer,
-            renderer=PromptRenderer(tokenizer, None, 4096),
-            sampling_defaults=SamplingDefaults(),
-            engine=engine,
-            make_parser=make_parser,
-            created=0,
-            system_fingerprint="fp",
-        )
-        request = GenerationRequest(
-            request_id=f"r{next(request_ids)}",
-            prompt=Prompt(said, tokenizer.encode(said, add_special_tokens=False)),
-            params=SamplingParams(max_tokens=max_tokens, num_logprobs=0),
-            n=n,
-            stop_strings=stop,
-            include_stop_str_in_output=False,
-            skip_special_tokens=True,
-            continues_prompt=False,
-            priority=0,
-            cache_salt="",
-            arrival_s=time.perf_counter(),
-        )
-        return Generation(request, model, metrics or Metrics("parrot"))
+        asked = request(said, max_tokens=max_tokens, stop=stop, n=n)
+        return Generation(asked, served(engine, make_parser), metrics or Metrics("parrot"))
 
     return run
 
 
-async def collect(generation: Generation, engine: EngineClient, *, is_slow: bool = False) -> list[Event]:
+@pytest.fixture
+def run_several(engine: EngineClient) -> RunSeveral:
+    def run_several(*requests: GenerationRequest) -> SeveralGenerations:
+        return SeveralGenerations(requests, served(engine), Metrics("parrot"))
+
+    return run_several
+
+
+async def collect(
+    generation: Generation | SeveralGenerations, engine: EngineClient, *, is_slow: bool = False
+) -> list[Event]:
     """A slow reader lets the engine finish after the first output, so that the rest comes as one."""
     events: list[Event] = []
     async for new in generation.events():
@@ -267,3 +285,47 @@ async def test_a_request_that_the_engine_refuses_counts_no_tokens(run: Run, engi
         await collect(generation, engine)
     assert counts(metrics, "prompt_tokens_total", "request_prompt_tokens_count", "num_aborts_total") == [0, 0, 0]
     assert generation.finish_reasons == ["error"]
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+async def test_several_prompts_give_what_each_gives_alone(
+    run: Run, run_several: RunSeveral, engine: EngineClient, is_slow: bool
+) -> None:
+    asked: list[dict[str, object]] = [{"max_tokens": 7}, {"max_tokens": 40}, {"stop": ("bca",)}]
+    together = run_several(*(request("abc", n=2, **fields) for fields in asked))  # type: ignore[arg-type]
+    choices = fold(await collect(together, engine, is_slow=is_slow))
+    alone = [run("abc", n=2, **fields) for fields in asked]
+    expected = [choice for each in alone for choice in fold(await collect(each, engine))]
+    assert [choice.index for choice in choices] == [0, 1, 2, 3, 4, 5]
+    assert [choice.content for choice in choices] == [choice.content for choice in expected]
+    assert together.usage().completion_tokens == sum(each.usage().completion_tokens for each in alone)
+    assert together.usage().prompt_tokens == 9
+    assert together.finish_reasons == ["length", "length", "length", "length", "stop", "stop"]
+    assert together.ttft_s is not None
+
+
+async def test_a_slow_reader_of_several_prompts_gets_few_large_outputs(
+    run_several: RunSeveral, engine: EngineClient
+) -> None:
+    events = await collect(run_several(*(request("abc", max_tokens=300) for _ in range(4))), engine, is_slow=True)
+    assert len(events) < 40
+
+
+async def test_one_prompt_that_fails_ends_all(run_several: RunSeveral, engine: EngineClient) -> None:
+    failing = run_several(request("abc", max_tokens=4000), request("ab<|fail|>"))
+    with pytest.raises(EngineFailed, match="scripted failure"):
+        await collect(failing, engine)
+    assert failing.finish_reasons == ["abort", "error"]
+    await collect(run_several(request("abc"), request("abc")), engine)
+    stats = engine.stats()
+    assert stats is not None and stats.num_running == 0
+
+
+async def test_leaving_several_prompts_early_aborts_all(run_several: RunSeveral, engine: EngineClient) -> None:
+    leaving = run_several(*(request("abc", max_tokens=4000, n=2) for _ in range(3)))
+    async with aclosing(leaving.events()) as events:
+        await anext(events)
+    assert leaving.finish_reasons == ["abort"] * 6
+    await collect(run_several(request("abc"), request("abc")), engine)
+    stats = engine.stats()
+    assert stats is not None and stats.num_running == 0

@@ -34,8 +34,8 @@ class Answer(Protocol):
 class Dialect(Protocol):
     """One endpoint's reading of a body, and its way to answer. Called from many threads."""
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
-        """Decodes, checks and renders."""
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        """Decodes, checks and renders; several prompts become as many requests, all with the same n."""
         ...
 
 

@@ -52,7 +52,7 @@ class ChatCompletions:
         self._model = model
         self._limits = limits
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         asked, unknown = decode_body(body, ChatCompletionRequest)
         log_ignored(unknown | self._unread(asked))
         self._check(asked)
@@ -69,7 +69,7 @@ class ChatCompletions:
             continues_prompt=False,
             arrival_s=arrival_s,
         )
-        return request, ChatAnswer(envelope, self._model, asked)
+        return [request], ChatAnswer(envelope, self._model, asked)
 
     def _check(self, asked: ChatCompletionRequest) -> None:
         check_limits(asked, self._model, self._limits)

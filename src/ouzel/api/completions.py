@@ -34,7 +34,7 @@ class Completions:
         self._model = model
         self._limits = limits
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[GenerationRequest, Answer]:
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         asked, unknown = decode_body(body, CompletionRequest)
         log_ignored(unknown)
         check_limits(asked, self._model, self._limits)
@@ -52,7 +52,7 @@ class Completions:
             continues_prompt=True,
             arrival_s=arrival_s,
         )
-        return request, CompletionAnswer(envelope, self._model, asked)
+        return [request], CompletionAnswer(envelope, self._model, asked)
 
     def _render(self, prompt: str | list[object]) -> Prompt:
         only = _only_prompt(prompt)

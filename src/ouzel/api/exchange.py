@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ouzel.api.framing import SSE, Framing
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge
-from ouzel.generation import Generation
+from ouzel.generation import Generation, SeveralGenerations
 
 _SCOPE_KEY = "ouzel.exchange"
 
@@ -26,7 +26,7 @@ class Exchange:
     request_id: str
     arrival_s: float = field(default_factory=time.perf_counter)
     status: int | None = None  # None until the response has started
-    generation: Generation | None = None
+    generation: Generation | SeveralGenerations | None = None
     framing: Framing = SSE  # of the stream, once it has begun
 
 

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.answer import Answer, Dialect
 from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body, send_within
 from ouzel.errors import Overloaded
-from ouzel.generation import Event, Generation, Output, ServedModel, Usage
+from ouzel.generation import Event, Generation, Output, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
 
 _LONG_BODY_BYTES = 4096  # preparing more than this may take over a millisecond
@@ -53,18 +53,28 @@ class GeneratingEndpoint:
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
         prepare = self._dialect.prepare
         if len(body) > _LONG_BODY_BYTES:
-            request, answer = await asyncio.to_thread(prepare, body, exchange.arrival_s)
+            requests, answer = await asyncio.to_thread(prepare, body, exchange.arrival_s)
         else:
-            request, answer = prepare(body, exchange.arrival_s)
-        generation = exchange.generation = Generation(request, self._model, self._metrics)
+            requests, answer = prepare(body, exchange.arrival_s)
         if answer.is_stream:
             exchange.framing = answer.framing
-            await _send_stream(generation, answer, send)
-        else:
-            await _send_whole(generation, answer, send)
+        if len(requests) == 1:
+            exchange.generation = Generation(requests[0], self._model, self._metrics)
+            await _send(exchange.generation, answer, send)
+            return
+        with self._model.engine.admit(len(requests) - 1):  # the first has its place since the door
+            exchange.generation = SeveralGenerations(requests, self._model, self._metrics)
+            await _send(exchange.generation, answer, send)
 
 
-async def _send_stream(generation: Generation, answer: Answer, send: Send) -> None:
+async def _send(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
+    if answer.is_stream:
+        await _send_stream(generation, answer, send)
+    else:
+        await _send_whole(generation, answer, send)
+
+
+async def _send_stream(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
     """The response starts with the first token, so that a request that fails before it has an honest status."""
     is_started = False
     async with aclosing(generation.events()) as items:
@@ -79,7 +89,7 @@ async def _send_stream(generation: Generation, answer: Answer, send: Send) -> No
     await send({"type": "http.response.body", "body": last})
 
 
-async def _send_whole(generation: Generation, answer: Answer, send: Send) -> None:
+async def _send_whole(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
     events: list[Event] = []
     async with aclosing(generation.events()) as items:
         async for new in items:

@@ -122,22 +122,24 @@ class EngineClient:
     def stats(self) -> EngineStats | None:
         return self._stats
 
+    @property
+    def max_admitted(self) -> int:
+        """Requests that run or wait at a time."""
+        return self.info.max_num_seqs + self._max_queued_requests
+
     @contextmanager
-    def admit(self) -> Iterator[None]:
-        """Holds one place while the block runs; Overloaded or EngineUnavailable at once when there is none."""
+    def admit(self, num_requests: int = 1) -> Iterator[None]:
+        """Holds their places while the block runs; Overloaded or EngineUnavailable at once when there are too few."""
         if self.state is not EngineState.READY:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
-        max_admitted = self.info.max_num_seqs + self._max_queued_requests
-        if self._num_admitted >= max_admitted:
-            raise Overloaded(
-                f"the server is full: {self._num_admitted} requests run or wait, the limit is {max_admitted}",
-                retry_after_s=1.0,
-            )
-        self._num_admitted += 1
+        if self._num_admitted + num_requests > self.max_admitted:
+            there_are = f"{self._num_admitted} requests run or wait, the limit is {self.max_admitted}"
+            raise Overloaded(f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0)
+        self._num_admitted += num_requests
         try:
             yield
         finally:
-            self._num_admitted -= 1
+            self._num_admitted -= num_requests
 
     async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
         """Everything new since the last read, one merged output per choice; ends after the last final output."""

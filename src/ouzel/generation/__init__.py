@@ -11,6 +11,7 @@ from ouzel.generation.generation import Generation
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output, Usage
 from ouzel.generation.sampling_values import fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel, system_fingerprint
+from ouzel.generation.several import SeveralGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.render import Prompt
 
@@ -26,6 +27,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Prompt",
     "ReasoningDelta",
     "ServedModel",
+    "SeveralGenerations",
     "ToolCallDelta",
     "Usage",
     "fit_max_tokens",

@@ -1,0 +1,89 @@
+"""Several generations as one: the prompts of one HTTP request, each on its own way through the engine.
+
+Every generation is read by a task of its own. Their events meet in a batch; a reader that is slow keeps the tasks
+waiting, so that what comes meanwhile is merged where it is cheap, at the engine client.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import msgspec
+
+from ouzel.generation.generation import Generation
+from ouzel.generation.records import Event, GenerationRequest, Usage
+from ouzel.generation.served_model import ServedModel
+from ouzel.observability import Metrics
+
+
+class SeveralGenerations:
+    """Has the surface of `Generation`. Choice c of prompt p has the index p * n + c."""
+
+    def __init__(self, requests: Sequence[GenerationRequest], model: ServedModel, metrics: Metrics) -> None:
+        """`requests` have the same n."""
+        self.model_name = model.names[0]
+        self._n = requests[0].n
+        self._generations = [Generation(request, model, metrics) for request in requests]
+        self._batch = _Batch()
+
+    @property
+    def ttft_s(self) -> float | None:
+        """Of the first prompt that has a token."""
+        return min((each.ttft_s for each in self._generations if each.ttft_s is not None), default=None)
+
+    @property
+    def finish_reasons(self) -> list[str]:
+        return [reason for each in self._generations for reason in each.finish_reasons]
+
+    def usage(self) -> Usage:
+        usages = [each.usage() for each in self._generations]
+        return Usage(
+            prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+            cached_tokens=sum(usage.cached_tokens for usage in usages),
+            completion_tokens=sum(usage.completion_tokens for usage in usages),
+            reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
+        )
+
+    async def events(self) -> AsyncGenerator[list[Event], None]:
+        """Each item is everything that is new; the first prompt that fails, or leaving early, ends all."""
+        readers = [
+            asyncio.create_task(self._read(generation, position * self._n))
+            for position, generation in enumerate(self._generations)
+        ]
+        for reader in readers:
+            reader.add_done_callback(lambda _: self._batch.changed.set())
+        try:
+            while not all(reader.done() for reader in readers) or self._batch.events:
+                await self._batch.changed.wait()
+                batch, self._batch = self._batch, _Batch()
+                for reader in readers:
+                    if reader.done():
+                        reader.result()  # raises what ended it
+                if batch.events:
+                    yield batch.events
+                batch.taken.set()
+        finally:
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+
+    async def _read(self, generation: Generation, first_index: int) -> None:
+        async with aclosing(generation.events()) as items:
+            async for events in items:
+                batch = self._batch
+                batch.events += [_shifted(event, first_index) for event in events]
+                batch.changed.set()
+                await batch.taken.wait()
+
+
+class _Batch:
+    """What came since the reader last took something."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.changed = asyncio.Event()  # there are events, or a generation has ended
+        self.taken = asyncio.Event()  # the events have been read: their generations may go on
+
+
+def _shifted(event: Event, first_index: int) -> Event:
+    return msgspec.structs.replace(event, index=first_index + event.index)
