@@ -48,8 +48,8 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"stream_options": {"include_usage": True}}, "stream_options", "needs stream to be true"),
         ({"stream": True, "stream_options": {"x": 1}}, "stream_options.x", "not a field"),
         ({"stream": True, "stream_options": {"include_usage": "?"}}, "stream_options.include_usage", "true or false"),
-        ({"messages": []}, "messages", "messages must be a non-empty list"),
-        ({"messages": "Hi"}, "messages", "messages must be a non-empty list"),
+        ({"messages": []}, "messages", "messages must be a non-empty list, given an empty list"),
+        ({"messages": "Hi"}, "messages", 'messages must be a non-empty list, given "Hi"'),
         ({"messages": [5]}, "messages[0]", "messages[0] must be an object, given 5"),
         ({"messages": [{"content": "Hi"}]}, "messages[0].role", "messages[0].role must be"),
         ({"messages": [MESSAGE, {"role": "user", "content": 5}]}, "messages[1].content", "messages[1].content must be"),
@@ -69,7 +69,17 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"regex": "a+"}, "regex", "regex is not supported yet"),
         ({"detokenize": False}, "detokenize", "detokenize is not supported yet"),
         ({"enable_thinking": False}, "enable_thinking", "(use chat_template_kwargs), given false"),
-        ({"reasoning_effort": "some"}, "reasoning_effort", 'must be one of the documented values, given "some"'),
+        ({"reasoning_effort": "some"}, "reasoning_effort", '"minimal", "none", "xhigh", given "some"'),
+        ({"temperature": "nan"}, "temperature", 'temperature must be a number, given "nan"'),
+        ({"temperature": "1e999"}, "temperature", 'temperature must be a number, given "1e999"'),
+        ({"temperature": 10**400}, "temperature", "temperature must be a number of at most 64 bits, given 1000"),
+        ({"n": "two"}, "n", 'n must be an integer, given "two"'),
+        ({"n": "1.5"}, "n", "n must be an integer, given 1.5"),
+        ({"n": True}, "n", "n must be an integer, given true"),
+        ({"stop": ["a", ["b"] * 99]}, "stop[1]", "(397 characters)"),
+        ({"stream": "true"}, "stream", 'stream must be true or false, given "true"'),
+        ({"stream": 1}, "stream", "stream must be true or false, given 1"),
+        ({"logit_bias": {"5": None}}, "logit_bias.5", "logit_bias.5 must be a number, given null"),
         ({"prompt_logprobs": 1}, "prompt_logprobs", "prompt_logprobs is not supported yet"),
         ({"metadata": {str(i): "x" for i in range(17)}}, "metadata", "metadata must have a length <= 16"),
         ({"metadata": {"a": 1}}, "metadata.a", "metadata.a must be a string, given 1"),
@@ -101,7 +111,13 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
         (b'{"model": "parrot",}', "the body is not valid JSON"),
         (b'{"model": "\xff"}', "the body is not valid JSON"),
         (b'{"model": "\\ud800x"}', "the body is not valid JSON"),
-        (b'{"seed": 1e999}', "the body is not valid JSON"),
+        (b'{"model": NaN}', "the body is not valid JSON"),
+        (b'{"model": -Infinity}', "the body is not valid JSON"),
+        (b'{"model": "\xed\xa0\x80"}', "the body is not valid JSON"),
+        ('{"model": "parrot"}'.encode("utf-16"), "the body is not valid JSON"),
+        (b'{"seed": 1e999}', "seed has a number out of range; at most 1e308"),
+        (b'{"stop": ["a", {"b": 1' + b"0" * 5000 + b"}]}", "stop[1].b has a number out of range"),
+        (b'{"model": "parrot", "stop": ' + b"[" * 400 + b"]" * 400 + b', "messages": []}', "stop[0] must be a string"),
         (b"[" * 100_000, "the body is nested too deeply"),
         (b"[1, 2]", "the body must be a JSON object, given [1,2]"),
         (b"null", "the body must be a JSON object, given null"),
@@ -113,6 +129,29 @@ def test_a_body_that_is_no_request_is_refused(http: httpx.Client, body: bytes, m
     response = http.post("/v1/chat/completions", content=body)
     assert response.status_code == 400
     assert message in error_of(response)["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "answers"),
+    [
+        (b'"n": 2.0', ["Hi", "Hi"]),
+        (b'"n": "2"', ["Hi", "Hi"]),
+        (b'"max_tokens": "1.0"', ["H"]),
+        (b'"temperature": "0.5", "logit_bias": {"5": "1e1"}, "stop_token_ids": ["105"]', ["H"]),
+        (b'"n": null, "stop": null, "stream": null, "tools": null, "logit_bias": null, "stream_options": null', ["Hi"]),
+        (b'"n": 3, "n": 2', ["Hi", "Hi"]),
+        (b'"stop": "i", "user": "1"', ["H"]),
+        (b'"stop": "\\u0000", "cache_salt": "\\u0000"', ["Hi"]),
+        (b'"something": {"unknown": [1]}', ["Hi"]),
+    ],
+)
+def test_numbers_are_read_leniently_and_null_is_not_given(
+    http: httpx.Client, fields: bytes, answers: list[str]
+) -> None:
+    body = b'\xef\xbb\xbf{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], ' + fields + b"}"
+    response = http.post("/v1/chat/completions", content=body)
+    assert response.status_code == 200, response.text
+    assert [choice["message"]["content"] for choice in response.json()["choices"]] == answers
 
 
 def test_the_content_type_does_not_matter(http: httpx.Client) -> None:

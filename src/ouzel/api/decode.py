@@ -1,32 +1,47 @@
 """Bodies to request structs; what does not fit becomes an InvalidRequest that names the field, the limit and the value.
 
-Lenient as OpenAI is: 1.0 for an integer, numbers in strings, null for what is absent. A body is parsed once into plain
-objects, so that fields we do not know can be named, and the value at fault can be shown.
+As OpenAI does it: null is "not given", and of a name given twice the last counts. Numbers are lenient
+(`lenient_numbers`), the rest is strict. A body is parsed once into plain objects, so that fields we do not know can be
+named, and the value at fault can be shown.
 """
 
+import json
 import logging
+import math
 from typing import TypeVar
 
 import msgspec
 
+from ouzel.api.lenient_numbers import with_plain_numbers
 from ouzel.api.unsupported import NEUTRAL_VALUES, refuse_unsupported
-from ouzel.api.validation_errors import invalid_request, shown
+from ouzel.api.validation_errors import first_path, invalid_request, path_of, shown
 from ouzel.errors import InvalidRequest
 
 logger = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # RFC 8259, section 8.1: a parser may ignore it; some clients on Windows send it
+
 
 def decode_body(body: bytes, body_type: type[Body]) -> tuple[Body, set[str]]:
     """And the names of the fields that nobody here knows."""
     given = _parse(body)
     refuse_unsupported(given, known=body_type.__struct_encode_fields__)
+    return _convert(given, body_type), given.keys() - set(body_type.__struct_encode_fields__) - NEUTRAL_VALUES.keys()
+
+
+def _convert(given: dict[str, object], body_type: type[Body]) -> Body:
     try:
-        decoded = msgspec.convert(given, body_type, strict=False)
+        return msgspec.convert(given, body_type)
+    except msgspec.ValidationError:
+        pass  # as it stands; most bodies never get here
+    plain = with_plain_numbers(given, body_type)
+    assert isinstance(plain, dict)
+    try:
+        return msgspec.convert(plain, body_type)
     except msgspec.ValidationError as error:
-        raise invalid_request(str(error), given, body_type) from error
-    return decoded, given.keys() - set(body_type.__struct_encode_fields__) - NEUTRAL_VALUES.keys()
+        raise invalid_request(str(error), plain, body_type) from error
 
 
 def log_ignored(fields: set[str]) -> None:
@@ -36,11 +51,24 @@ def log_ignored(fields: set[str]) -> None:
 
 def _parse(body: bytes) -> dict[str, object]:
     try:
-        given = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        given = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
+    except msgspec.ValidationError as error:
+        raise _out_of_range(body) from error  # the one thing that an untyped decoder validates
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"the body is not valid JSON: {error}") from error
     except RecursionError as error:
         raise InvalidRequest("the body is nested too deeply") from error
     if not isinstance(given, dict):
         raise InvalidRequest(f"the body must be a JSON object, given {shown(given)}")
     return given
+
+
+def _out_of_range(body: bytes) -> InvalidRequest:
+    """Names the first number that is too large to be one; the standard library reads it as infinite."""
+    try:
+        given = json.loads(body, parse_int=float)
+        steps = first_path(given, lambda value: isinstance(value, float) and not math.isfinite(value))
+    except (ValueError, RecursionError):
+        steps = None
+    path = path_of(steps or [])
+    return InvalidRequest(f"{path or 'the body'} has a number out of range; at most 1e308", param=path or None)

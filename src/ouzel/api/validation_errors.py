@@ -1,12 +1,16 @@
 """msgspec's complaints in the words of our other errors: the field's path, the limit, the given value."""
 
 import re
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
 
 import msgspec
+from msgspec import inspect
 
 from ouzel.errors import InvalidRequest
 
 JsonObject = dict[str, object]
+Step = str | int | EllipsisType  # into a field, an item of a list, an entry of a map that msgspec does not name
 
 _MAX_NAME_CHARS = 40  # of a name that the client made up
 
@@ -15,12 +19,13 @@ _TYPE_NAMES = {"int": "an integer", "float": "a number", "str": "a string", "boo
     "object": "an object",
 }
 
-# What msgspec says, and how we say it.
+# What msgspec says, and how we say it. `{}` is the group, or the either-or of types, or the values of an enum.
 _COMPLAINTS = (
     (r"Expected `(?:int|float)` (\S+ \S+)", "must be {}"),
     (r"Expected `\w+` of length (.+)", "must have a length {}"),
     (r"Expected `(.+)`, got `.+`", "must be {}"),
-    (r"(Invalid enum value) .*", "must be one of the documented values"),
+    (r"(Invalid enum value) .*", "must be one of {}"),
+    (r"(?:Number|Integer value) (out of range)", "must be a number of at most 64 bits"),
 )
 _COMPLAINTS_ABOUT_FIELDS = (
     (r"Object missing required field `(.+)`", "is required"),
@@ -29,56 +34,118 @@ _COMPLAINTS_ABOUT_FIELDS = (
 
 
 def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
-    """Says what msgspec said, in the words of the other errors."""
+    """Says what msgspec said about `given`, in the words of the other errors."""
     what, mark, at = message.rpartition(" - at `$")  # the last: what stands before may quote the client
     if not mark:
         what, at = message, ""
-    path = at.rstrip("`").lstrip(".")
-    if path.endswith("[...]"):
-        path, value_at_fault = _entry_at_fault(path.removesuffix("[...]"), given, body_type)
-    else:
-        value_at_fault = _value_at(path, given)
-    value = shown(value_at_fault)
+    steps = list(_steps(at.rstrip("`")))
+    if ... in steps:
+        steps = _with_entry_at_fault(steps, given, body_type)
+    path, value = path_of(steps), shown(_value_at(steps, given))
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
-            limit = _either(match[1]) if "got" in pattern else match[1]
+            limit = match[1]
+            if "got" in pattern:
+                limit = _either(match[1])
+            elif "enum" in pattern:
+                limit = ", ".join(shown(allowed) for allowed in _values_at(steps, inspect.type_info(body_type)))
             return InvalidRequest(f"{path} {complaint.format(limit)}, given {value}", param=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
-            name = match[1][:_MAX_NAME_CHARS]
-            field = f"{path}.{name}" if path else name
+            field = path_of([*steps, match[1]])
             return InvalidRequest(f"{field} {complaint}", param=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
 
 
-def _entry_at_fault(field: str, given: JsonObject, body_type: type[msgspec.Struct]) -> tuple[str, object]:
-    """Its path and value. msgspec does not say which entry of an object it is: the first that fails alone."""
-    entries = given[field]
-    assert isinstance(entries, dict)  # all our maps are at the top level
+def path_of(steps: Sequence[Step]) -> str:
+    """As in `messages[2].content`."""
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}" for step in steps)
+    return path.removeprefix(".")
+
+
+def first_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Step] | None:
+    """The way to the first value of that kind, in reading order."""
+    if is_at_fault(value):
+        return []
+    entries: Iterator[tuple[Step, object]] = iter(())
+    if isinstance(value, dict):
+        entries = iter(value.items())
+    elif isinstance(value, list):
+        entries = iter(enumerate(value))
+    for step, entry in entries:
+        if (steps := first_path(entry, is_at_fault)) is not None:
+            return [step, *steps]
+    return None
+
+
+def shown(value: object) -> str:
+    """Short, in JSON's words."""
+    try:
+        text = msgspec.json.encode(value).decode()
+    except RecursionError:
+        return "a value that is nested too deeply"
+    return text if len(text) <= 60 else f"{text[:60]}… ({len(text)} characters)"
+
+
+def _steps(at: str) -> Iterator[Step]:
+    for name, position in re.findall(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]", at):
+        yield name or (... if position == "..." else int(position))
+
+
+def _with_entry_at_fault(steps: list[Step], given: JsonObject, body_type: type[msgspec.Struct]) -> list[Step]:
+    """With a key for the first `...`: msgspec does not say which entry of a map it is. The first that fails alone."""
+    depth = steps.index(...)
+    entries = _value_at(steps[:depth], given)
+    assert isinstance(entries, dict)
     for key, value in entries.items():
         try:
-            msgspec.convert({**given, field: {key: value}}, body_type, strict=False)
+            msgspec.convert(_replaced(given, steps[:depth], {key: value}), body_type)
         except msgspec.ValidationError:
-            return f"{field}.{key[:_MAX_NAME_CHARS]}", value
-    return field, entries
+            return [*steps[:depth], key, *steps[depth + 1 :]]
+    return steps[:depth]
 
 
-def _value_at(path: str, given: JsonObject) -> object:
-    value: object = given
-    for name, position in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+def _replaced(value: object, steps: Sequence[Step], new: object) -> object:
+    if not steps:
+        return new
+    if isinstance(value, dict):
+        return {key: _replaced(old, steps[1:], new) if key == steps[0] else old for key, old in value.items()}
+    assert isinstance(value, list)
+    return [_replaced(old, steps[1:], new) if at == steps[0] else old for at, old in enumerate(value)]
+
+
+def _value_at(steps: Sequence[Step], given: object) -> object:
+    value = given
+    for step in steps:
         if isinstance(value, dict):
-            value = value.get(name)
-        elif isinstance(value, list) and position:
-            value = value[int(position)]
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int):
+            value = value[step]
     return value
+
+
+def _values_at(steps: Sequence[Step], kind: inspect.Type) -> list[object]:
+    """Of the enum there; of several alternatives all."""
+    match kind:
+        case inspect.UnionType(types=kinds):
+            return [value for each in kinds for value in _values_at(steps, each)]
+        case inspect.Metadata(type=inner):
+            return _values_at(steps, inner)
+        case inspect.LiteralType(values=values) if not steps:
+            return list(values)
+        case inspect.StructType(fields=fields) if steps:
+            return [
+                value
+                for field in fields
+                if field.encode_name == steps[0]
+                for value in _values_at(steps[1:], field.type)
+            ]
+        case inspect.DictType(value_type=inner) | inspect.ListType(item_type=inner) if steps:
+            return _values_at(steps[1:], inner)
+        case _:
+            return []
 
 
 def _either(types: str) -> str:
     names = [name for name in types.split(" | ") if name != "null"]
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
-
-
-def shown(value: object) -> str:
-    """Short, in JSON's words."""
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else f"{text[:60]}… ({len(text)} characters)"

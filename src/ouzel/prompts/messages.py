@@ -14,7 +14,7 @@ _STRING_KEYS = ("name", "tool_call_id", "reasoning_content")
 
 def normalise_messages(messages: object) -> list[Message]:
     if not isinstance(messages, list) or not messages:
-        raise InvalidRequest("messages must be a non-empty list", param="messages")
+        raise _invalid("messages", "a non-empty list", messages)
     return [_message(entry, f"messages[{position}]") for position, entry in enumerate(messages)]
 
 
