@@ -72,9 +72,10 @@ def test_a_slow_client_gets_fewer_larger_chunks() -> None:
 
 def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    with running_server({"max_model_len": 20_000}, LimitsConfig(write_timeout_s=0.1)) as server:
+    num_tokens = 400_000  # so many characters fill every buffer on the way, however few chunks they come in
+    with running_server({"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=0.1)) as server:
         server.shrink_send_buffers()
-        with send_raw(server, FOREVER):
+        with send_raw(server, {**FOREVER, "max_tokens": num_tokens}):
             wait_until(lambda: "POST /v1/completions 499 " in caplog.text)
             assert server.engine.num_unfinished == 0
     assert "finish=abort" in caplog.text

@@ -45,7 +45,8 @@ class GeneratingEndpoint:
                     scope, receive, max_body_bytes=self._max_body_bytes, timeout_s=self._body_timeout_s
                 )
                 async with cancelled_on_disconnect(receive):
-                    await self._answer(body, exchange_of(scope), send_within(send, self._write_timeout_s))
+                    with send_within(send, self._write_timeout_s) as send_or_leave:
+                        await self._answer(body, exchange_of(scope), send_or_leave)
         except Overloaded:
             self._metrics.request_refused()
             raise
