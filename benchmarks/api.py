@@ -36,7 +36,7 @@ import ouzel.demo
 from ouzel import __version__
 from ouzel.api.app import create_app, server_config
 from ouzel.backends.fake import FakeEngine, FakeOptions
-from ouzel.config import LimitsConfig
+from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.plain import PlainParser
@@ -117,7 +117,7 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
         created=int(time.time()),
         system_fingerprint=system_fingerprint("fake", info, __version__),
     )
-    app = create_app(model, LimitsConfig())
+    app = create_app(model, LimitsConfig(), ServerConfig())
 
     async def app_that_tells(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/engine-seconds":

@@ -19,7 +19,7 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 from ouzel import __version__
 from ouzel.api.app import create_app, server_config
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
-from ouzel.config import LimitsConfig
+from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.base import Delta
@@ -84,9 +84,12 @@ class FragileParser(PlainParser):
 class RunningServer:
     """A server thread with an event loop of its own."""
 
-    def __init__(self, options: dict[str, object], limits: LimitsConfig, *, has_chat_template: bool) -> None:
+    def __init__(
+        self, options: dict[str, object], limits: LimitsConfig, config: ServerConfig, *, has_chat_template: bool
+    ) -> None:
         self._options = options
         self._limits = limits
+        self._config = config
         self._has_chat_template = has_chat_template
         # With the protocol named, asyncio sets TCP_NODELAY; without, small answers wait for delayed acknowledgements.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -128,7 +131,7 @@ class RunningServer:
         spec = EngineSpec(factory="tests.api.serving:create_parrot", options=options)
         self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
         await self.engine.start()
-        app = create_app(self._model(), self._limits)
+        app = create_app(self._model(), self._limits, self._config)
         self._server = uvicorn.Server(server_config(app, host="127.0.0.1", port=0))
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
@@ -156,10 +159,13 @@ class RunningServer:
 def running_server(
     options: dict[str, object] | None = None,
     limits: LimitsConfig | None = None,
+    config: ServerConfig | None = None,
     *,
     has_chat_template: bool = True,
 ) -> Iterator[RunningServer]:
-    server = RunningServer(options or {}, limits or LimitsConfig(), has_chat_template=has_chat_template)
+    server = RunningServer(
+        options or {}, limits or LimitsConfig(), config or ServerConfig(), has_chat_template=has_chat_template
+    )
     server.start()
     try:
         yield server

@@ -9,17 +9,19 @@ from starlette.types import ASGIApp
 from ouzel.api.chat import ChatCompletions
 from ouzel.api.completions import Completions
 from ouzel.api.edge import Edge
+from ouzel.api.error_answers import ErrorAnswers
 from ouzel.api.generating import GeneratingEndpoint
 from ouzel.api.health import Watch
 from ouzel.api.models import Models
-from ouzel.config import LimitsConfig
+from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 
 PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
 
 
-def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
+def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -> ASGIApp:
+    """`server` says who may ask and in which dialect; where to listen is `server_config`'s."""
     metrics = Metrics(model.names[0])
     models = Models(model)
     watch = Watch(model, metrics)
@@ -43,7 +45,7 @@ def create_app(model: ServedModel, limits: LimitsConfig) -> ASGIApp:
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),
         ]
-    return Edge(Router(routes, redirect_slashes=False), error_styles={})
+    return Edge(ErrorAnswers(Router(routes, redirect_slashes=False), error_styles={}))
 
 
 def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:

@@ -113,7 +113,8 @@ async def run_server(
     options: Options, model: ServedModel, listener: socket.socket, stopping: asyncio.Event, hurrying: asyncio.Event
 ) -> None:
     """Listens until `stopping`, then drains; `hurrying` cuts that short."""
-    config = server_config(create_app(model, options.limits), host=options.server.host, port=options.server.port)
+    app = create_app(model, options.limits, options.server)
+    config = server_config(app, host=options.server.host, port=options.server.port)
     server = Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))

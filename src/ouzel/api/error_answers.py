@@ -1,0 +1,54 @@
+"""The answer to every exception. Here is the one broad `except` of the HTTP side."""
+
+import logging
+from collections.abc import Mapping
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.api.error_objects import ErrorStyle, fault_of, openai_style
+from ouzel.api.exchange import ClientDisconnected, exchange_of
+from ouzel.errors import OuzelError
+
+logger = logging.getLogger(__name__)
+
+_CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
+
+
+class ErrorAnswers:
+    """An ASGI app around those that raise."""
+
+    def __init__(self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle]) -> None:
+        """`error_styles` by the beginning of the path; OpenAI's elsewhere."""
+        self._app = app
+        self._error_styles = error_styles
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = self  # makes the router raise its 404 and 405
+        try:
+            await self._app(scope, receive, send)
+        except ClientDisconnected:
+            exchange_of(scope).status = _CLIENT_CLOSED_REQUEST
+        except Exception as error:
+            await self._send_error(error, scope, send)
+
+    async def _send_error(self, error: Exception, scope: Scope, send: Send) -> None:
+        """A response of its own, or one frame when the stream has begun: only streams fail after their start."""
+        if not isinstance(error, OuzelError | HTTPException):
+            logger.exception("unexpected error")
+        exchange = exchange_of(scope)
+        fault = fault_of(error, method=scope["method"], path=scope["path"])
+        answer = self._error_style(scope["path"])(fault)
+        if exchange.status is None:
+            body = msgspec.json.encode(answer.body)
+            own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+            await send({"type": "http.response.start", "status": answer.status, "headers": own + fault.headers})
+            await send({"type": "http.response.body", "body": body})
+        else:
+            exchange.status = answer.status  # for the log: the client has seen 200
+            await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})
+
+    def _error_style(self, path: str) -> ErrorStyle:
+        styles = (style for prefix, style in self._error_styles.items() if path.startswith(prefix))
+        return next(styles, openai_style)
