@@ -12,6 +12,7 @@ from msgspec import Meta
 Weights = Literal["int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
+API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,4 +91,16 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 8000
+    api_key: Annotated[
+        tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
+        Meta(
+            description="A key that clients may send (repeatable); without any, everybody may ask. Other users of the "
+            "machine can read flags: prefer the environment or --api-key-file.",
+            extra_json_schema={"writeOnly": True},
+        ),
+    ] = ()
+    api_key_file: Annotated[
+        str,
+        Meta(description="A file with further keys, one per line; empty lines and # lines are skipped."),
+    ] = ""
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"

@@ -3,6 +3,7 @@
 OuzelError
 ├── InvalidRequest            400  the client must change the request
 │   ├── ContextLengthExceeded 400
+│   ├── Unauthenticated       401
 │   ├── ModelNotFound         404
 │   ├── PayloadTooLarge       413
 │   └── BodyTimeout           408
@@ -39,6 +40,13 @@ class ContextLengthExceeded(InvalidRequest):
     """Prompt and completion do not fit into `max_model_len`."""
 
     code = "context_length_exceeded"
+
+
+class Unauthenticated(InvalidRequest):
+    """No API key, or none of the server's; the message never holds it."""
+
+    status = 401
+    code = "invalid_api_key"
 
 
 class ModelNotFound(InvalidRequest):

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from ouzel.cli.app import build_parser
-from ouzel.cli.options import RECORDS, InvalidOption, Options, options_of, read_options
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.options import RECORDS, Options, options_of, read_options
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:
@@ -96,3 +97,72 @@ def test_flags_may_not_be_abbreviated(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         parse("--max-num-s", "3")
     assert "--max-num-s" in capsys.readouterr().err
+
+
+def test_api_keys_come_from_flags_the_file_and_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("# ours\nk3\n\n  k4  \n")
+
+    assert parse("--api-key", "k1", "--api-key", "k2").server.api_key == ("k1", "k2")
+    assert parse("--api-key", "k1", "--api-key-file", str(file)).server.api_key == ("k1", "k3", "k4")
+    assert parse(environment={"OUZEL_API_KEY": "k1,k2"}).server.api_key == ("k1", "k2")
+    assert parse().server.api_key == ()
+
+
+def test_the_plain_variable_is_read_where_no_other_key_is_given(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("k3")
+    environment = {"API_KEY": "plain,one"}
+
+    assert parse(environment=environment).server.api_key == ("plain,one",)
+    assert parse("--api-key", "k1", environment=environment).server.api_key == ("k1",)
+    assert parse("--api-key-file", str(file), environment=environment).server.api_key == ("k3",)
+    assert parse(environment={"API_KEY": ""}).server.api_key == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no key"),
+        (b"# only this\n\n", "holds no key"),
+        (b"good\nsecret two\n", "line 2: a key must be printable ASCII without spaces"),
+        (b"secret\xff", "is not text"),
+    ],
+)
+def test_a_bad_key_file_is_named_and_its_keys_are_not(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "keys"
+    file.write_bytes(content)
+
+    with pytest.raises(InvalidOption, match=message) as refused:
+        parse("--api-key-file", str(file))
+
+    assert str(file) in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_missing_key_file_is_named() -> None:
+    with pytest.raises(InvalidOption, match="--api-key-file /nowhere/keys: No such file"):
+        parse("--api-key-file", "/nowhere/keys")
+
+
+@pytest.mark.parametrize(
+    "content", ["api_key: secret key", "api_key: [secret key]", "api_key: [secret", "a: b: secret"]
+)
+def test_no_message_about_the_config_file_shows_a_key(tmp_path: Path, content: str) -> None:
+    config = tmp_path / "ouzel.yaml"
+    config.write_text(content)
+
+    with pytest.raises(InvalidOption) as refused:
+        parse("--config", str(config))
+
+    assert "secret" not in str(refused.value)
+
+
+def test_a_bad_key_among_the_options_is_not_shown() -> None:
+    with pytest.raises(InvalidOption, match=r"--api-key: .*not shown") as refused:
+        parse("--api-key", "secret key")
+    assert "secret" not in str(refused.value)
+
+    with pytest.raises(InvalidOption, match="API_KEY: a key must be printable") as refused:
+        parse(environment={"API_KEY": "secret key"})
+    assert "secret" not in str(refused.value)

@@ -11,6 +11,7 @@ from ouzel.api.completions import Completions
 from ouzel.api.edge import Edge
 from ouzel.api.error_answers import ErrorAnswers
 from ouzel.api.generating import GeneratingEndpoint
+from ouzel.api.guard import Guard
 from ouzel.api.health import Watch
 from ouzel.api.models import Models
 from ouzel.config import LimitsConfig, ServerConfig
@@ -45,7 +46,10 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),
         ]
-    return Edge(ErrorAnswers(Router(routes, redirect_slashes=False), error_styles={}))
+    app: ASGIApp = Router(routes, redirect_slashes=False)
+    if server.api_key:
+        app = Guard(app, server.api_key)
+    return Edge(ErrorAnswers(app, error_styles={}))
 
 
 def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.exceptions import HTTPException
 
-from ouzel.errors import OuzelError, TryLater
+from ouzel.errors import OuzelError, TryLater, Unauthenticated
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -51,6 +51,8 @@ def fault_of(error: Exception, *, method: str, path: str) -> Fault:
     match error:
         case TryLater(retry_after_s=seconds):
             return _fault(error, [(b"retry-after", str(max(1, math.ceil(seconds))).encode())])
+        case Unauthenticated():
+            return _fault(error, [(b"www-authenticate", b"Bearer")])
         case OuzelError():
             return _fault(error, [])
         case HTTPException(status_code=HTTPStatus.NOT_FOUND):

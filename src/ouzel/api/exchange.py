@@ -25,6 +25,7 @@ class Exchange:
 
     request_id: str
     arrival_s: float = field(default_factory=time.perf_counter)
+    key_id: str | None = None  # of the API key, an opaque digest; None where none is asked for
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
     framing: Framing = SSE  # of the stream, once it has begun

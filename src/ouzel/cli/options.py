@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any  # option values are typed by msgspec.convert
 
@@ -11,15 +11,12 @@ import msgspec
 import yaml
 from msgspec import inspect
 
+from ouzel.cli.api_keys import with_all_keys
+from ouzel.cli.invalid_option import InvalidOption
 from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig
-from ouzel.errors import OuzelError
 
 RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig)
 ENVIRONMENT_PREFIX = "OUZEL_"
-
-
-class InvalidOption(OuzelError):
-    """Names the option, where it was given, what is allowed and what was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +39,7 @@ class Option:
     choices: tuple[str, ...]
     is_flag: bool
     is_list: bool
+    is_secret: bool
 
     @property
     def flag(self) -> str:
@@ -64,13 +62,15 @@ def _option(field: inspect.Field) -> Option:
     described = alternatives[0]
     assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
     kind = described.type
+    schema = described.extra_json_schema or {}
     return Option(
         name=field.name,
-        description=(described.extra_json_schema or {}).get("description", ""),
+        description=schema.get("description", ""),
         default=field.default,
         choices=tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else (),
         is_flag=isinstance(kind, inspect.BoolType),
         is_list=isinstance(kind, inspect.VarTupleType),
+        is_secret=bool(schema.get("writeOnly")),
     )
 
 
@@ -109,12 +109,14 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     values |= _read_environment(environment)
     values |= {name: value for name, value in given.items() if value is not None}
     _check_batch(values)
-    return Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
+    options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
+    return replace(options, server=with_all_keys(options.server, environment))
 
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text())
+        with path.open() as file:  # parsed from text, a message would quote the line at fault, and it may hold a key
+            content = yaml.safe_load(file)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidOption(f"--config {path}: {error}") from error
     if not isinstance(content, dict):
@@ -156,5 +158,7 @@ def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.St
                 msgspec.convert({name: values[name]}, record, strict=False)
             except msgspec.ValidationError as error:
                 reason = str(error).partition(" - at ")[0]
-                raise InvalidOption(f"--{name.replace('_', '-')}: {reason}, given {values[name]!r}") from error
+                secret = any(option.is_secret for option in options_of(record) if option.name == name)
+                given = "a value that is not shown" if secret else repr(values[name])
+                raise InvalidOption(f"--{name.replace('_', '-')}: {reason}, given {given}") from error
     return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)

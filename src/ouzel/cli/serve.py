@@ -20,8 +20,9 @@ import uvicorn
 
 import ouzel
 from ouzel.api.app import create_app, server_config
+from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel
-from ouzel.cli.options import InvalidOption, Options
+from ouzel.cli.options import Options
 from ouzel.config import ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint

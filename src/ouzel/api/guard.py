@@ -1,0 +1,50 @@
+"""API keys: who may pass. Only digests of the keys are kept, and they are compared in constant time."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.api.exchange import exchange_of, header
+from ouzel.errors import Unauthenticated
+
+OPEN_PATHS = frozenset({"/health", "/ping"})  # for load balancers, which have no key
+_KEY_HEADERS = (b"x-api-key", b"api-key")  # the second is what Azure's clients send
+
+
+class Guard:
+    """An ASGI app around those that need a key. Raises Unauthenticated before anything of the body is read."""
+
+    def __init__(self, app: ASGIApp, api_keys: Iterable[str]) -> None:
+        self._app = app
+        self._key_ids = [key_id(key.encode()) for key in api_keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] not in OPEN_PATHS:
+            exchange_of(scope).key_id = self._check(scope)
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> str:
+        given = [key_id(key.encode("latin-1")) for key in _given_keys(scope)]
+        if not given:
+            raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
+        matching = [known for known in self._key_ids for each in given if hmac.compare_digest(known, each)]
+        if not matching:
+            raise Unauthenticated("the API key is not one of this server's")
+        return matching[0]
+
+
+def key_id(key: bytes) -> str:
+    """An opaque name of the key: the same after a restart, and without a way back."""
+    return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
+
+
+def _given_keys(scope: Scope) -> Iterator[str]:
+    scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
+    if scheme.lower() == "bearer":
+        yield token.strip()
+    for name in _KEY_HEADERS:
+        key = header(scope, name)
+        if key is not None:
+            yield key
