@@ -76,7 +76,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine obeys for one request; every field has a value."""
 
-    max_tokens: int
+    max_tokens: int  # 0 only computes the prompt
     temperature: float = 1.0  # 0 is greedy
     top_p: float = 1.0
     top_k: int = 0  # 0 keeps all
@@ -90,6 +90,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     ignore_eos: bool = False
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token_id, bias), token_id < vocab_size
     num_logprobs: int | None = None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
+    num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
 
     @property
     def is_greedy(self) -> bool:

@@ -20,10 +20,11 @@ class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
-    """At one output position, of the model's own distribution: before bias, penalties and temperature."""
+    """At one position, of the model's own distribution: before bias, penalties and temperature."""
 
-    sampled: TokenLogprob
+    sampled: TokenLogprob  # in a prompt: the token that stands there
     top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries
+    rank: int | None = None  # of a prompt's token: 1 for the most likely
 
 
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -53,6 +54,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     token_ids: list[int]  # new ones; the end or stop token is among them
     logprobs: list[PositionLogprobs]  # one per token id when asked for, else empty
     num_cached_tokens: int  # prompt tokens taken from the prefix cache
+    prompt_logprobs: list[PositionLogprobs] = []  # the next ones, all before the first token; with index 0
     finish_reason: FinishReason | None = None
     stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
     error: str | None = None

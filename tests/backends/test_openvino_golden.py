@@ -7,14 +7,31 @@ import pytest
 
 from ouzel.config import Weights
 from ouzel.engine.base import ForwardBatch
+from ouzel.engine.core import EngineCore
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, Sequence, relative_error
+from tests.engine.requests import make_request, run_alone
 
 
 def test_logits_are_those_of_transformers(golden: Golden, load: Load) -> None:
     _, logits = Driver(load(golden.directory)).prefill(golden.prompt, len(golden.prompt))
     assert relative_error(logits, golden.logits) < 1e-5  # asked: 1e-3
     assert np.abs(logits - golden.logits).max() < 1e-4 * golden.logits.std()
+
+
+def test_summed_prompt_logprobs_are_those_of_transformers(golden: Golden, load: Load) -> None:
+    rows = golden.logits[:-1].astype(np.float64)
+    given = rows[np.arange(len(rows)), golden.prompt[1:]]
+    reference = given - np.log(np.exp(rows).sum(axis=1))
+
+    request = make_request(golden.prompt, max_tokens=0, num_prompt_logprobs=1)
+    positions = run_alone(EngineCore(load(golden.directory)), request)[0].prompt_logprobs
+
+    logprobs = np.array([position.sampled.logprob for position in positions])
+    assert abs(logprobs.sum() - reference.sum()) < 1e-3
+    assert np.abs(logprobs - reference).max() < 1e-4
+    assert [position.rank for position in positions] == (1 + (rows > given[:, None]).sum(axis=1)).tolist()
+    assert [position.top[0].token_id for position in positions] == rows.argmax(axis=1).tolist()
 
 
 def test_greedy_tokens_are_those_of_transformers(golden: Golden, load: Load) -> None:

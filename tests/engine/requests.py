@@ -42,6 +42,7 @@ class Result:
 
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[PositionLogprobs] = field(default_factory=list)
+    prompt_logprobs: list[PositionLogprobs] = field(default_factory=list)
     finals: list[StepOutput] = field(default_factory=list)
     num_after_final: int = 0
     num_timings: int = 0
@@ -66,6 +67,8 @@ def collect(results: Results, outputs: list[StepOutput]) -> None:
         result.num_timings += output.timing is not None
         result.token_ids += output.token_ids
         result.logprobs += output.logprobs
+        assert not (result.token_ids and output.prompt_logprobs), "the prompt comes before the first token"
+        result.prompt_logprobs += output.prompt_logprobs
         if output.finish_reason is not None:
             result.finals.append(output)
 

@@ -60,6 +60,7 @@ def varied_requests(seed: int, num: int) -> list[EngineRequest]:
         {"temperature": 1.0, "min_p": 0.05, "frequency_penalty": 0.7},
         {"repetition_penalty": 1.3, "presence_penalty": 0.5, "logit_bias": ((3, 2.0), (7, -5.0))},
         {"temperature": 1.0, "num_logprobs": 3},
+        {"temperature": 1.0, "num_prompt_logprobs": 2},
         {"min_tokens": 3, "stop_token_ids": tuple(range(40))},
     ]
     return [
@@ -203,6 +204,29 @@ def test_logprobs_come_with_every_token(engine: Engine) -> None:
         assert len(position.top) == 4
         assert position.top[0].token_id == position.sampled.token_id, "greedy takes the most likely"
         assert list(position.top) == sorted(position.top, key=lambda each: -each.logprob)
+
+
+def test_prompt_logprobs_come_once_with_choice_0(engine: Engine) -> None:
+    prompt = [1 + i % 50 for i in range(30)]
+
+    results = run_alone(engine, make_request(prompt, n=2, num_prompt_logprobs=3))
+
+    assert [position.sampled.token_id for position in results[0].prompt_logprobs] == prompt[1:]
+    assert results[1].prompt_logprobs == []
+    for position in results[0].prompt_logprobs:
+        assert position.rank is not None
+        assert position.rank > 3 or position.top[position.rank - 1] == position.sampled
+        assert list(position.top) == sorted(position.top, key=lambda each: -each.logprob)
+
+
+def test_scoring_without_generation_gives_no_token(engine: Engine) -> None:
+    request = make_request([4, 8, 15], n=2, max_tokens=0, num_prompt_logprobs=0)
+
+    results = run_alone(engine, request)
+
+    assert [result.finish_reason for result in results] == [FinishReason.LENGTH] * 2
+    assert [result.token_ids for result in results] == [[], []]
+    assert len(results[0].prompt_logprobs) == 2
 
 
 def test_ends_at_max_model_len(engine: Engine) -> None:

@@ -117,8 +117,13 @@ class FakeEngine:
         request, position = self._requests[key[0]], self._choices[key]
         if self._options.fatal_token_id in request.prompt_token_ids:
             raise RuntimeError("scripted death of the engine")
+        if key[1] == 0 and position == 0 and request.params.num_prompt_logprobs is not None:
+            self._give(key, [], None, prompt_logprobs=_certain_prompt(request, request.params.num_prompt_logprobs))
         if position > 0 and self._options.failing_token_id in request.prompt_token_ids:
             self._give(key, [], FinishReason.ERROR, error="scripted failure")
+            return
+        if request.params.max_tokens == 0:
+            self._give(key, [], FinishReason.LENGTH)
             return
         token_id = self._script(request, position)
         self._choices[key] = position + 1
@@ -135,7 +140,13 @@ class FakeEngine:
         return None
 
     def _give(
-        self, key: tuple[str, int], token_ids: list[int], reason: FinishReason | None, error: str | None = None
+        self,
+        key: tuple[str, int],
+        token_ids: list[int],
+        reason: FinishReason | None,
+        *,
+        error: str | None = None,
+        prompt_logprobs: list[PositionLogprobs] | None = None,
     ) -> None:
         params = self._requests[key[0]].params
         logprobs = [
@@ -148,6 +159,7 @@ class FakeEngine:
                 token_ids=token_ids,
                 logprobs=logprobs,
                 num_cached_tokens=0,
+                prompt_logprobs=prompt_logprobs or [],
                 finish_reason=reason,
                 stop_token_id=token_ids[-1] if reason is FinishReason.STOP else None,
                 error=error,
@@ -164,6 +176,10 @@ def _certain(token_id: int, num_top: int) -> PositionLogprobs:
     """The scripted token has probability 1; the next ids stand in as further alternatives."""
     top = (TokenLogprob(token_id, 0.0), *(TokenLogprob(token_id + i, -99.0) for i in range(1, num_top)))
     return PositionLogprobs(TokenLogprob(token_id, 0.0), top[:num_top])
+
+
+def _certain_prompt(request: EngineRequest, num_top: int) -> list[PositionLogprobs]:
+    return [msgspec.structs.replace(_certain(token_id, num_top), rank=1) for token_id in request.prompt_token_ids[1:]]
 
 
 class FakeRunner:
@@ -199,7 +215,7 @@ class FakeRunner:
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         self.batches.append(batch)
-        contexts: dict[int, NDArray[np.int64]] = {}
+        contexts: list[NDArray[np.int64]] = []
         for i, past_len in enumerate(batch.past_lens.tolist()):
             begin, end = batch.subsequence_begins[i : i + 2].tolist()
             blocks = batch.block_indices[slice(*batch.block_indices_begins[i : i + 2].tolist())]
@@ -208,7 +224,8 @@ class FakeRunner:
             self._slots[blocks[places // self.info.block_size], places % self.info.block_size] = batch.token_ids[
                 begin:end
             ]
-            contexts[end - 1] = self._slots[blocks].reshape(-1)[:context_len]
+            context = self._slots[blocks].reshape(-1)
+            contexts += [context[: past_len + num_new] for num_new in range(1, end - begin + 1)]
         rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
         return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
 

@@ -51,7 +51,7 @@ class ForwardBatch:
     block_indices: NDArray[np.int32]  # [sum of block table lengths]
     block_indices_begins: NDArray[np.int32]  # [B+1]
     max_context_len: int  # largest past plus new
-    sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted
+    sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted, in any order
 
 
 class ModelRunner(Protocol):

@@ -1,5 +1,6 @@
 """From scheduled sequences to the flat arrays a runner takes."""
 
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -10,7 +11,10 @@ from ouzel.engine.scheduler import Scheduled
 
 
 def build_batch(scheduled: list[Scheduled], block_size: int) -> ForwardBatch:
-    """All scheduled tokens, sequence after sequence; a row is sampled where a sequence's last token is computed."""
+    """All scheduled tokens, sequence after sequence.
+
+    Rows wanted: first those of the sequences whose last token is computed, to sample from; then the scored ones.
+    """
     new_lens = np.array([entry.num_new_tokens for entry in scheduled], dtype=np.int32)
     past_lens = np.array([entry.sequence.num_computed_tokens for entry in scheduled], dtype=np.int32)
     context_lens = past_lens + new_lens
@@ -27,13 +31,19 @@ def build_batch(scheduled: list[Scheduled], block_size: int) -> ForwardBatch:
         block_indices=np.array(list(chain.from_iterable(tables)), dtype=np.int32),
         block_indices_begins=_prefix_sums(num_blocks),
         max_context_len=int(context_lens.max()),
-        sampled_rows=last_rows[samples].astype(np.int64),
+        sampled_rows=np.concatenate([last_rows[samples], *_scored_rows(scheduled, begins)]).astype(np.int64),
     )
 
 
 def _new_token_ids(entry: Scheduled) -> list[int]:
     begin = entry.sequence.num_computed_tokens
     return entry.sequence.token_ids[begin : begin + entry.num_new_tokens]
+
+
+def _scored_rows(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> Iterator[NDArray[np.int64]]:
+    for entry, begin in zip(scheduled, begins.tolist(), strict=False):
+        if entry.scored_rows:
+            yield np.array(entry.scored_rows, dtype=np.int64) - entry.sequence.num_computed_tokens + begin
 
 
 def _prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -122,14 +122,14 @@ class BlockManager:
         sequence.block_table.clear()
 
     def share_prefix(self, sequence: Sequence) -> bool:
-        """Fills an empty block table with cached blocks of the sequence's own tokens, all but its last token at most.
+        """Fills an empty block table with cached blocks of the sequence's own tokens, `num_shareable_tokens` at most.
 
         False when the next block is just being computed for another sequence: wait one step and share it.
         """
         assert not sequence.block_table
         if not self._prefix_caching:
             return True
-        num_full = (sequence.num_tokens - 1) // self.block_size
+        num_full = sequence.num_shareable_tokens // self.block_size
         for position in range(num_full):
             key, token_ids = self._block_content(sequence, position)
             block = self._cache.find(key, token_ids)

@@ -6,11 +6,12 @@ Rules
 2. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
    The engine goes on.
 3. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
+4. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
 """
 
 import logging
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,10 @@ from numpy.typing import NDArray
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import build_batch
 from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.sampler import Sampled, draw, prepare
+from ouzel.engine.sampler import Sampled, draw, prepare, score
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, StepOutput
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, PositionLogprobs, StepOutput
 
 logger = logging.getLogger(__name__)
 
@@ -92,8 +93,7 @@ class EngineCore:
             except Exception as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d sequences", len(scheduled))
                 for sequence in self._touched(scheduled):
-                    for each in (*sequence.forks, sequence):  # choices of one request share its prompt, hence its fault
-                        self._end(each, FinishReason.ERROR, f"the model step failed: {error}")
+                    self._end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
         self._blocks.step_done()
         outputs, self._outputs = self._outputs, []
         return outputs
@@ -125,7 +125,16 @@ class EngineCore:
         logits = self._runner.run(build_batch(scheduled, self._blocks.block_size))
         for entry in scheduled:
             self._mark_computed(entry)
-        rows = [(row, sequence) for row, sequence in zip(logits, sampled_from, strict=True)]
+        num_sampled = len(sampled_from)
+        self._score_prompts(scheduled, logits[num_sampled:])
+        for sequence in sampled_from:
+            if sequence.params.max_tokens == 0:
+                self._end_with_forks(sequence, FinishReason.LENGTH)
+        rows = [
+            (row, sequence)
+            for row, sequence in zip(logits[:num_sampled], sampled_from, strict=True)
+            if not sequence.is_finished
+        ]
         for row, sequence in tuple(rows):
             rows += [(row.copy(), fork) for fork in self._start_forks(sequence)]
         self._take_tokens(rows)
@@ -134,6 +143,23 @@ class EngineCore:
         sequence = entry.sequence
         self._blocks.cache_computed(sequence, entry.num_new_tokens)
         sequence.num_computed_tokens += entry.num_new_tokens
+
+    def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
+        """Gives the logprobs of the prompt tokens after the scored rows; `logits` has those rows, entry by entry."""
+        rows = iter(logits)
+        for sequence, scored_rows in ((entry.sequence, entry.scored_rows) for entry in scheduled if entry.scored_rows):
+            num_top = sequence.params.num_prompt_logprobs
+            assert num_top is not None
+            token_ids = sequence.token_ids[scored_rows.start + 1 : scored_rows.stop + 1]
+            own_rows = list(islice(rows, len(scored_rows)))
+            try:
+                prompt_logprobs = score(own_rows, token_ids, num_top)
+            except Exception as error:  # one request's fault must not end its batch neighbours
+                logger.exception("scoring the prompt failed for request %s", sequence.request.request_id)
+                self._end_with_forks(sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}")
+                continue
+            sequence.num_unscored_tokens -= len(scored_rows)
+            self._outputs.append(_output(sequence, prompt_logprobs=prompt_logprobs))
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:
         """The further choices of a request whose prompt is now computed; those without room wait for their turn."""
@@ -174,6 +200,11 @@ class EngineCore:
         if sequence.is_finished:
             self._retire(sequence)
 
+    def _end_with_forks(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
+        """Finishes what shares a prompt not yet handed over: all choices that wait for it, and the one itself."""
+        for each in (*sequence.forks, sequence):
+            self._end(each, reason, error)
+
     def _end(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
         """Finishes a sequence that gets no further token."""
         if sequence.is_finished:
@@ -195,13 +226,16 @@ class EngineCore:
             self._scheduler.add(first)
 
 
-def _output(sequence: Sequence, sampled: Sampled | None = None) -> StepOutput:
+def _output(
+    sequence: Sequence, sampled: Sampled | None = None, prompt_logprobs: list[PositionLogprobs] | None = None
+) -> StepOutput:
     return StepOutput(
         request_id=sequence.request.request_id,
         index=sequence.index,
         token_ids=[] if sampled is None else [sampled.token_id],
         logprobs=[] if sampled is None or sampled.logprobs is None else [sampled.logprobs],
         num_cached_tokens=sequence.num_cached_tokens,
+        prompt_logprobs=prompt_logprobs or [],
         finish_reason=sequence.finish_reason,
         stop_token_id=sequence.stop_token_id,
         error=sequence.error,

@@ -11,8 +11,10 @@ Three ways to a token, chosen by a row's own parameters alone, so that batch nei
   distribution that sorting gives, in about 1 / top_p tries at most, without the sort. It costs one exp per logit.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,6 +242,17 @@ def _uniforms(sequences: list[Sequence], draw: int = 0) -> NDArray[np.float64]:
 # Logprobs
 
 
+def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[PositionLogprobs]:
+    """The logprobs of tokens that were given rather than sampled.
+
+    Raises ValueError when the model's output is not a number.
+    """
+    positions = [OwnLogprobs(row, num_top).of_prompt(token_id) for row, token_id in zip(rows, token_ids, strict=True)]
+    if any(isnan(position.sampled.logprob) for position in positions):
+        raise ValueError("the model's logits are not numbers")
+    return positions
+
+
 class OwnLogprobs:
     """The log probabilities of the model's own distribution at one position."""
 
@@ -252,6 +265,12 @@ class OwnLogprobs:
     def at(self, token_id: int) -> PositionLogprobs:
         """Of the sampled token and the most likely ones."""
         return PositionLogprobs(self._logprob(token_id), tuple(map(self._logprob, self._most_likely(self._num_top))))
+
+    def of_prompt(self, token_id: int) -> PositionLogprobs:
+        """Of the token that stands in the prompt, with its rank, and the most likely ones."""
+        rank = 1 + int(np.count_nonzero(self._row > self._row[token_id]))
+        position = self.at(token_id)
+        return PositionLogprobs(position.sampled, position.top, rank)
 
     def _logprob(self, token_id: int) -> TokenLogprob:
         return TokenLogprob(token_id, float(self._row[token_id]) - self._normaliser)

@@ -11,7 +11,10 @@ Rules
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
 6. A chunk that is not a prompt's last ends with a block if it can: a quantised cache then holds the very values that
    prefill in one chunk leaves there, and the block can be shared at once.
-7. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
+7. A prompt whose logprobs are asked for is computed in chunks that score MAX_SCORED_ROWS of its tokens at most, over
+   all such prompts of a step: so much logits memory and sampling time it costs its neighbours. What it does not score
+   it leaves to the other prompts, and it takes no unscored token from the prefix cache.
+8. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
 """
 
 from bisect import insort
@@ -20,6 +23,8 @@ from operator import attrgetter
 
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.sequence import Sequence, SequenceStatus
+
+MAX_SCORED_ROWS = 64  # 39 MB of logits with Qwen3's vocabulary
 
 _by_order = attrgetter("order")
 
@@ -30,6 +35,7 @@ class Scheduled:
 
     sequence: Sequence
     num_new_tokens: int
+    scored_rows: range = range(0)  # positions whose logits score the prompt token after each
 
     @property
     def completes_prompt(self) -> bool:
@@ -99,10 +105,13 @@ class Scheduler:
     def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens_left: int) -> None:
         prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
         candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
+        num_rows_left = MAX_SCORED_ROWS
         may_start = True
         for sequence in candidates:
             if num_tokens_left <= 0:
                 return
+            if sequence.num_unscored_tokens and num_rows_left == 0:
+                continue  # rule 7
             if sequence.status is SequenceStatus.WAITING:
                 if not may_start or len(self.running) >= self._max_num_seqs:
                     continue  # those that prefill go on: they hold the blocks that others wait for
@@ -113,10 +122,12 @@ class Scheduler:
                     sequence.num_computed_tokens = 0
                     may_start = False
                     continue
-            num_new_tokens = self._chunk(sequence, num_tokens_left)
+            num_new_tokens = self._chunk(sequence, min(num_tokens_left, _scoring_limit(sequence, num_rows_left)))
+            scored_rows = _scored_rows(sequence, num_new_tokens)
             self._blocks.expect_blocks(sequence, num_new_tokens)
-            scheduled.append(Scheduled(sequence, num_new_tokens))
+            scheduled.append(Scheduled(sequence, num_new_tokens, scored_rows))
             num_tokens_left -= num_new_tokens
+            num_rows_left -= len(scored_rows)
 
     def _chunk(self, sequence: Sequence, num_tokens_left: int) -> int:
         """Rule 6: how many of the sequence's tokens this step computes, at least one."""
@@ -147,3 +158,16 @@ class Scheduler:
         self._blocks.release(sequence)
         sequence.num_computed_tokens = 0
         self.add(sequence)
+
+
+def _scoring_limit(sequence: Sequence, num_rows_left: int) -> int:
+    """Rule 7: how many of the sequence's tokens can be computed without scoring more than `num_rows_left` of them."""
+    if sequence.num_unscored_tokens <= num_rows_left:
+        return sequence.num_uncomputed_tokens
+    return sequence.first_unscored_row + num_rows_left - sequence.num_computed_tokens
+
+
+def _scored_rows(sequence: Sequence, num_new_tokens: int) -> range:
+    """The positions among the next `num_new_tokens` that score the prompt token after them for the first time."""
+    end = sequence.num_computed_tokens + num_new_tokens
+    return range(sequence.first_unscored_row, min(end, sequence.num_prompt_tokens - 1))

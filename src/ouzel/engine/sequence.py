@@ -29,6 +29,8 @@ class Sequence:
         self.token_ids = list(request.prompt_token_ids)
         self.num_prompt_tokens = len(self.token_ids)
         self.num_computed_tokens = 0
+        scores_prompt = self.params.num_prompt_logprobs is not None and index == 0
+        self.num_unscored_tokens = self.num_prompt_tokens - 1 if scores_prompt else 0  # the prompt's last ones
         self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
@@ -54,6 +56,16 @@ class Sequence:
     @property
     def num_uncomputed_tokens(self) -> int:
         return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def first_unscored_row(self) -> int:
+        """The position whose logits give the logprob of the next unscored token."""
+        return self.num_prompt_tokens - 1 - self.num_unscored_tokens
+
+    @property
+    def num_shareable_tokens(self) -> int:
+        """Tokens whose logits nobody asks for: the prefix cache may give them."""
+        return self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
 
     @property
     def order(self) -> tuple[int, int, int]:

@@ -62,6 +62,7 @@ def merge(outputs: list[StepOutput]) -> StepOutput:
         outputs[-1],
         token_ids=[token_id for output in outputs for token_id in output.token_ids],
         logprobs=[position for output in outputs for position in output.logprobs],
-        timing=outputs[0].timing,  # it comes with the first token
+        prompt_logprobs=[position for output in outputs for position in output.prompt_logprobs],
+        timing=next((output.timing for output in outputs if output.timing is not None), None),
         num_cached_tokens=max(output.num_cached_tokens for output in outputs),
     )
