@@ -103,4 +103,22 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(description="A file with further keys, one per line; empty lines and # lines are skipped."),
     ] = ""
+    allowed_origins: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
+        Meta(
+            description="An origin whose pages may call from a browser (repeatable), like https://chat.example.org, or "
+            "* for all; default: none, and no CORS headers."
+        ),
+    ] = ()
+    allowed_methods: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Z]+)$")], ...],
+        Meta(description="An HTTP method those pages may use (repeatable), or * for all."),
+    ] = ("*",)
+    allowed_headers: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...],
+        Meta(description="A request header those pages may send (repeatable), or * for all."),
+    ] = ("*",)
+    allow_credentials: Annotated[bool, Meta(description="Let those pages send cookies and client certificates.")] = (
+        False
+    )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"

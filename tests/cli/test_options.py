@@ -51,6 +51,10 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
         ((), {"OUZEL_KV_CACHE_GIB": "-1"}, r"--kv-cache-gib: .*> 0.*given '-1'"),
         ((), {"OUZEL_WEIGHTS": "int2"}, r"--weights: .*given 'int2'"),
         (("--drain-timeout-s", "inf"), {}, r"--drain-timeout-s: .*given 'inf'"),
+        (("--allow-credentials",), {}, "--allow-credentials: needs --allowed-origins"),
+        (("--allowed-methods", "GET"), {}, "--allowed-methods: needs --allowed-origins"),
+        (("--allowed-origins", "https://a.org/"), {}, r"--allowed-origins: .*given \['https://a.org/'\]"),
+        ((), {"OUZEL_ALLOWED_ORIGINS": "a.org"}, r"--allowed-origins: .*given \['a.org'\]"),
         (("--max-num-seqs", "1000"), {}, r"--max-num-batched-tokens: must be >= --max-num-seqs, 1000, given 512"),
     ],
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import uvicorn
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
@@ -49,7 +50,23 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     app: ASGIApp = Router(routes, redirect_slashes=False)
     if server.api_key:
         app = Guard(app, server.api_key)
-    return Edge(ErrorAnswers(app, error_styles={}))
+    app = ErrorAnswers(app, error_styles={})
+    if server.allowed_origins:
+        app = _cors(app, server)
+    return Edge(app)
+
+
+def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
+    """Around the answers to errors, so that pages can read those too, and the guard, for preflights carry no key."""
+    return CORSMiddleware(
+        app,
+        allow_origins=server.allowed_origins,
+        allow_methods=server.allowed_methods,
+        allow_headers=server.allowed_headers,
+        allow_credentials=server.allow_credentials,
+        expose_headers=("x-request-id", "retry-after"),
+        max_age=600,  # seconds
+    )
 
 
 def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:

@@ -43,11 +43,15 @@ class Option:
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        return _flag(self.name)
 
     @property
     def variable(self) -> str:
         return ENVIRONMENT_PREFIX + self.name.upper()
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def options_of(record: type[msgspec.Struct]) -> list[Option]:
@@ -85,7 +89,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_option(group: "argparse._ArgumentGroup", option: Option) -> None:
-    shown = "" if option.default in ("", None, ()) else f" (default: {option.default})"
+    default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+    shown = "" if default in ("", None) else f" (default: {default})"
     arguments: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (option.description + shown).replace("%", "%%")}
     if option.is_flag:
         arguments["action"] = argparse.BooleanOptionalAction
@@ -110,6 +115,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     values |= {name: value for name, value in given.items() if value is not None}
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
+    _check_cors(options.server)
     return replace(options, server=with_all_keys(options.server, environment))
 
 
@@ -149,6 +155,16 @@ def _check_batch(values: dict[str, Any]) -> None:
         )
 
 
+def _check_cors(server: ServerConfig) -> None:
+    """What is allowed must be allowed to somebody."""
+    if server.allowed_origins:
+        return
+    default = ServerConfig()
+    for name in ("allowed_methods", "allowed_headers", "allow_credentials"):
+        if getattr(server, name) != getattr(default, name):
+            raise InvalidOption(f"{_flag(name)}: needs --allowed-origins")
+
+
 def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
     """One option at a time, so that the message can name the one at fault."""
     names = record.__struct_fields__
@@ -160,5 +176,5 @@ def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.St
                 reason = str(error).partition(" - at ")[0]
                 secret = any(option.is_secret for option in options_of(record) if option.name == name)
                 given = "a value that is not shown" if secret else repr(values[name])
-                raise InvalidOption(f"--{name.replace('_', '-')}: {reason}, given {given}") from error
+                raise InvalidOption(f"{_flag(name)}: {reason}, given {given}") from error
     return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)
