@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
-from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, public_finish_reason
 from ouzel.api.framing import SSE
@@ -53,7 +53,14 @@ class ChatCompletions:
         self._limits = limits
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        asked, unknown = decode_body(body, ChatCompletionRequest)
+        asked, envelope, request = self.read(parse_object(body), arrival_s)
+        return [request], ChatAnswer(envelope, self._model, asked)
+
+    def read(
+        self, given: JsonObject, arrival_s: float, *, default_max_tokens: int | None = None
+    ) -> tuple[ChatCompletionRequest, Envelope, GenerationRequest]:
+        """What `given` asks for, whatever words it will be answered in."""
+        asked, unknown = decode_object(given, ChatCompletionRequest)
         log_ignored(unknown | self._unread(asked))
         self._check(asked)
         prompt = self._render(asked)
@@ -64,12 +71,12 @@ class ChatCompletions:
             prompt,
             request_id=envelope.id,
             max_tokens=_max_tokens(asked),
-            default_max_tokens=None,
+            default_max_tokens=default_max_tokens,
             num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
             continues_prompt=False,
             arrival_s=arrival_s,
         )
-        return [request], ChatAnswer(envelope, self._model, asked)
+        return asked, envelope, request
 
     def _check(self, asked: ChatCompletionRequest) -> None:
         check_limits(asked, self._model, self._limits)

@@ -20,18 +20,23 @@ from ouzel.errors import InvalidRequest
 logger = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=msgspec.Struct)
+JsonObject = dict[str, object]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # RFC 8259, section 8.1: a parser may ignore it; some clients on Windows send it
 
 
 def decode_body(body: bytes, body_type: type[Body]) -> tuple[Body, set[str]]:
     """And the names of the fields that nobody here knows."""
-    given = _parse(body)
+    return decode_object(parse_object(body), body_type)
+
+
+def decode_object(given: JsonObject, body_type: type[Body]) -> tuple[Body, set[str]]:
+    """A body, or an object in it, that has been parsed."""
     refuse_unsupported(given, known=body_type.__struct_encode_fields__)
     return _convert(given, body_type), given.keys() - set(body_type.__struct_encode_fields__) - NEUTRAL_VALUES.keys()
 
 
-def _convert(given: dict[str, object], body_type: type[Body]) -> Body:
+def _convert(given: JsonObject, body_type: type[Body]) -> Body:
     try:
         return msgspec.convert(given, body_type)
     except msgspec.ValidationError:
@@ -49,7 +54,7 @@ def log_ignored(fields: set[str]) -> None:
         logger.info("ignored fields: %s", ", ".join(repr(name[:60]) for name in sorted(fields)[:20]))
 
 
-def _parse(body: bytes) -> dict[str, object]:
+def parse_object(body: bytes) -> JsonObject:
     try:
         given = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except msgspec.ValidationError as error:

@@ -41,3 +41,4 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
 SSE = Framing(
     content_type=b"text/event-stream; charset=utf-8", before=b"data: ", after=b"\n\n", end=b"data: [DONE]\n\n"
 )
+JSON_LINES = Framing(content_type=b"application/jsonlines", before=b"", after=b"\n", end=b"")
