@@ -80,6 +80,9 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, le=86400, description="How long a client may not read its answer until it counts as gone.")
     ] = 60.0
     max_choices: Annotated[int, Meta(ge=1, le=128, description="Largest n.")] = 128
+    max_prompts: Annotated[
+        int, Meta(ge=1, description="Most prompts in one completions request, each of its n choices counting as one.")
+    ] = 256
     max_logprobs: Annotated[int, Meta(ge=0, description="Most alternatives per token.")] = 20
     drain_timeout_s: Annotated[
         float, Meta(ge=0, le=86400, description="How long SIGTERM waits for running requests.")

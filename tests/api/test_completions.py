@@ -1,10 +1,13 @@
-"""Completions: one prompt goes on."""
+"""Completions: prompts go on."""
 
 import httpx
 import openai
 import pytest
 
-from tests.api.requests import error_of
+from ouzel.config import LimitsConfig
+from tests.api.requests import error_of, wait_until
+from tests.api.serving import running_server
+from tests.api.test_streams import FOREVER, num_running, send_raw
 
 
 @pytest.mark.parametrize("prompt", ["añb", ["añb"], list("añb".encode()), [list("añb".encode())]])
@@ -15,12 +18,13 @@ def test_a_prompt_is_a_text_or_token_ids(http: httpx.Client, prompt: object) -> 
     assert answer["usage"]["prompt_tokens"] == 4
 
 
-def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI) -> None:
-    unary = client.completions.create(model="parrot", prompt="añb", max_tokens=9, n=2, logprobs=2)
+@pytest.mark.parametrize("prompt", ["añb", ["añb", "xy", "z"], [list("añb".encode()), [120, 121]]])
+def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI, prompt: str | list[str] | list[list[int]]) -> None:
+    unary = client.completions.create(model="parrot", prompt=prompt, max_tokens=9, n=2, logprobs=2)
     chunks = list(
         client.completions.create(
             model="parrot",
-            prompt="añb",
+            prompt=prompt,
             max_tokens=9,
             n=2,
             logprobs=2,
@@ -36,6 +40,51 @@ def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI) -> None:
         offsets = [offset for choice in own if choice.logprobs for offset in choice.logprobs.text_offset or []]
         assert expected.logprobs is not None
         assert offsets == expected.logprobs.text_offset
+
+
+@pytest.mark.parametrize("prompt", [["ab", "xyz"], [[97, 98], [120, 121, 122]]])
+def test_choices_are_ordered_by_prompt(http: httpx.Client, prompt: object) -> None:
+    answer = http.post("/v1/completions", json={"model": "parrot", "prompt": prompt, "max_tokens": 4, "n": 2}).json()
+    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2, 3]
+    assert [choice["text"] for choice in answer["choices"]] == ["abab", "abab", "xyzx", "xyzx"]
+    assert answer["usage"]["prompt_tokens"] == 5
+    assert answer["usage"]["completion_tokens"] == 16
+
+
+def test_more_prompts_than_are_allowed_are_told_the_limit(http: httpx.Client) -> None:
+    response = http.post("/v1/completions", json={"model": "parrot", "prompt": ["a"] * 1000})
+    assert response.status_code == 400
+    message = "prompt must have <= 256 entries when n is 1, given 1000; send them in several requests"
+    assert error_of(response)["message"] == message
+
+
+def test_every_prompt_needs_a_place() -> None:
+    limits = LimitsConfig(max_queued_requests=1)
+    with running_server({"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits) as server:
+
+        def complete(prompt: list[str]) -> httpx.Response:
+            return httpx.post(f"{server.url}/v1/completions", json={"model": "parrot", "prompt": prompt})
+
+        assert error_of(complete(["a", "b", "c"]))["param"] == "prompt"  # it never fits
+        assert complete(["a", "b"]).status_code == 200
+        with send_raw(server, FOREVER):
+            wait_until(lambda: num_running(server) == 1)
+            assert complete(["a"]).status_code == 200
+            assert complete(["a", "b"]).status_code == 429
+        wait_until(lambda: server.engine.num_unfinished == 0)
+
+
+def test_a_disconnect_aborts_every_prompt() -> None:
+    with running_server({"step_s": 0.001, "max_model_len": 20_000}) as server:
+        with send_raw(server, {**FOREVER, "prompt": ["abc", "d", "e"], "n": 2}):
+            wait_until(lambda: num_running(server) == 6)
+        wait_until(lambda: num_running(server) == 0 and server.engine.num_unfinished == 0)
+
+
+def test_one_prompt_that_fails_fails_the_request(http: httpx.Client) -> None:
+    response = http.post("/v1/completions", json={"model": "parrot", "prompt": ["ab", "a<|fail|>"], "max_tokens": 90})
+    assert response.status_code == 500
+    assert error_of(response)["code"] == "engine_failed"
 
 
 @pytest.mark.parametrize(("skips", "last_offset"), [(True, 1), (False, 1 + len("<|im_end|>"))])
@@ -73,9 +122,17 @@ def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
         ({"prompt": ""}, "prompt"),
         ({"prompt": [1, "a"]}, "prompt"),
         ({"prompt": [260]}, "prompt[0]"),
-        ({"prompt": ["a", "b"]}, "prompt"),
-        ({"prompt": [["a"]]}, "prompt"),
-        ({"prompt": [[[97]]]}, "prompt"),
+        ({"prompt": ["a"] * 257}, "prompt"),
+        ({"prompt": ["a"] * 65, "n": 4}, "prompt"),
+        ({"prompt": ["a", "b", ""]}, "prompt[2]"),
+        ({"prompt": ["a", "b", [97]]}, "prompt[2]"),
+        ({"prompt": ["a", 97]}, "prompt[1]"),
+        ({"prompt": [[97], "a"]}, "prompt[1]"),
+        ({"prompt": [[97], []]}, "prompt[1]"),
+        ({"prompt": [[97], [97, 98, 260]]}, "prompt[1][2]"),
+        ({"prompt": [[97], [97, True]]}, "prompt[1]"),
+        ({"prompt": [["a"]]}, "prompt[0]"),
+        ({"prompt": [[[97]]]}, "prompt[0]"),
         ({"prompt": {"text": "a"}}, "prompt"),
         ({"prompt": "a", "echo": True}, "echo"),
         ({"prompt": "a", "suffix": "z"}, "suffix"),

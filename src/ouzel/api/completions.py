@@ -1,4 +1,4 @@
-"""POST /completions: one prompt, as text or as token ids, goes on."""
+"""POST /completions: prompts, as texts or as token ids, go on."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, assert_never
@@ -12,8 +12,8 @@ from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs,
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
 from ouzel.api.logprobs import CompletionLogprobs, completion_logprobs
+from ouzel.api.prompt_field import OnePrompt, read_prompts
 from ouzel.config import LimitsConfig
-from ouzel.errors import InvalidRequest
 from ouzel.generation import ContentDelta, Event, Finished, GenerationRequest, Output, Prompt, ServedModel, Usage
 from ouzel.types import PositionLogprobs
 
@@ -22,7 +22,7 @@ _DEFAULT_MAX_TOKENS = 16  # OpenAI's
 
 class CompletionRequest(GenerationFields, kw_only=True):
     prompt: Annotated[
-        str | list[object], Meta(description="A text or a list of token ids; a list of one of them is the same.")
+        str | list[object], Meta(description="A text, a list of texts, a list of token ids, or a list of such lists.")
     ]
     logprobs: Annotated[int, Meta(ge=0, description="Number of alternatives per token.")] | None = None
 
@@ -39,44 +39,40 @@ class Completions:
         log_ignored(unknown)
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
-        prompt = self._render(asked.prompt)
+        prompts = [
+            self._render(path, prompt)
+            for path, prompt in read_prompts(asked.prompt, max_prompts=self._max_prompts, n=asked.n or 1)
+        ]
         envelope = new_envelope("cmpl", self._model)
-        request = generation_request(
+        requests = [
+            self._request(asked, prompt, f"{envelope.id}-{position}", arrival_s)
+            for position, prompt in enumerate(prompts)
+        ]
+        return requests, CompletionAnswer(envelope, self._model, asked)
+
+    @property
+    def _max_prompts(self) -> int:
+        return min(self._limits.max_prompts, self._model.engine.max_admitted)
+
+    def _render(self, path: str, prompt: OnePrompt) -> Prompt:
+        if isinstance(prompt, str):
+            return self._model.renderer.render_text(prompt, param=path)
+        return self._model.renderer.render_token_ids(prompt, param=path)
+
+    def _request(
+        self, asked: CompletionRequest, prompt: Prompt, request_id: str, arrival_s: float
+    ) -> GenerationRequest:
+        return generation_request(
             asked,
             self._model,
             prompt,
-            request_id=envelope.id,
+            request_id=request_id,
             max_tokens=("max_tokens", asked.max_tokens),
             default_max_tokens=_DEFAULT_MAX_TOKENS,
             num_logprobs=asked.logprobs,
             continues_prompt=True,
             arrival_s=arrival_s,
         )
-        return [request], CompletionAnswer(envelope, self._model, asked)
-
-    def _render(self, prompt: str | list[object]) -> Prompt:
-        only = _only_prompt(prompt)
-        if isinstance(only, str):
-            return self._model.renderer.render_text(only)
-        return self._model.renderer.render_token_ids(only)
-
-
-def _only_prompt(prompt: str | list[object]) -> str | list[int]:
-    only: object = prompt
-    if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list):
-        if len(prompt) > 1:
-            raise InvalidRequest(
-                f"prompt must be a single prompt: {len(prompt)} in one request are not supported yet by this server",
-                param="prompt",
-            )
-        only = prompt[0]
-    if isinstance(only, str):
-        return only
-    try:
-        token_ids: list[int] = msgspec.convert(only, Annotated[list[int], Meta(min_length=1)])
-    except msgspec.ValidationError as error:
-        raise InvalidRequest("prompt must be a text or a non-empty list of token ids", param="prompt") from error
-    return token_ids
 
 
 class CompletionChoice(msgspec.Struct):

@@ -62,16 +62,17 @@ class PromptRenderer:
         # The template writes the special tokens itself.
         return self._encoded(text, add_special_tokens=False, param="messages")
 
-    def render_text(self, text: str) -> Prompt:
-        return self._encoded(text, add_special_tokens=True, param="prompt")
+    def render_text(self, text: str, *, param: str = "prompt") -> Prompt:
+        """`param`: its path in the request, for the errors."""
+        return self._encoded(text, add_special_tokens=True, param=param)
 
-    def render_token_ids(self, token_ids: Sequence[int]) -> Prompt:
+    def render_token_ids(self, token_ids: Sequence[int], *, param: str = "prompt") -> Prompt:
         last_id = self._vocab_size - 1
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id <= last_id:
-                path = f"prompt[{position}]"
+                path = f"{param}[{position}]"
                 raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
-        return self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), list(token_ids), "prompt")
+        return self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), list(token_ids), param)
 
     def _encoded(self, text: str, *, add_special_tokens: bool, param: str) -> Prompt:
         if len(text) > self._max_chars:

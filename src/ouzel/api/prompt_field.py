@@ -1,0 +1,43 @@
+"""The `prompt` of completions: a text, a list of texts, a list of token ids, or a list of such lists."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.validation_errors import shown
+from ouzel.errors import InvalidRequest
+
+OnePrompt = str | list[int]
+
+
+def read_prompts(prompt: str | list[object], *, max_prompts: int, n: int) -> list[tuple[str, OnePrompt]]:
+    """Every prompt with its path in the body; at most `max_prompts`, each of `n` choices counting as one."""
+    if isinstance(prompt, str):
+        return [("prompt", prompt)]
+    if not prompt or not isinstance(prompt[0], str | list):
+        return [("prompt", _token_ids("prompt", prompt))]
+    most = max(max_prompts // n, 1)
+    if len(prompt) > most:
+        raise InvalidRequest(
+            f"prompt must have <= {most} entries when n is {n}, given {len(prompt)}; send them in several requests",
+            param="prompt",
+        )
+    read = _text if isinstance(prompt[0], str) else _token_ids
+    paths = [f"prompt[{position}]" for position in range(len(prompt))]
+    return [(path, read(path, entry)) for path, entry in zip(paths, prompt, strict=True)]
+
+
+def _text(path: str, entry: object) -> str:
+    if not isinstance(entry, str):
+        raise InvalidRequest(f"{path} must be a text, as prompt[0] is, given {shown(entry)}", param=path)
+    return entry
+
+
+def _token_ids(path: str, entry: object) -> list[int]:
+    try:
+        token_ids: list[int] = msgspec.convert(entry, Annotated[list[int], Meta(min_length=1)])
+    except msgspec.ValidationError as error:
+        kinds = "a text or a non-empty list of token ids" if path == "prompt" else "a non-empty list of token ids"
+        raise InvalidRequest(f"{path} must be {kinds}, given {shown(entry)}", param=path) from error
+    return token_ids
