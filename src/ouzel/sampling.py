@@ -51,7 +51,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     seed: (
         Annotated[
             int,
-            Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same request: same tokens. Random when absent."),
+            Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same request: same tokens."),
         ]
         | None
     ) = None

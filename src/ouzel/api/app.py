@@ -15,6 +15,7 @@ from ouzel.api.generating import GeneratingEndpoint
 from ouzel.api.guard import Guard
 from ouzel.api.health import Watch
 from ouzel.api.models import Models
+from ouzel.api.openapi import OpenApi
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
@@ -26,6 +27,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     """`server` says who may ask and in which dialect; where to listen is `server_config`'s."""
     metrics = Metrics(model.names[0])
     models = Models(model)
+    openapi = OpenApi()
     watch = Watch(model, metrics)
 
     def generating(dialect: Callable[[ServedModel, LimitsConfig], ChatCompletions | Completions]) -> ASGIApp:
@@ -40,10 +42,12 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
 
     chat, completions = generating(ChatCompletions), generating(Completions)
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
+    routes.append(Route("/openapi.json", openapi.document))
     for prefix in PREFIXES:
         routes += [
             Route(f"{prefix}/chat/completions", chat, methods=["POST"]),
             Route(f"{prefix}/completions", completions, methods=["POST"]),
+            Route(f"{prefix}/openapi.json", openapi.document),
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),
         ]

@@ -12,6 +12,7 @@ from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs,
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, public_finish_reason
 from ouzel.api.framing import SSE
 from ouzel.api.logprobs import ChatLogprobs, chat_logprobs
+from ouzel.api.message_schema import Messages
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import (
@@ -32,12 +33,15 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  
 
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
-    messages: Annotated[object, Meta(description="The chat; checked by the prompt renderer.")]
+    messages: Messages
     max_completion_tokens: Annotated[int, Meta(ge=1, description="The same as max_tokens, and stronger.")] | None = None
     logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
-    top_logprobs: Annotated[int, Meta(ge=0, description="Number of alternatives per token; needs logprobs.")] | None = (
-        None
-    )
+    top_logprobs: (
+        Annotated[
+            int, Meta(ge=0, description="Alternatives per token; needs logprobs; at most the server's max_logprobs.")
+        ]
+        | None
+    ) = None
     chat_template_kwargs: Annotated[
         dict[str, object] | None, Meta(description="More variables for the chat template.")
     ] = None

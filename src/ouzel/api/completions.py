@@ -24,7 +24,9 @@ class CompletionRequest(GenerationFields, kw_only=True):
     prompt: Annotated[
         str | list[object], Meta(description="A text, a list of texts, a list of token ids, or a list of such lists.")
     ]
-    logprobs: Annotated[int, Meta(ge=0, description="Number of alternatives per token.")] | None = None
+    logprobs: (
+        Annotated[int, Meta(ge=0, description="Alternatives per token; at most the server's max_logprobs.")] | None
+    ) = None
 
 
 class Completions:

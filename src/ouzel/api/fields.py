@@ -23,12 +23,12 @@ class GenerationFields(SamplingFields, kw_only=True):
     """`None` is "not given"."""
 
     model: Annotated[str, Meta(description="One of the served model names.")]
-    n: Annotated[int, Meta(ge=1, description="Number of choices.")] | None = None
+    n: Annotated[int, Meta(ge=1, description="Number of choices; at most the server's max_choices.")] | None = None
     best_of: Annotated[int | None, Meta(description="Only n itself: choosing among more is not supported.")] = None
     max_tokens: (
         Annotated[
             int,
-            Meta(ge=1, description="Limit of generated tokens; default: what the prompt leaves, 16 in completions."),
+            Meta(ge=1, description="Limit of generated tokens."),
         ]
         | None
     ) = None
@@ -36,7 +36,7 @@ class GenerationFields(SamplingFields, kw_only=True):
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
-    stream_options: StreamOptions | None = None
+    stream_options: Annotated[StreamOptions | None, Meta(description="Only with stream.")] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
     cache_salt: (
         Annotated[str, Meta(max_length=256, description="Cached prompts are shared only under the same salt.")] | None

@@ -1,0 +1,33 @@
+"""What counts when a field is not given, in words: for the OpenAPI document and the table of fields."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ouzel.generation.sampling_values import DEFAULT_TEMPERATURE, DEFAULT_TOP_K
+from ouzel.sampling import SamplingParams
+
+# Of fields that are neither a sampling parameter with a default of its own nor a boolean that is false.
+_DEFAULTS: Mapping[str, str] = {
+    "temperature": str(DEFAULT_TEMPERATURE),
+    "top_k": f"{DEFAULT_TOP_K}, all when temperature is 0",
+    "seed": "random",
+    "stop_token_ids": "none",
+    "logit_bias": "none",
+    "n": "1",
+    "best_of": "n",
+    "max_tokens": "what the prompt leaves of max_model_len; 16 in completions",
+    "max_completion_tokens": "max_tokens",
+    "top_logprobs": "0",
+    "skip_special_tokens": "true",
+    "add_generation_prompt": "true",
+    "priority": "0",
+}
+
+
+def default_in_words(name: str, *, is_boolean: bool) -> str:
+    sampling = {field.name: field.default for field in msgspec.structs.fields(SamplingParams)}
+    if name in _DEFAULTS:
+        return _DEFAULTS[name]
+    default = sampling.get(name, False if is_boolean else None)
+    return "none" if default in (None, msgspec.NODEFAULT) else msgspec.json.encode(default).decode()

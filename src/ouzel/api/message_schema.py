@@ -1,0 +1,51 @@
+"""Chat messages in JSON Schema: what the OpenAPI document says of them. The prompt renderer checks them itself."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+_TEXT_PART = {
+    "type": "object",
+    "required": ["type", "text"],
+    "properties": {"type": {"enum": ["text"]}, "text": {"type": "string"}},
+}
+_TOOL_CALL = {
+    "type": "object",
+    "required": ["function"],
+    "properties": {
+        "id": {"type": "string"},
+        "type": {"enum": ["function"]},
+        "function": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {
+                "name": {"type": "string", "minLength": 1},
+                "arguments": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+            },
+        },
+    },
+}
+_MESSAGE = {
+    "type": "object",
+    "description": "More keys are given to the chat template as they are.",
+    "required": ["role"],
+    "properties": {
+        "role": {"type": "string", "minLength": 1},
+        "content": {
+            "description": "May be absent from an assistant's message only.",
+            "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}, {"type": "null"}],
+        },
+        "name": {"type": ["string", "null"]},
+        "tool_call_id": {"type": ["string", "null"]},
+        "reasoning_content": {"type": ["string", "null"]},
+        "tool_calls": {"anyOf": [{"type": "array", "items": _TOOL_CALL}, {"type": "null"}]},
+    },
+}
+
+Messages = Annotated[
+    object,
+    Meta(
+        description="The chat; each message has a role and a content.",
+        extra_json_schema={"type": "array", "minItems": 1, "items": _MESSAGE},
+    ),
+]

@@ -1,0 +1,50 @@
+"""The OpenAPI document and the table of fields: valid, complete, and generated from the code as it is."""
+
+import re
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from ouzel.api import app
+from ouzel.api.field_defaults import default_in_words
+from ouzel.api.openapi import OPERATIONS, document
+from tools.documents import fields
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/v1/openapi.json", "/v3/openapi.json"])
+def test_the_document_is_served_and_valid(http: httpx.Client, path: str) -> None:
+    response = http.get(path)
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == msgspec.to_builtins(document())
+    OpenAPIV31SpecValidator(response.json()).validate()
+
+
+def test_every_route_is_an_operation() -> None:
+    routes = re.findall(r'Route\(f?"(?:\{prefix\})?([^"]+)"', Path(app.__file__).read_text())
+    assert len(routes) > 5
+    described = {re.sub(r"^/v1|\{\w+\}", "", operation.path) for operation in OPERATIONS} | {"/openapi.json"}
+    assert {re.sub(r"\{\{.+?\}\}", "", route) for route in routes} == described
+
+
+def test_every_field_has_a_description_and_every_optional_one_a_default() -> None:
+    described = msgspec.to_builtins(document())["components"]["schemas"]
+    for operation in OPERATIONS:
+        if operation.body is not None:
+            schema = described[operation.body.__name__]
+            for name, field in schema["properties"].items():
+                assert field["description"], name
+                assert ("Default: " in field["description"]) == (name not in schema["required"]), name
+
+
+def test_defaults_in_words_are_those_of_the_code() -> None:
+    assert default_in_words("top_p", is_boolean=False) == "1.0"
+    assert default_in_words("ignore_eos", is_boolean=True) == "false"
+    assert default_in_words("skip_special_tokens", is_boolean=True) == "true"
+    assert default_in_words("suffix", is_boolean=False) == "none"
+
+
+def test_the_table_of_fields_is_up_to_date() -> None:
+    assert fields.PATH.read_text() == fields.fields_document(), f"renew it: {fields.COMMAND}"

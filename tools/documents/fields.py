@@ -1,0 +1,131 @@
+"""Writes docs/fields.md from the code: `uv run python -m tools.documents.fields`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any  # JSON Schema
+
+import msgspec
+
+from ouzel.api.openapi import OPERATIONS, document
+from ouzel.api.unsupported import INSTEAD, NEUTRAL_VALUES
+from ouzel.tokenizer.model_files import SamplingDefaults
+
+PATH = Path(__file__).parents[2] / "docs" / "fields.md"
+COMMAND = "uv run python -m tools.documents.fields"
+
+JsonSchema = dict[str, Any]  # of many shapes
+
+_INTRODUCTION = """\
+# Request fields
+
+Generated from the code by `{command}`; a test keeps it true.
+The same facts for machines: `GET /openapi.json`.
+
+Each field works in whole answers and in streams, unless the table says otherwise. `null` is the same as not given.
+Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
+parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
+below. A field that stands in neither table is ignored, with a line in the server's log.
+
+## Fields that work
+
+| field | endpoints | type and range | default | what it does |
+|---|---|---|---|---|
+"""
+
+_REFUSED = """
+## Fields that are refused
+
+Known from OpenAI, vLLM or OpenVINO Model Server, and not honoured: answered with 400, unless the value asks for
+nothing. `null` never asks.
+
+| field | endpoints | values that ask for nothing | instead |
+|---|---|---|---|
+"""
+
+
+def fields_document() -> str:
+    text = _INTRODUCTION.format(command=COMMAND, from_model=", ".join(SamplingDefaults.__struct_fields__))
+    text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_fields())
+    text += _REFUSED
+    return text + "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_refused())
+
+
+def _endpoints() -> dict[str, type[msgspec.Struct]]:
+    return {
+        operation.path.removeprefix("/v1"): operation.body for operation in OPERATIONS if operation.body is not None
+    }
+
+
+def _rows_of_fields() -> Iterator[list[str]]:
+    """One row for each meaning of a name."""
+    schemas: JsonSchema = msgspec.convert(document()["components"], dict[str, Any])["schemas"]
+    endpoints: dict[tuple[str, ...], list[str]] = {}
+    for endpoint, body in _endpoints().items():
+        for row in _fields_of(schemas[body.__name__], schemas, ""):
+            endpoints.setdefault(row, []).append(endpoint)
+    for (name, *rest), known in sorted(endpoints.items()):
+        yield [f"`{name}`", _listed(known), *rest]
+
+
+def _fields_of(schema: JsonSchema, schemas: JsonSchema, prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    for name, field in schema["properties"].items():
+        description, _, default = field["description"].partition(" Default: ")
+        required = "**required**" if name in schema["required"] else default.removesuffix(".")
+        yield prefix + name, _type_in_words(field), required, description
+        for kind in field.get("anyOf", []):
+            if "$ref" in kind:
+                yield from _fields_of(schemas[kind["$ref"].rpartition("/")[2]], schemas, f"{prefix}{name}.")
+
+
+def _type_in_words(schema: JsonSchema) -> str:
+    match schema:
+        case {"anyOf": kinds}:
+            words = " or ".join(_type_in_words(kind) for kind in kinds if kind != {"type": "null"})
+        case {"enum": values}:
+            words = ", ".join(f"`{_json(value)}`" for value in values)
+        case {"type": "array", "items": items}:
+            words = f"list of {_type_in_words(items)}{_length(schema, 'Items', 'entries')}"
+        case {"type": "object", "additionalProperties": dict(values)}:
+            words = f"object of {_type_in_words(values)}{_length(schema, 'Properties', 'entries')}"
+        case {"type": "string"}:
+            words = f"string{_length(schema, 'Length', 'characters')}"
+        case {"type": str(kind)}:
+            words = kind + _range(schema)
+        case {"$ref": _}:
+            words = "object"
+        case _:
+            words = "any value"
+    return words
+
+
+def _range(schema: JsonSchema) -> str:
+    bounds = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+    shown = [f"{sign} {schema[key]}" for key, sign in bounds.items() if key in schema]
+    return f" {' and '.join(shown)}" if shown else ""
+
+
+def _length(schema: JsonSchema, of: str, unit: str) -> str:
+    bounds = {f"min{of}": "at least", f"max{of}": "at most"}
+    shown = [f"{limit} {schema[key]}" for key, limit in bounds.items() if key in schema]
+    return f" ({', '.join(shown)} {unit})" if shown else ""
+
+
+def _rows_of_refused() -> Iterator[list[str]]:
+    for name, neutral in sorted(NEUTRAL_VALUES.items()):
+        refusing = [endpoint for endpoint, body in _endpoints().items() if name not in body.__struct_encode_fields__]
+        if refusing:
+            values = ", ".join(f"`{_json(value)}`" for value in neutral)
+            instead = f"`{INSTEAD[name]}`" if name in INSTEAD else ""
+            yield [f"`{name}`", _listed(refusing), values, instead]
+
+
+def _listed(endpoints: list[str]) -> str:
+    return "all" if len(endpoints) == len(_endpoints()) else ", ".join(f"`{endpoint}`" for endpoint in endpoints)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+if __name__ == "__main__":
+    PATH.write_text(fields_document())
