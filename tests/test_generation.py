@@ -19,6 +19,7 @@ from ouzel.generation import (
     Generation,
     GenerationRequest,
     Output,
+    PromptScored,
     ReasoningDelta,
     ServedModel,
     SeveralGenerations,
@@ -133,12 +134,19 @@ def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser
     )
 
 
-def request(said: str, *, max_tokens: int = 20, stop: tuple[str, ...] = (), n: int = 1) -> GenerationRequest:
+def request(
+    said: str,
+    *,
+    max_tokens: int = 20,
+    stop: tuple[str, ...] = (),
+    n: int = 1,
+    num_prompt_logprobs: int | None = None,
+) -> GenerationRequest:
     """The engine repeats `said` for ever."""
     return GenerationRequest(
         request_id=f"r{next(request_ids)}",
         prompt=Prompt(said, byte_tokenizer().encode(said, add_special_tokens=False)),
-        params=SamplingParams(max_tokens=max_tokens, num_logprobs=0),
+        params=SamplingParams(max_tokens=max_tokens, num_logprobs=0, num_prompt_logprobs=num_prompt_logprobs),
         n=n,
         stop_strings=stop,
         include_stop_str_in_output=False,
@@ -201,6 +209,26 @@ async def test_nothing_depends_on_how_many_tokens_came_at_once(
     slow_events = await collect(slow, engine, is_slow=True)
     assert shown(fold(slow_events)) == shown(fold(quick_events))
     assert slow.usage() == quick.usage()
+
+
+@pytest.mark.parametrize(("said", "is_slow"), [("abc", False), ("abc", True), ("a", False)])
+async def test_a_scored_prompt_is_the_first_event(engine: EngineClient, said: str, is_slow: bool) -> None:
+    asked = request(said, n=2, num_prompt_logprobs=0)
+
+    first, *rest = await collect(Generation(asked, served(engine), Metrics("parrot")), engine, is_slow=is_slow)
+
+    assert isinstance(first, PromptScored)
+    assert [position.sampled.token_id for position in first.logprobs] == list(said.encode()[1:])
+    assert not any(isinstance(event, PromptScored) for event in rest)
+
+
+async def test_each_of_several_scored_prompts_names_its_first_choice(engine: EngineClient) -> None:
+    requests = [request(said, n=2, num_prompt_logprobs=0) for said in ("abc", "de")]
+
+    events = await collect(SeveralGenerations(requests, served(engine), Metrics("parrot")), engine)
+
+    scored = {event.index: len(event.logprobs) for event in events if isinstance(event, PromptScored)}
+    assert scored == {0: 2, 2: 1}
 
 
 async def test_tokens_after_a_stop_string_are_not_counted(run: Run, engine: EngineClient) -> None:

@@ -1,5 +1,7 @@
 """Chat completions as the official client sees them."""
 
+import json
+
 import httpx
 import openai
 import pytest
@@ -159,6 +161,41 @@ def test_logprobs_alone_have_no_alternatives(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model="parrot", messages=HELLO, logprobs=True)
     assert answer.choices[0].logprobs is not None
     assert all(entry.top_logprobs == [] for entry in answer.choices[0].logprobs.content or [])
+
+
+@pytest.mark.parametrize("fields", [{}, {"n": 2}, {"max_tokens": 0}, {"logprobs": True}])
+def test_prompt_logprobs_have_one_entry_per_prompt_token(http: httpx.Client, fields: dict[str, object]) -> None:
+    body = chat("Hi", prompt_logprobs=2, **fields)
+    answer = http.post("/v1/chat/completions", json=body).json()
+    first, *entries = answer["prompt_logprobs"]
+
+    assert first is None
+    assert len(entries) == answer["usage"]["prompt_tokens"] - 1
+    assert entries[4] == {
+        "10": {"logprob": 0.0, "rank": 1, "decoded_token": "\n"},
+        "11": {"logprob": -99.0, "rank": 2, "decoded_token": "\x0b"},
+    }
+    assert len(answer["choices"]) == fields.get("n", 1)
+
+    events = events_of(http.post("/v1/chat/completions", json={**body, "stream": True}))
+    assert json.loads(events[0])["prompt_logprobs"] == answer["prompt_logprobs"]
+    assert not any("prompt_logprobs" in event for event in events[1:])
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_scoring_alone_generates_nothing(http: httpx.Client, is_stream: bool) -> None:
+    response = http.post("/v1/chat/completions", json=chat("Hi", prompt_logprobs=0, max_tokens=0, stream=is_stream))
+
+    answer = json.loads(events_of(response)[0]) if is_stream else response.json()
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "length"
+    if not is_stream:
+        assert choice["message"]["content"] == ""
+        assert answer["usage"]["completion_tokens"] == 0
+
+
+def test_prompt_logprobs_are_absent_when_nobody_asks(http: httpx.Client) -> None:
+    assert "prompt_logprobs" not in http.post("/v1/chat/completions", json=chat("Hi")).json()
 
 
 def test_an_empty_answer_still_introduces_itself(http: httpx.Client) -> None:

@@ -9,9 +9,9 @@ from msgspec import UNSET, Meta, UnsetType
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
-from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, public_finish_reason
+from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
 from ouzel.api.framing import SSE
-from ouzel.api.logprobs import ChatLogprobs, chat_logprobs
+from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs
 from ouzel.api.message_schema import Messages
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -23,6 +23,7 @@ from ouzel.generation import (
     GenerationRequest,
     Output,
     Prompt,
+    PromptScored,
     ReasoningDelta,
     ServedModel,
     ToolCallDelta,
@@ -34,11 +35,22 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
     messages: Messages
-    max_completion_tokens: Annotated[int, Meta(ge=1, description="The same as max_tokens, and stronger.")] | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
     logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
     top_logprobs: (
         Annotated[
             int, Meta(ge=0, description="Alternatives per token; needs logprobs; at most the server's max_logprobs.")
+        ]
+        | None
+    ) = None
+    prompt_logprobs: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Returns the log probability of every prompt token, with so many alternatives; "
+                "at most the server's max_logprobs.",
+            ),
         ]
         | None
     ) = None
@@ -77,6 +89,8 @@ class ChatCompletions:
             max_tokens=_max_tokens(asked),
             default_max_tokens=default_max_tokens,
             num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
+            num_prompt_logprobs=asked.prompt_logprobs,
+            shows_prompt=asked.prompt_logprobs is not None,
             continues_prompt=False,
             arrival_s=arrival_s,
         )
@@ -85,6 +99,7 @@ class ChatCompletions:
     def _check(self, asked: ChatCompletionRequest) -> None:
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.top_logprobs, self._limits, param="top_logprobs")
+        check_num_logprobs(asked.prompt_logprobs, self._limits, param="prompt_logprobs")
         if asked.top_logprobs and not asked.logprobs:
             raise InvalidRequest(
                 f"top_logprobs needs logprobs to be true, given {asked.top_logprobs}", param="top_logprobs"
@@ -146,6 +161,7 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     system_fingerprint: str
     choices: list[ChunkChoice]
     usage: UsageObject | UnsetType | None = UNSET
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # in the first chunk
 
 
 class ChatMessage(msgspec.Struct):
@@ -171,6 +187,7 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
     system_fingerprint: str
     choices: list[ChatChoice]
     usage: UsageObject
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET
 
 
 class ChatAnswer:
@@ -188,7 +205,10 @@ class ChatAnswer:
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
-        return [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+        chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+        if chunks:
+            chunks[0].prompt_logprobs = self._prompt_logprobs(events)
+        return list(chunks)
 
     def last_chunks(self, usage: Usage) -> list[object]:
         return [self._chunk([], usage_object(usage))] if self._streamed_usage.at_end else []
@@ -202,7 +222,12 @@ class ChatAnswer:
             envelope.system_fingerprint,
             [self._whole_choice(choice) for choice in fold(events)],
             usage_object(usage),
+            self._prompt_logprobs(events),
         )
+
+    def _prompt_logprobs(self, events: Sequence[Event]) -> PromptLogprobs | UnsetType:
+        positions = prompt_logprobs_in(events)
+        return UNSET if positions is None else prompt_logprobs(positions, self._model)
 
     def _chunk(self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None) -> ChatCompletionChunk:
         envelope = self._envelope
@@ -212,6 +237,8 @@ class ChatAnswer:
 
     def _choices_of(self, event: Event) -> Iterator[ChunkChoice]:
         match event:
+            case PromptScored():
+                return  # belongs to no choice
             case Output(index, deltas, _, logprobs):
                 shown = chat_logprobs(logprobs, self._model) if self._shows_logprobs and logprobs else None
                 is_first = index not in self._introduced

@@ -14,7 +14,17 @@ from ouzel.api.framing import SSE
 from ouzel.api.logprobs import CompletionLogprobs, completion_logprobs
 from ouzel.api.prompt_field import OnePrompt, read_prompts
 from ouzel.config import LimitsConfig
-from ouzel.generation import ContentDelta, Event, Finished, GenerationRequest, Output, Prompt, ServedModel, Usage
+from ouzel.generation import (
+    ContentDelta,
+    Event,
+    Finished,
+    GenerationRequest,
+    Output,
+    Prompt,
+    PromptScored,
+    ServedModel,
+    Usage,
+)
 from ouzel.types import PositionLogprobs
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
@@ -125,6 +135,8 @@ class CompletionAnswer:
 
     def _choices_of(self, event: Event) -> Iterator[CompletionChoice]:
         match event:
+            case PromptScored():
+                return  # belongs to no choice
             case Output(index, deltas, _, logprobs):
                 text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta))
                 yield CompletionChoice(index, text, self._logprobs(index, logprobs))

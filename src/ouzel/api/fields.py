@@ -28,7 +28,7 @@ class GenerationFields(SamplingFields, kw_only=True):
     max_tokens: (
         Annotated[
             int,
-            Meta(ge=1, description="Limit of generated tokens."),
+            Meta(ge=0, description="Limit of generated tokens; 0 only computes the prompt, to score it."),
         ]
         | None
     ) = None
@@ -82,11 +82,15 @@ def generation_request(
     max_tokens: tuple[str, int | None],  # the field that was given, and its value
     default_max_tokens: int | None,  # None: what the prompt leaves
     num_logprobs: int | None,
+    num_prompt_logprobs: int | None = None,
+    shows_prompt: bool = False,  # there is something to answer without a token: max_tokens may be 0
     continues_prompt: bool,
     arrival_s: float,
 ) -> GenerationRequest:
     info = model.engine.info
     param, asked_tokens = max_tokens
+    if asked_tokens == 0 and not shows_prompt:
+        raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,
@@ -101,6 +105,7 @@ def generation_request(
                 param=param,
             ),
             num_logprobs=num_logprobs,
+            num_prompt_logprobs=num_prompt_logprobs,
             vocab_size=info.vocab_size,
         ),
         n=body.n or 1,

@@ -6,7 +6,7 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.generation import ContentDelta, Delta, Event, Finished, Output, ReasoningDelta, ToolCallDelta
+from ouzel.generation import ContentDelta, Delta, Event, Finished, Output, PromptScored, ReasoningDelta, ToolCallDelta
 from ouzel.types import FinishReason, PositionLogprobs
 
 
@@ -40,9 +40,16 @@ def fold(events: Sequence[Event]) -> list[FoldedChoice]:
                 outputs.setdefault(index, []).append(event)
             case Finished(index):
                 finished[index] = event
+            case PromptScored():
+                pass  # belongs to no choice
             case unreachable:
                 assert_never(unreachable)
     return [_fold_choice(finished[index], outputs.get(index, [])) for index in sorted(finished)]
+
+
+def prompt_logprobs_in(events: Sequence[Event]) -> list[PositionLogprobs] | None:
+    """Of every prompt token but the first; None when the events do not tell."""
+    return next((event.logprobs for event in events if isinstance(event, PromptScored)), None)
 
 
 def _fold_choice(finished: Finished, outputs: list[Output]) -> FoldedChoice:

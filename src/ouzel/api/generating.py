@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.answer import Answer, Dialect
 from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body, send_within
 from ouzel.errors import Overloaded
-from ouzel.generation import Event, Generation, Output, ServedModel, SeveralGenerations, Usage
+from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
 
 _LONG_BODY_BYTES = 4096  # preparing more than this may take over a millisecond
@@ -110,5 +110,5 @@ def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
 
 
 async def _written(write: Callable[[], bytes], events: Sequence[Event]) -> bytes:
-    num_positions = sum(len(event.logprobs) for event in events if isinstance(event, Output))
+    num_positions = sum(len(event.logprobs) for event in events if not isinstance(event, Finished))
     return await asyncio.to_thread(write) if num_positions > _MANY_LOGPROBS else write()

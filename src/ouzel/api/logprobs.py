@@ -35,8 +35,35 @@ class CompletionLogprobs(msgspec.Struct):
     text_offset: list[int]  # in characters of the text, from its beginning
 
 
+class PromptLogprob(msgspec.Struct):
+    """As vLLM shows it."""
+
+    logprob: float
+    rank: int  # 1 for the most likely
+    decoded_token: str
+
+
+PromptLogprobs = list[dict[int, PromptLogprob] | None]
+"""By position and token id: the prompt's token and the most likely ones; null for the first, which nothing predicts."""
+
+
 def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> ChatLogprobs:
     return ChatLogprobs([_content_logprob(position, model) for position in positions])
+
+
+def prompt_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> PromptLogprobs:
+    """`positions` are those of all prompt tokens but the first."""
+    return [None, *(_by_token_id(position, model) for position in positions)]
+
+
+def _by_token_id(position: PositionLogprobs, model: ServedModel) -> dict[int, PromptLogprob]:
+    assert position.rank is not None
+    by_token_id: dict[int, PromptLogprob] = {}
+    for rank, entry in ((position.rank, position.sampled), *enumerate(position.top, 1)):
+        if entry.token_id not in by_token_id:
+            text = model.tokenizer.token_text(entry.token_id)
+            by_token_id[entry.token_id] = PromptLogprob(_finite(entry.logprob), rank, text)
+    return by_token_id
 
 
 def completion_logprobs(

@@ -2,13 +2,14 @@
 
     EngineRequest ─submit─> StepOutput ─detokenizer─> text ─stop strings─> text ─parser─> deltas ─> Output, Finished
 
+A request that scores its prompt begins with `PromptScored`.
 Stop strings are text, so they are found here and not in the engine: the choice ends with `stop`, the engine is told,
 and the tokens it made beyond the match are not counted. Closing `Generation.events()` aborts what is unfinished.
 """
 
 from ouzel.engine_client import EngineState
 from ouzel.generation.generation import Generation
-from ouzel.generation.records import Event, Finished, GenerationRequest, Output, Usage
+from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored, Usage
 from ouzel.generation.sampling_values import fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
@@ -25,6 +26,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "GenerationRequest",
     "Output",
     "Prompt",
+    "PromptScored",
     "ReasoningDelta",
     "ServedModel",
     "SeveralGenerations",

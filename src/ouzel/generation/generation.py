@@ -8,10 +8,10 @@ from typing import assert_never
 
 from ouzel.errors import EngineFailed, EngineUnavailable
 from ouzel.generation.choice import Choice
-from ouzel.generation.records import Event, Finished, GenerationRequest, Usage
+from ouzel.generation.records import Event, Finished, GenerationRequest, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
-from ouzel.types import EngineRequest, FinishReason, RequestTiming, StepOutput
+from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
 
 class Generation:
@@ -27,6 +27,8 @@ class Generation:
         self._metrics = metrics
         self._choices = [Choice(index, request, model) for index in range(request.n)]
         self._num_cached_tokens = 0
+        scores_prompt = request.params.num_prompt_logprobs is not None
+        self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None  # None: nothing to tell
         self._timing: RequestTiming | None = None  # of the first token
 
     def usage(self) -> Usage:
@@ -80,6 +82,8 @@ class Generation:
             return []  # the engine ran on until it read the abort
         _raise_if_lost(output)
         self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
+        if self._prompt_logprobs is not None:
+            self._prompt_logprobs += output.prompt_logprobs
         if output.token_ids:
             self._observe_token(choice)
         num_tokens_before = choice.num_tokens
@@ -87,6 +91,9 @@ class Generation:
         self._metrics.tokens_generated(choice.num_tokens - num_tokens_before)
         if events and isinstance(events[-1], Finished):
             self._finish(output, events[-1])
+        if events and self._prompt_logprobs is not None:  # the engine sends all of them before the first token
+            events.insert(0, PromptScored(0, self._prompt_logprobs))
+            self._prompt_logprobs = None
         return events
 
     def _finish(self, output: StepOutput, finished: Finished) -> None:

@@ -24,6 +24,13 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     arrival_s: float  # time.perf_counter() when the request came in
 
 
+class PromptScored(msgspec.Struct, frozen=True):
+    """The first event of a request with `num_prompt_logprobs`, once for all of its choices."""
+
+    index: int  # the first of them
+    logprobs: list[PositionLogprobs]  # of every prompt token but the first
+
+
 class Output(msgspec.Struct, frozen=True):
     """New tokens of one choice; without deltas and logprobs where their text is held back."""
 
@@ -41,7 +48,7 @@ class Finished(msgspec.Struct, frozen=True):
     stop_reason: int | str | None  # the request's stop token or stop string that ended it
 
 
-Event = Output | Finished
+Event = PromptScored | Output | Finished
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -36,6 +36,7 @@ def resolve_sampling(
     *,
     max_tokens: int,
     num_logprobs: int | None,
+    num_prompt_logprobs: int | None = None,
     vocab_size: int,
 ) -> SamplingParams:
     """Each value from the request, else from generation_config.json, else our default."""
@@ -58,6 +59,7 @@ def resolve_sampling(
         ignore_eos=fields.ignore_eos or False,
         logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
         num_logprobs=num_logprobs,
+        num_prompt_logprobs=num_prompt_logprobs,
     )
 
 
