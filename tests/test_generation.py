@@ -38,7 +38,14 @@ from tests.api.serving import FAIL, FragileParser, byte_tokenizer
 
 
 def resolve(fields: SamplingFields, defaults: SamplingDefaults | None = None) -> SamplingParams:
-    return resolve_sampling(fields, defaults or SamplingDefaults(), max_tokens=10, num_logprobs=None, vocab_size=260)
+    return resolve_sampling(
+        fields,
+        defaults or SamplingDefaults(),
+        max_tokens=10,
+        num_logprobs=None,
+        vocab_size=260,
+        tokenizer=byte_tokenizer(),
+    )
 
 
 def test_a_value_comes_from_the_request_then_the_model_then_us() -> None:
@@ -62,6 +69,63 @@ def test_a_value_comes_from_the_request_then_the_model_then_us() -> None:
 )
 def test_top_k_has_a_default_only_while_sampling(fields: SamplingFields, top_k: int) -> None:
     assert resolve(fields).top_k == top_k
+
+
+@pytest.mark.parametrize(
+    ("fields", "defaults", "temperature"),
+    [
+        (SamplingFields(), SamplingDefaults(do_sample=False), 0.0),
+        (SamplingFields(), SamplingDefaults(do_sample=False, temperature=0.6), 0.0),
+        (SamplingFields(), SamplingDefaults(do_sample=True), 1.0),
+        (SamplingFields(), SamplingDefaults(do_sample=True, temperature=0.6), 0.6),
+        (SamplingFields(temperature=0.4), SamplingDefaults(do_sample=False, temperature=0.6), 0.4),
+        (SamplingFields(top_p=0.5), SamplingDefaults(do_sample=False), 0.0),
+        (SamplingFields(do_sample=False), SamplingDefaults(temperature=0.6), 0.0),
+        (SamplingFields(do_sample=False, temperature=0), SamplingDefaults(), 0.0),
+        (SamplingFields(do_sample=True), SamplingDefaults(), 1.0),
+        (SamplingFields(do_sample=True), SamplingDefaults(do_sample=False, temperature=0.6), 0.6),
+        (SamplingFields(do_sample=True), SamplingDefaults(temperature=0.0), 1.0),
+        (SamplingFields(do_sample=True, temperature=0.2), SamplingDefaults(do_sample=False), 0.2),
+    ],
+)
+def test_do_sample_decides_where_no_temperature_is_given(
+    fields: SamplingFields, defaults: SamplingDefaults, temperature: float
+) -> None:
+    assert resolve(fields, defaults).temperature == temperature
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (SamplingFields(do_sample=False, temperature=0.7), "must be 0 when do_sample is false, given 0.7"),
+        (SamplingFields(do_sample=True, temperature=0), "must be > 0 when do_sample is true, given 0"),
+    ],
+)
+def test_a_temperature_that_contradicts_do_sample_is_refused(fields: SamplingFields, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        resolve(fields)
+
+
+def test_the_makers_typical_p_and_ngram_size_count() -> None:
+    params = resolve(SamplingFields(), SamplingDefaults(typical_p=0.9, no_repeat_ngram_size=3))
+    assert (params.typical_p, params.no_repeat_ngram_size) == (0.9, 3)
+    params = resolve(
+        SamplingFields(typical_p=1, no_repeat_ngram_size=0), SamplingDefaults(typical_p=0.9, no_repeat_ngram_size=3)
+    )
+    assert (params.typical_p, params.no_repeat_ngram_size) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "token_ids"),
+    [
+        (["ab"], (b"ab", b" ab")),
+        ([" ab", "ab"], (b"ab", b" ab")),
+        (["\n", " "], (b"\n", b" \n", b" ", b"  ")),
+        (["é"], (b"\xc3\xa9", b" \xc3\xa9")),
+    ],
+)
+def test_bad_words_are_banned_with_and_without_a_space(words: list[str], token_ids: tuple[bytes, ...]) -> None:
+    assert resolve(SamplingFields(bad_words=words)).bad_words == tuple(map(tuple, token_ids))
 
 
 def test_a_seed_is_drawn_only_when_none_is_given() -> None:

@@ -36,6 +36,21 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
+    typical_p: (
+        Annotated[
+            float,
+            Meta(
+                gt=0.0,
+                le=1.0,
+                description="Keeps the smallest set of tokens with this probability whose information is nearest to "
+                "the entropy, of what top_k, min_p and top_p left.",
+            ),
+        ]
+        | None
+    ) = None
+    do_sample: Annotated[bool | None, Meta(description="false is greedy; contradicts a temperature that is not 0.")] = (
+        None
+    )
     repetition_penalty: (
         Annotated[
             float, Meta(ge=0.01, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")
@@ -71,6 +86,30 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
+    allowed_token_ids: (
+        Annotated[
+            list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, description="Only these tokens may be generated.")
+        ]
+        | None
+    ) = None
+    bad_words: (
+        Annotated[
+            list[Annotated[str, Meta(min_length=1, max_length=256)]],
+            Meta(max_length=128, description="Texts whose tokens may not follow each other, with and without a space."),
+        ]
+        | None
+    ) = None
+    no_repeat_ngram_size: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=64,
+                description="No run of this many tokens of prompt and output comes twice; 0 is off.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +120,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
     top_k: int = 0  # 0 keeps all
     min_p: float = 0.0
+    typical_p: float = 1.0
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -89,12 +129,26 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     stop_token_ids: tuple[int, ...] = ()
     ignore_eos: bool = False
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token_id, bias), token_id < vocab_size
+    allowed_token_ids: tuple[int, ...] = ()  # empty allows all
+    bad_words: tuple[tuple[int, ...], ...] = ()  # each at least one token id
+    no_repeat_ngram_size: int = 0  # 0 is off
     num_logprobs: int | None = None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
     num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
 
     @property
     def is_greedy(self) -> bool:
         return self.temperature < SMALLEST_TEMPERATURE
+
+    @property
+    def adjusts_logits(self) -> bool:
+        """Whether a token is chosen from anything but the model's own logits."""
+        return (
+            self.repetition_penalty != 1.0
+            or self.presence_penalty != 0.0
+            or self.frequency_penalty != 0.0
+            or self.min_tokens > 0
+            or bool(self.logit_bias or self.allowed_token_ids or self.bad_words or self.no_repeat_ngram_size)
+        )
 
 
 # Reference functions: one row, float64 inside, no speed. Order of application is the order of this file.
@@ -122,10 +176,29 @@ def apply_penalties(
     return penalised
 
 
-def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]:
-    """The distribution a token is drawn from: temperature, then top_k, then min_p, then top_p over what is left.
+def apply_bans(
+    logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
+) -> Logits:
+    """allowed_token_ids, bad_words (vLLM's: over the output alone), no_repeat_ngram_size (transformers': over both)."""
+    banned = logits.copy()
+    if params.allowed_token_ids:
+        banned[np.setdiff1d(np.arange(logits.size), params.allowed_token_ids)] = -np.inf
+    for *before, last in params.bad_words:
+        if output_token_ids[len(output_token_ids) - len(before) :] == before:
+            banned[last] = -np.inf
+    token_ids = prompt_token_ids + output_token_ids
+    size = params.no_repeat_ngram_size
+    for start in range(len(token_ids) - size + 1 if size else 0):
+        *before, last = token_ids[start : start + size]
+        if token_ids[len(token_ids) - size + 1 :] == before:
+            banned[last] = -np.inf
+    return banned
 
-    Ties at the top_k and top_p boundary are kept in (all tokens as likely as the last one kept stay).
+
+def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]:
+    """The distribution a token is drawn from: temperature, top_k, min_p, top_p, typical_p, each over what is left.
+
+    Ties at a boundary are kept in (all tokens as likely, or as typical, as the last one kept stay).
     """
     if params.is_greedy:
         greedy = np.zeros(logits.shape, dtype=np.float64)
@@ -141,4 +214,20 @@ def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]
         last_kept = int(np.searchsorted(np.cumsum(descending), params.top_p * descending.sum()))
         weights[weights < descending[min(last_kept, descending.size - 1)]] = 0.0
     distribution: NDArray[np.float64] = weights / weights.sum()
-    return distribution
+    return keep_typical(distribution, params.typical_p)
+
+
+def keep_typical(distribution: NDArray[np.float64], typical_p: float) -> NDArray[np.float64]:
+    """Locally typical sampling (Meister et al. 2022): information near the entropy, up to `typical_p` of the mass."""
+    if typical_p == 1.0:
+        return distribution
+    possible = np.flatnonzero(distribution)
+    information = -np.log(distribution[possible])
+    deviation = np.abs(information - (distribution[possible] * information).sum())
+    nearest = np.argsort(deviation, kind="stable")
+    last_kept = int(np.searchsorted(np.cumsum(distribution[possible][nearest]), typical_p))
+    bound = deviation[nearest[min(last_kept, nearest.size - 1)]]
+    kept = np.zeros_like(distribution)
+    kept[possible[deviation <= bound]] = distribution[possible[deviation <= bound]]
+    typical: NDArray[np.float64] = kept / kept.sum()
+    return typical

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ouzel.backends.fake import FakeRunner
+from ouzel.engine.columns import largest
+from ouzel.engine.core import EngineCore
+from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.philox import philox4x32, uniforms
-from ouzel.engine.sampler import OwnLogprobs, adjust, choose_tokens, draw, largest, prepare
+from ouzel.engine.sampler import adjust, choose_tokens, draw, prepare
 from ouzel.engine.sequence import Sequence
-from ouzel.sampling import apply_logit_bias, apply_penalties, probabilities
-from tests.engine.requests import make_request
+from ouzel.sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities
+from tests.engine.requests import make_request, run_alone
 
 NUM_DRAWS = {23: 20_000, 10_007: 3_000}  # by vocabulary size: short rows and long ones go different ways
 
@@ -27,7 +31,37 @@ KINDS: dict[str, dict[str, Any]] = {
     "all": {"temperature": 1.1, "top_k": 15, "min_p": 0.02, "top_p": 0.85},
     "logit_bias": {"temperature": 1.0, "logit_bias": ((2, 3.0), (5, -4.0))},
     "penalties": {"temperature": 1.0, "repetition_penalty": 1.4, "presence_penalty": 0.6, "frequency_penalty": 0.3},
+    "typical_p": {"temperature": 1.0, "typical_p": 0.8},
+    "low typical_p": {"temperature": 1.3, "typical_p": 0.2},
+    "typical_p and top_k": {"temperature": 1.0, "top_k": 12, "typical_p": 0.6},
+    "typical_p and top_p": {"temperature": 1.1, "top_p": 0.9, "typical_p": 0.7},
+    "typical_p and min_p": {"temperature": 1.4, "min_p": 0.03, "typical_p": 0.9},
+    "bad_words": {"temperature": 1.0, "bad_words": ((7,), (2, 9), (4, 2, 11), (6, 12), (4, 4, 4))},
+    "allowed_token_ids": {"temperature": 1.0, "allowed_token_ids": (3, 5, 8, 8, 21)},
+    "no_repeat_ngram_size": {"temperature": 1.0, "no_repeat_ngram_size": 2},
+    "all with typical_p": {"temperature": 1.1, "top_k": 15, "min_p": 0.02, "top_p": 0.95, "typical_p": 0.85},
+    "bans with top_k": {
+        "temperature": 0.9,
+        "top_k": 10,
+        "allowed_token_ids": tuple(range(1, 22, 2)),
+        "bad_words": ((2, 9), (5,)),
+        "no_repeat_ngram_size": 1,
+    },
+    "everything": {
+        "temperature": 1.2,
+        "top_p": 0.9,
+        "min_p": 0.01,
+        "typical_p": 0.9,
+        "logit_bias": ((2, 2.0), (5, -1.0)),
+        "repetition_penalty": 1.2,
+        "presence_penalty": 0.4,
+        "frequency_penalty": -0.3,
+        "allowed_token_ids": tuple(range(20)),
+        "bad_words": ((2, 9),),
+        "no_repeat_ngram_size": 3,
+    },
 }
+OUTPUT = [4, 4, 2]  # what a sequence has generated where bans and penalties look
 
 
 def sequence_with(output_token_ids: list[int] | None = None, index: int = 0, **params: Any) -> Sequence:
@@ -36,11 +70,28 @@ def sequence_with(output_token_ids: list[int] | None = None, index: int = 0, **p
     return sequence
 
 
-def exact_distribution(logits: NDArray[np.float32], sequence: Sequence) -> NDArray[np.float64]:
-    params = sequence.params
+def adjusted(logits: NDArray[np.float32], sequence: Sequence) -> NDArray[np.float32]:
+    params, prompt = sequence.params, sequence.request.prompt_token_ids
     output = sequence.token_ids[sequence.num_prompt_tokens :]
-    biased = apply_logit_bias(logits, params)
-    return probabilities(apply_penalties(biased, params, sequence.request.prompt_token_ids, output), params)
+    penalised = apply_penalties(apply_logit_bias(logits, params), params, prompt, output)
+    return apply_bans(penalised, params, prompt, output)
+
+
+def exact_distribution(logits: NDArray[np.float32], sequence: Sequence) -> NDArray[np.float64]:
+    return probabilities(adjusted(logits, sequence), sequence.params)
+
+
+def assert_follows(observed: NDArray[np.float64], distribution: NDArray[np.float64]) -> None:
+    """Chi-square, over the tokens expected at least 5 times and the rest together."""
+    expected = distribution * observed.sum()
+    assert observed[expected == 0].sum() == 0, "a token outside the support was drawn"
+    likely = expected >= 5
+    expected_cells = np.append(expected[likely], expected[~likely].sum())
+    observed_cells = np.append(observed[likely], observed[~likely].sum())
+    cells = expected_cells > 0
+    chi_square = float(((observed_cells - expected_cells)[cells] ** 2 / expected_cells[cells]).sum())
+    freedom = int(cells.sum()) - 1
+    assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5, f"chi-square {chi_square:.1f} at {freedom} degrees"
 
 
 @pytest.mark.parametrize("vocab_size", NUM_DRAWS)
@@ -50,25 +101,41 @@ def test_draws_follow_the_exact_distribution(kind: str, vocab_size: int) -> None
     logits = np.random.default_rng(3).normal(scale=1.5, size=vocab_size).astype(np.float32)
     if vocab_size > 23:
         logits[23:] -= 12.0  # a long tail of unlikely tokens
-    output = [4, 4, 6]
-    expected = exact_distribution(logits, sequence_with(output, **KINDS[kind])) * num_draws
     observed = np.zeros(vocab_size)
 
     for index in range(num_draws // 500):
-        sequences = [sequence_with(output, index, seed=seed, **KINDS[kind]) for seed in range(500)]
+        sequences = [sequence_with(OUTPUT, index, seed=seed, **KINDS[kind]) for seed in range(500)]
         rows = [prepare(logits.copy(), sequence) for sequence in sequences]
         for sampled in draw(rows):
             assert sampled is not None
             observed[sampled.token_id] += 1
 
-    assert observed[expected == 0].sum() == 0, "a token outside the support was drawn"
-    likely = expected >= 5
-    expected_cells = np.append(expected[likely], expected[~likely].sum())
-    observed_cells = np.append(observed[likely], observed[~likely].sum())
-    cells = expected_cells > 0
-    chi_square = float(((observed_cells - expected_cells)[cells] ** 2 / expected_cells[cells]).sum())
-    freedom = int(cells.sum()) - 1
-    assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5, f"chi-square {chi_square:.1f} at {freedom} degrees"
+    assert_follows(observed, exact_distribution(logits, sequence_with(OUTPUT, **KINDS[kind])))
+
+
+def test_the_engine_draws_from_the_exact_distribution() -> None:
+    """Through `EngineCore`; the model's distribution is what it says as logprobs."""
+    kinds: dict[str, dict[str, Any]] = {
+        "top_p": {"temperature": 1.3, "top_p": 0.9},
+        "typical_p": {"temperature": 2.0, "top_k": 30, "typical_p": 0.8, "bad_words": ((9,), (5, 11))},
+        "bans": {"temperature": 2.0, "allowed_token_ids": tuple(range(40)), "logit_bias": ((3, 2.5),)},
+    }
+    for params in kinds.values():
+        engine = EngineCore(FakeRunner(num_blocks=2000, max_num_seqs=500, max_num_batched_tokens=500))
+        [said] = run_alone(engine, make_request([1, 5], max_tokens=1, num_logprobs=97))
+        logits = np.zeros(97, dtype=np.float32)
+        for each in said.logprobs[0].top:
+            logits[each.token_id] = each.logprob
+        observed = np.zeros(97)
+
+        for seed in range(10):
+            request = make_request([1, 5], n=500, max_tokens=1, seed=seed, **params)
+            for result in run_alone(engine, request):
+                observed[result.token_ids] += 1
+
+        assert observed.sum() == 5000
+        sequence = Sequence(make_request([1, 5], **params), 0, 0)
+        assert_follows(observed, exact_distribution(logits, sequence))
 
 
 @pytest.mark.parametrize(
@@ -81,6 +148,13 @@ def test_draws_follow_the_exact_distribution(kind: str, vocab_size: int) -> None
         {"temperature": 1.0, "top_k": 1},
         {"temperature": 1.0, "top_k": 2**31 - 1, "top_p": 1e-9},
         {"temperature": 1e-4, "repetition_penalty": 0.01},
+        {"temperature": 3e-5, "typical_p": 0.5},
+        {"temperature": 2.0, "typical_p": 1e-300},
+        {"temperature": 1.0, "typical_p": 1e-9, "top_p": 1e-9, "min_p": 0.999999},
+        {"temperature": 2.0, "top_k": 4, "typical_p": 1e-300},
+        {"temperature": 1.0, "top_k": 40, "allowed_token_ids": (3,)},
+        {"temperature": 1.0, "typical_p": 0.5, "allowed_token_ids": (3,)},
+        {"temperature": 1.0, "top_k": 1000, "allowed_token_ids": (1, 3)},
     ],
 )
 @pytest.mark.parametrize("vocab_size", [5, 97, 8192, 10_007])
@@ -111,6 +185,17 @@ def test_a_large_top_k_follows_the_exact_distribution() -> None:
     assert {each.token_id for each in sampled if each is not None} <= allowed
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_greedy_takes_the_most_likely_of_the_adjusted(kind: str) -> None:
+    logits = np.random.default_rng(9).normal(size=(5, 200)).astype(np.float32)
+    sequences = [sequence_with(OUTPUT, **{**KINDS[kind], "temperature": 0.0}) for _ in logits]
+
+    chosen = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
+
+    expected = [int(adjusted(row, sequence).argmax()) for row, sequence in zip(logits, sequences, strict=True)]
+    assert [each.token_id for each in chosen if each is not None] == expected
+
+
 def test_greedy_takes_the_most_likely() -> None:
     logits = np.random.default_rng(0).normal(size=(5, 200)).astype(np.float32)
 
@@ -121,9 +206,9 @@ def test_greedy_takes_the_most_likely() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rows_token_does_not_depend_on_its_neighbours(kind: str) -> None:
-    logits = np.random.default_rng(1).normal(size=(8, 9000)).astype(np.float32)
-    kinds = [kind, *list(KINDS)[:7]]
-    sequences = [sequence_with(seed=i, **KINDS[name]) for i, name in enumerate(kinds)]
+    kinds = [kind, *KINDS]
+    logits = np.random.default_rng(1).normal(size=(len(kinds), 9000)).astype(np.float32)
+    sequences = [sequence_with(OUTPUT, seed=i, **KINDS[name]) for i, name in enumerate(kinds)]
 
     alone = draw([prepare(logits[0].copy(), sequences[0])])
     together = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
@@ -131,17 +216,60 @@ def test_a_rows_token_does_not_depend_on_its_neighbours(kind: str) -> None:
     assert together[0] == alone[0]
 
 
-@pytest.mark.parametrize("params", [KINDS["penalties"], KINDS["logit_bias"]])
-def test_adjusting_equals_the_reference(params: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if sequence_with(**KINDS[kind]).params.adjusts_logits])
+def test_adjusting_token_by_token_equals_the_reference(kind: str) -> None:
     logits = np.random.default_rng(2).normal(size=50).astype(np.float32)
-    sequence = sequence_with([7, 7, 9, 1], **params)
-    row = logits.copy()
+    sequence = sequence_with(**KINDS[kind])
+    for token_id in (4, 4, 2, 4, 2, 9, 1, 2, 4):
+        sequence.token_ids.append(token_id)
+        row = logits.copy()
 
-    adjust(row, sequence)
+        adjust(row, sequence)
 
-    biased = apply_logit_bias(logits, sequence.params)
-    expected = apply_penalties(biased, sequence.params, [1, 2, 3, 2], [7, 7, 9, 1])
-    np.testing.assert_allclose(row, expected, rtol=1e-6)
+        np.testing.assert_allclose(row, adjusted(logits, sequence), rtol=1e-5)
+
+
+def test_presence_and_frequency_are_subtracted_from_negative_logits_too() -> None:
+    row = np.array([-1.0, 2.0, -3.0, 0.0], dtype=np.float32)
+
+    adjust(row, sequence_with([0, 0, 1], presence_penalty=0.5, frequency_penalty=0.25))
+
+    assert row.tolist() == [-2.0, 1.25, -3.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("bad_words", "output", "banned"),
+    [
+        (((7,),), [], [7]),
+        (((7,),), [7, 7], [7]),
+        (((5, 7),), [], []),
+        (((5, 7),), [6, 5], [7]),
+        (((5, 7),), [5, 6], []),
+        (((5, 6, 7), (6, 8), (5, 9)), [5, 6], [7, 8]),
+        (((5, 5, 5),), [5, 5], [5]),
+        (((3, 2, 8), (2, 9)), [], []),  # the prompt ends with 3, 2
+        (((3, 2, 8), (2, 5, 9), (5, 9)), [5], [9]),
+    ],
+)
+def test_a_bad_word_cannot_be_completed(
+    bad_words: tuple[tuple[int, ...], ...], output: list[int], banned: list[int]
+) -> None:
+    row = np.zeros(10, dtype=np.float32)
+
+    adjust(row, sequence_with(output, bad_words=bad_words))
+
+    assert np.flatnonzero(np.isneginf(row)).tolist() == banned
+
+
+@pytest.mark.parametrize(
+    ("size", "banned"), [(1, [1, 2, 3, 4]), (2, [2, 3, 4]), (3, [2]), (4, []), (7, []), (8, []), (64, [])]
+)
+def test_no_ngram_of_prompt_and_output_comes_twice(size: int, banned: list[int]) -> None:
+    row = np.zeros(10, dtype=np.float32)
+
+    adjust(row, sequence_with([2, 4, 3, 2], no_repeat_ngram_size=size))  # after 1, 2, 3, 2
+
+    assert np.flatnonzero(np.isneginf(row)).tolist() == banned
 
 
 def test_min_tokens_forbids_end_and_stop_tokens() -> None:
@@ -154,12 +282,55 @@ def test_min_tokens_forbids_end_and_stop_tokens() -> None:
 
 
 @pytest.mark.parametrize("num", [1, 5, 40, 300, 9000])
-def test_largest_holds_the_largest(num: int) -> None:
-    row = np.random.default_rng(4).normal(size=10_001).astype(np.float32)
+@pytest.mark.parametrize("size", [9000, 10_001, 10_240])
+def test_largest_holds_the_largest(num: int, size: int) -> None:
+    row = np.random.default_rng(4).normal(size=size).astype(np.float32)
 
     found = largest(row, num)
 
     assert set(np.argsort(row)[-num:].tolist()) <= set(found.tolist())
+
+
+@pytest.mark.parametrize("vocab_size", NUM_DRAWS)
+@pytest.mark.parametrize("temperature", [None, 0.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sampled_logprobs_are_the_models_own(kind: str, temperature: float | None, vocab_size: int) -> None:
+    logits = np.random.default_rng(8).normal(scale=4, size=(16, vocab_size)).astype(np.float32)
+    exact = logits.astype(np.float64) - np.log(np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True))
+    params = KINDS[kind] if temperature is None else {**KINDS[kind], "temperature": temperature}
+    sequences = [sequence_with(OUTPUT, seed=seed, num_logprobs=3, **params) for seed in range(16)]
+
+    drawn = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
+
+    for sampled, own in zip(drawn, exact, strict=True):
+        assert sampled is not None
+        assert sampled.logprobs is not None
+        assert sampled.logprobs.sampled.token_id == sampled.token_id
+        assert sampled.logprobs.sampled.logprob == pytest.approx(own[sampled.token_id], abs=1e-3)
+        assert [each.token_id for each in sampled.logprobs.top] == np.argsort(-own)[:3].tolist()
+        assert [each.logprob for each in sampled.logprobs.top] == pytest.approx(-np.sort(-own)[:3], abs=1e-3)
+
+
+@pytest.mark.parametrize("num", [1, 5, 40, 300, 9000])
+@pytest.mark.parametrize("possible", [[], [3], [9999], [0, 1024, 9999, 10_000], list(range(50))])
+def test_largest_leaves_out_what_is_impossible(num: int, possible: list[int]) -> None:
+    row = np.full(10_001, -np.inf, dtype=np.float32)
+    row[possible] = np.arange(len(possible), dtype=np.float32)
+
+    found = set(largest(row, num).tolist())
+
+    assert set(possible[-num:]) <= found <= set(possible)
+
+
+@pytest.mark.parametrize("shift", [-1e4, -70.0, 70.0, 1e4])
+def test_logprobs_of_large_logits_do_not_overflow(shift: float) -> None:
+    logits = np.random.default_rng(5).normal(size=97).astype(np.float32)
+    shifted = (logits + np.float32(shift)).astype(np.float64)
+    exact = shifted - shifted.max() - np.log(np.exp(shifted - shifted.max()).sum())
+
+    position = OwnLogprobs(logits + np.float32(shift), 0).at(17)
+
+    assert position.sampled.logprob == pytest.approx(exact[17], abs=2e-3)
 
 
 def test_logprobs_are_log_softmax_of_the_unadjusted_row() -> None:

@@ -26,12 +26,7 @@ def test_an_empty_directory_says_nothing(tmp_path: Path) -> None:
 
 def test_sampling_defaults_are_the_makers(tmp_path: Path) -> None:
     write(tmp_path, generation_config='{"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "x": []}')
-    assert sampling_defaults(tmp_path) == SamplingDefaults(temperature=0.6, top_k=20, top_p=0.95)
-
-
-def test_without_do_sample_the_default_is_greedy(tmp_path: Path) -> None:
-    write(tmp_path, generation_config='{"do_sample": false, "temperature": 0.6}')
-    assert sampling_defaults(tmp_path).temperature == 0.0
+    assert sampling_defaults(tmp_path) == SamplingDefaults(do_sample=True, temperature=0.6, top_k=20, top_p=0.95)
 
 
 @pytest.mark.parametrize("text", ['{"temperature": "warm"}', "[]", "{", '{"eos_token_id": "</s>"}'])

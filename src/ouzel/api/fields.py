@@ -107,6 +107,7 @@ def generation_request(
             num_logprobs=num_logprobs,
             num_prompt_logprobs=num_prompt_logprobs,
             vocab_size=info.vocab_size,
+            tokenizer=model.tokenizer,
         ),
         n=body.n or 1,
         stop_strings=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),

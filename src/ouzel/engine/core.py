@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import build_batch
 from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.sampler import Sampled, draw, prepare, score
+from ouzel.engine.own_logprobs import score
+from ouzel.engine.sampler import Sampled, draw, fault_of, prepare
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
 from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, PositionLogprobs, StepOutput
@@ -119,6 +120,12 @@ class EngineCore:
             yield f"logit_bias token ids must be in [0, {info.vocab_size})"
         if any(not 0 <= token_id < info.vocab_size for token_id in request.params.stop_token_ids):
             yield f"stop_token_ids must be in [0, {info.vocab_size})"
+        if any(not 0 <= token_id < info.vocab_size for token_id in request.params.allowed_token_ids):
+            yield f"allowed_token_ids must be in [0, {info.vocab_size})"
+        if any(not 0 <= token_id < info.vocab_size for word in request.params.bad_words for token_id in word):
+            yield f"bad_words must be token ids in [0, {info.vocab_size})"
+        if not all(request.params.bad_words):
+            yield "bad_words must have at least one token each"
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
         sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
@@ -190,7 +197,7 @@ class EngineCore:
                 self._end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
-                self._end(each.sequence, FinishReason.ERROR, "the model's logits are not numbers")
+                self._end(each.sequence, FinishReason.ERROR, fault_of(each))
             else:
                 self._take_token(each.sequence, sampled)
 

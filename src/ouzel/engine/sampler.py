@@ -1,7 +1,8 @@
 """From logits to tokens.
 
-Order of operations: logit_bias, penalties, min_tokens, temperature, top_k, min_p, top_p, draw. Logprobs are those
-of the model's own distribution, before all of this. `ouzel.sampling` has the same as plain reference functions.
+Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words, no_repeat_ngram_size, min_tokens),
+temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are those of the model's own distribution, before all of
+this. `ouzel.sampling` has the same as plain reference functions.
 
 Three ways to a token, chosen by a row's own parameters alone, so that batch neighbours never matter:
 - greedy: argmax.
@@ -9,25 +10,27 @@ Three ways to a token, chosen by a row's own parameters alone, so that batch nei
 - else: a token is drawn from the whole row and then checked against top_p. When the tokens more likely than it
   already reach top_p, it is ruled out and the next draw is among those only. This is rejection sampling: exactly the
   distribution that sorting gives, in about 1 / top_p tries at most, without the sort. It costs one exp per logit.
+  typical_p goes the same way, with "more typical" for "more likely"; top_p before it needs the sort.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.engine.columns import ColumnSums, Row, largest
+from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.philox import uniforms
 from ouzel.engine.sequence import Sequence
+from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
 from ouzel.sampling import SamplingParams
-from ouzel.types import PositionLogprobs, TokenLogprob
-
-Row = NDArray[np.float32]  # [vocab_size]
+from ouzel.types import PositionLogprobs
 
 _MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
+_BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +47,19 @@ class PreparedRow:
 
     row: Row
     sequence: Sequence
-    own_logprobs: "OwnLogprobs | None"
+    own_logprobs: OwnLogprobs | None
 
 
 def prepare(row: Row, sequence: Sequence) -> PreparedRow:
-    """Notes the model's own logprobs where they are wanted, then adjusts the row in place."""
-    num_logprobs = sequence.params.num_logprobs
-    own_logprobs = None if num_logprobs is None else OwnLogprobs(row, num_logprobs)
-    adjust(row, sequence)
+    """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
+    params = sequence.params
+    own_logprobs = None
+    if params.num_logprobs is not None:
+        own_logprobs = OwnLogprobs(row, params.num_logprobs)
+        if params.adjusts_logits or not (params.is_greedy or _has_candidates(params, row)):
+            row = row.copy()
+    if params.adjusts_logits:
+        adjust(row, sequence)
     return PreparedRow(row, sequence, own_logprobs)
 
 
@@ -64,16 +72,26 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
     ]
 
 
+def fault_of(prepared: PreparedRow) -> str:
+    """Why `draw` gave None."""
+    bans = [name for name in _BANS if getattr(prepared.sequence.params, name)]
+    if bans and np.isneginf(prepared.row.max()):
+        return f"no token is left to choose: {', '.join(bans)} rule out every one"
+    return "the model's logits are not numbers"
+
+
 # Adjusting the logits
 
 
 def adjust(row: Row, sequence: Sequence) -> None:
-    """Applies logit_bias, min_tokens and penalties in place."""
+    """Applies logit_bias, penalties and bans in place."""
     params = sequence.params
     for token_id, bias in params.logit_bias:
         row[token_id] += bias
     if params.repetition_penalty != 1.0 or params.presence_penalty != 0.0 or params.frequency_penalty != 0.0:
         _penalise(row, sequence)
+    if params.allowed_token_ids or params.bad_words or params.no_repeat_ngram_size:
+        _ban(row, sequence)
     if sequence.num_output_tokens < params.min_tokens:
         row[[token_id for token_id in sequence.stop_token_ids if token_id < row.size]] = -np.inf
 
@@ -93,6 +111,12 @@ def _penalise(row: Row, sequence: Sequence) -> None:
     row[counts.token_ids] = seen
 
 
+def _ban(row: Row, sequence: Sequence) -> None:
+    if sequence.token_bans is None:
+        sequence.token_bans = TokenBans(sequence.params, sequence.num_prompt_tokens)
+    sequence.token_bans.apply(row, sequence.token_ids)
+
+
 # Choosing
 
 
@@ -106,7 +130,7 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
             most_likely = int(row.argmax())
             token_ids[i] = most_likely if np.isfinite(row[most_likely]) else None
         else:
-            (with_top_k if 0 < sequence.params.top_k < min(row.size, _MAX_CANDIDATES) else without).append(i)
+            (with_top_k if _has_candidates(sequence.params, row) else without).append(i)
     for places, draw_tokens in ((with_top_k, draw_from_top_k), (without, draw_from_all)):
         if places:
             drawn = draw_tokens([rows[i] for i in places], [sequences[i] for i in places])
@@ -115,26 +139,13 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
     return token_ids
 
 
-def _num_columns(row: Row) -> int:
-    """A long row is seen as a matrix with this many columns: numpy then reduces it at full width."""
-    return 1024 if row.size >= 8192 else 1
-
-
-def largest(row: Row, num: int) -> NDArray[np.int64]:
-    """Ids of at least the `num` largest elements, in no order: all that reach a bound which `num` elements reach.
-
-    The row is seen as columns of a matrix; `num` column maxima reach the num-th largest of them, so it is such a bound.
-    """
-    num_columns = _num_columns(row)
-    if num * 4 >= num_columns:
-        return np.flatnonzero(row >= np.partition(row, -num)[-num])
-    num_full = row.size // num_columns * num_columns
-    maxima = row[:num_full].reshape(-1, num_columns).max(axis=0)
-    return np.flatnonzero(row >= np.partition(maxima, -num)[-num])
+def _has_candidates(params: SamplingParams, row: Row) -> bool:
+    """Whether top_k leaves so few that the row itself is not overwritten."""
+    return 0 < params.top_k < min(row.size, _MAX_CANDIDATES)
 
 
 def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
-    """Temperature, top_k, min_p, top_p and the draw on the candidates of each row, most likely first."""
+    """Temperature, top_k, min_p, top_p, typical_p and the draw on the candidates of each row, most likely first."""
     params = [sequence.params for sequence in sequences]
     candidates = [largest(row, each.top_k) for row, each in zip(rows, params, strict=True)]
     width = max(*(each.size for each in candidates), *(each.top_k for each in params))  # none where a row is NaN
@@ -147,17 +158,39 @@ def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | No
     values = np.take_along_axis(values, order, axis=1)
     usable = np.isfinite(values[:, 0])
     values[~usable] = 0.0
-    weights = np.exp((values - values[:, :1]) / _column(params, "temperature"))
+    log_weights = (values - values[:, :1]) / _column(params, "temperature")
+    weights = np.exp(log_weights)
     kth = np.array([each.top_k for each in params])[:, None] - 1
     weights[values < np.take_along_axis(values, kth, axis=1)] = 0.0
     weights[weights < _column(params, "min_p")] = 0.0
     cumulative = np.cumsum(weights, axis=1)
     last_kept = (cumulative >= _column(params, "top_p") * cumulative[:, -1:]).argmax(axis=1)[:, None]
     weights[weights < np.take_along_axis(weights, last_kept, axis=1)] = 0.0
+    typical = np.flatnonzero(_column(params, "typical_p") < 1.0)
+    if typical.size:
+        weights[typical] = keep_typical(weights[typical], log_weights[typical], _column(params, "typical_p")[typical])
     cumulative = np.cumsum(weights, axis=1)
     drawn = (cumulative > _uniforms(sequences)[:, None] * cumulative[:, -1:]).argmax(axis=1)[:, None]
     chosen = np.take_along_axis(np.take_along_axis(token_ids, order, axis=1), drawn, axis=1)
     return [int(token_id) if good else None for token_id, good in zip(chosen[:, 0], usable, strict=True)]
+
+
+def keep_typical(
+    weights: NDArray[np.float64], log_weights: NDArray[np.float64], typical_p: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sets to 0 what typical_p [rows, 1] drops of each row.
+
+    How far a token's information is from the entropy (Meister et al. 2022) is how far its logit is from the mean one.
+    """
+    log_weights = np.maximum(log_weights, -1e9)  # of those without weight; any finite number does
+    # Summed in sequence: the zeros at a row's end, whose number depends on its neighbours, then change nothing.
+    totals = np.cumsum(weights, axis=1)[:, -1:]
+    deviation = np.abs(log_weights - np.cumsum(weights * log_weights, axis=1)[:, -1:] / totals)
+    order = np.argsort(deviation, axis=1, kind="stable")
+    cumulative = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    last_kept = (cumulative >= typical_p * totals).argmax(axis=1)[:, None]
+    bound = np.take_along_axis(np.take_along_axis(deviation, order, axis=1), last_kept, axis=1)
+    return np.where(deviation <= bound, weights, 0.0)
 
 
 def draw_from_all(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
@@ -167,7 +200,7 @@ def draw_from_all(rows: list[Row], sequences: list[Sequence]) -> list[int | None
 
 
 def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | None:
-    """Temperature, min_p, top_p and the draw on a whole row, which becomes unnormalised probabilities (largest: 1)."""
+    """Everything from temperature on with a whole row, which is overwritten."""
     params = sequence.params
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
@@ -176,54 +209,50 @@ def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | N
         row[row < np.partition(row, -params.top_k)[-params.top_k]] = -np.inf
     row -= largest_logit
     row *= np.float32(1.0 / params.temperature)
+    if params.typical_p < 1.0:
+        return _draw_typical(row, sequence, first_uniform)
     weights = np.exp(row, out=row)
     if params.min_p > 0.0:
         weights[weights < np.float32(params.min_p)] = 0.0
+    return _draw_share(weights, params.top_p, lambda token_id: weights > weights[token_id], sequence, first_uniform)
+
+
+def _draw_typical(log_weights: Row, sequence: Sequence, first_uniform: float) -> int:
+    params = sequence.params
+    weights = np.exp(log_weights)
+    weights[weights < np.float32(params.min_p)] = 0.0
+    if params.top_p < 1.0:
+        descending = np.sort(weights)[::-1]
+        cumulative = np.cumsum(descending, dtype=np.float64)
+        weights[weights < descending[np.searchsorted(cumulative, params.top_p * cumulative[-1])]] = 0.0
+    np.maximum(log_weights, np.float32(-1e9), out=log_weights)  # of those without weight; any finite number does
+    mean = np.float32(np.dot(weights, log_weights) / weights.sum())
+    deviation = np.abs(np.subtract(log_weights, mean, out=log_weights), out=log_weights)
+    return _draw_share(
+        weights, params.typical_p, lambda token_id: deviation < deviation[token_id], sequence, first_uniform
+    )
+
+
+def _draw_share(
+    weights: Row,
+    share: float,
+    ahead_of: Callable[[int], NDArray[np.bool_]],  # the tokens that are kept before this one is
+    sequence: Sequence,
+    first_uniform: float,
+) -> int:
+    """A draw from the first tokens that together reach this share of the mass, by rejection."""
     mass = ColumnSums(weights)
-    needed = params.top_p * mass.total
+    needed = share * mass.total
     token_id = mass.find(first_uniform)
     for attempt in count(1):
-        if params.top_p == 1.0 or mass_above(weights, weights[token_id]) < needed:
+        if share == 1.0:
             return token_id
-        weights[weights <= weights[token_id]] = 0.0
+        ahead = ahead_of(token_id).astype(np.float32)
+        if float(np.dot(weights, ahead)) < needed:
+            return token_id
+        weights *= ahead
         token_id = ColumnSums(weights).find(float(_uniforms([sequence], attempt)[0]))
-    raise AssertionError("unreachable: the most likely token is never ruled out")
-
-
-def mass_above(weights: Row, bound: np.float32) -> float:
-    """The sum of all weights greater than the bound."""
-    above = weights > bound
-    return float(np.dot(weights, above.astype(np.float32)))
-
-
-class ColumnSums:
-    """The row seen as columns of a matrix, to find where a share of its mass lies without summing up the whole row."""
-
-    def __init__(self, weights: Row) -> None:
-        self._num_columns = _num_columns(weights)
-        self._num_full = weights.size // self._num_columns * self._num_columns
-        self._matrix = weights[: self._num_full].reshape(-1, self._num_columns)
-        columns = self._matrix.sum(axis=0, dtype=np.float32).astype(np.float64)
-        tail = weights[self._num_full :].astype(np.float64)
-        self._cumulative = np.cumsum(
-            np.concatenate([columns, tail])
-        )  # columns first, then each tail element for itself
-
-    @property
-    def total(self) -> float:
-        return float(self._cumulative[-1])
-
-    def find(self, share: float) -> int:
-        """The index at which the given share (in [0, 1)) of the mass is passed; its weight is not 0."""
-        target = share * self.total
-        place = int(np.searchsorted(self._cumulative, target, side="right"))
-        if place >= self._num_columns:
-            return self._num_full + place - self._num_columns
-        column = np.cumsum(self._matrix[:, place], dtype=np.float64)
-        rest = target - (float(self._cumulative[place - 1]) if place else 0.0)
-        # The column was summed in float32: its last element may lie below what is looked for.
-        rest = min(rest, float(np.nextafter(column[-1], 0.0)))
-        return int(np.searchsorted(column, rest, side="right")) * self._num_columns + place
+    raise AssertionError("unreachable: nothing is ahead of the first")
 
 
 def _column(params: list[SamplingParams], name: str) -> NDArray[np.float64]:
@@ -237,47 +266,3 @@ def _uniforms(sequences: list[Sequence], draw: int = 0) -> NDArray[np.float64]:
         np.array([sequence.num_output_tokens for sequence in sequences], dtype=np.int64),
         draw,
     )
-
-
-# Logprobs
-
-
-def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[PositionLogprobs]:
-    """The logprobs of tokens that were given rather than sampled.
-
-    Raises ValueError when the model's output is not a number.
-    """
-    positions = [OwnLogprobs(row, num_top).of_prompt(token_id) for row, token_id in zip(rows, token_ids, strict=True)]
-    if any(isnan(position.sampled.logprob) for position in positions):
-        raise ValueError("the model's logits are not numbers")
-    return positions
-
-
-class OwnLogprobs:
-    """The log probabilities of the model's own distribution at one position."""
-
-    def __init__(self, row: Row, num_top: int) -> None:
-        self._num_top = num_top
-        self._row = row.copy()  # the sampler overwrites its own
-        largest_logit = row.max()
-        self._normaliser = float(largest_logit) + float(np.log(np.exp(row - largest_logit).sum(dtype=np.float64)))
-
-    def at(self, token_id: int) -> PositionLogprobs:
-        """Of the sampled token and the most likely ones."""
-        return PositionLogprobs(self._logprob(token_id), tuple(map(self._logprob, self._most_likely(self._num_top))))
-
-    def of_prompt(self, token_id: int) -> PositionLogprobs:
-        """Of the token that stands in the prompt, with its rank, and the most likely ones."""
-        rank = 1 + int(np.count_nonzero(self._row > self._row[token_id]))
-        position = self.at(token_id)
-        return PositionLogprobs(position.sampled, position.top, rank)
-
-    def _logprob(self, token_id: int) -> TokenLogprob:
-        return TokenLogprob(token_id, float(self._row[token_id]) - self._normaliser)
-
-    def _most_likely(self, num: int) -> list[int]:
-        if num == 0:
-            return []
-        token_ids = largest(self._row, min(num, self._row.size))
-        descending: list[int] = token_ids[np.argsort(-self._row[token_ids], kind="stable")].tolist()
-        return descending[:num]

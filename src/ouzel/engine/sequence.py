@@ -7,6 +7,7 @@ exactly one token left to compute decodes; with more it prefills (after a preemp
 import time
 from enum import Enum, auto
 
+from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
 from ouzel.types import EngineRequest, FinishReason, RequestTiming
 
@@ -41,6 +42,7 @@ class Sequence:
         eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
         self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
         self.token_counts: TokenCounts | None = None  # kept by the sampler when a penalty asks for it
+        self.token_bans: TokenBans | None = None  # kept by the sampler when a ban asks for it
         self.added_at = time.monotonic()
         self.scheduled_at: float | None = None
         self.first_token_at: float | None = None

@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.sampling import SamplingFields, SamplingParams
+from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
 
-Number = TypeVar("Number", int, float)
+Number = TypeVar("Number", int, float, bool)
 
 DEFAULT_TEMPERATURE = 1.0
 DEFAULT_TOP_K = 40  # while sampling, where neither the request nor generation_config.json says anything
@@ -38,11 +39,12 @@ def resolve_sampling(
     num_logprobs: int | None,
     num_prompt_logprobs: int | None = None,
     vocab_size: int,
+    tokenizer: Tokenizer,
 ) -> SamplingParams:
     """Each value from the request, else from generation_config.json, else our default."""
     if (fields.min_tokens or 0) > max_tokens:
         raise InvalidRequest(f"min_tokens must be <= {max_tokens}, given {fields.min_tokens}", param="min_tokens")
-    temperature = _first(fields.temperature, defaults.temperature, DEFAULT_TEMPERATURE)
+    temperature = _temperature(fields, defaults)
     top_k = _first(fields.top_k, defaults.top_k, DEFAULT_TOP_K if temperature > 0 else 0)
     return SamplingParams(
         max_tokens=max_tokens,
@@ -50,29 +52,60 @@ def resolve_sampling(
         top_p=_first(fields.top_p, defaults.top_p, 1.0),
         top_k=max(top_k, 0),
         min_p=_first(fields.min_p, defaults.min_p, 0.0),
+        typical_p=_first(fields.typical_p, defaults.typical_p, 1.0),
         repetition_penalty=_first(fields.repetition_penalty, defaults.repetition_penalty, 1.0),
         presence_penalty=_first(fields.presence_penalty, defaults.presence_penalty, 0.0),
         frequency_penalty=_first(fields.frequency_penalty, defaults.frequency_penalty, 0.0),
         seed=secrets.randbits(63) if fields.seed is None else fields.seed,
         min_tokens=fields.min_tokens or 0,
-        stop_token_ids=_stop_token_ids(fields.stop_token_ids or [], vocab_size),
+        stop_token_ids=_token_ids("stop_token_ids", fields.stop_token_ids or [], vocab_size),
         ignore_eos=fields.ignore_eos or False,
         logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
+        allowed_token_ids=_token_ids("allowed_token_ids", fields.allowed_token_ids or [], vocab_size),
+        bad_words=_bad_words(fields.bad_words or [], tokenizer, vocab_size),
+        no_repeat_ngram_size=_first(fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0),
         num_logprobs=num_logprobs,
         num_prompt_logprobs=num_prompt_logprobs,
     )
+
+
+def _temperature(fields: SamplingFields, defaults: SamplingDefaults) -> float:
+    """0 where `do_sample` is false: the request's, else that of generation_config.json if no temperature is given."""
+    asked = fields.temperature
+    if asked is not None:
+        if fields.do_sample is (asked == 0):
+            limit = "> 0 when do_sample is true" if fields.do_sample else "0 when do_sample is false"
+            raise InvalidRequest(f"temperature must be {limit}, given {asked:g}", param="temperature")
+        return asked
+    if not _first(fields.do_sample, defaults.do_sample, True):
+        return 0.0
+    makers = defaults.temperature
+    return DEFAULT_TEMPERATURE if makers is None or (makers == 0 and fields.do_sample) else makers
 
 
 def _first(*values: Number | None) -> Number:
     return next(value for value in values if value is not None)
 
 
-def _stop_token_ids(token_ids: list[int], vocab_size: int) -> tuple[int, ...]:
+def _token_ids(field: str, token_ids: list[int], vocab_size: int) -> tuple[int, ...]:
     for position, token_id in enumerate(token_ids):
         if token_id >= vocab_size:
-            path = f"stop_token_ids[{position}]"
+            path = f"{field}[{position}]"
             raise InvalidRequest(f"{path} must be <= {vocab_size - 1}, given {token_id}", param=path)
     return tuple(token_ids)
+
+
+def _bad_words(words: list[str], tokenizer: Tokenizer, vocab_size: int) -> tuple[tuple[int, ...], ...]:
+    """The tokens of each word at the start of a text and after a space, which are often others."""
+    bad_words: dict[tuple[int, ...], None] = {}
+    for position, word in enumerate(words):
+        bare = word.lstrip(" ") or word
+        variants = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in (bare, f" {bare}")]
+        if not all(variants):
+            path = f"bad_words[{position}]"
+            raise InvalidRequest(f"{path} must be a text with tokens, given {word!r}", param=path)
+        bad_words |= dict.fromkeys(variants)
+    return tuple(token_ids for token_ids in bad_words if max(token_ids) < vocab_size)  # others cannot be generated
 
 
 def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, float], ...]:

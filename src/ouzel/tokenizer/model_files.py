@@ -19,10 +19,13 @@ JsonObject = dict[str, object]
 class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """What the model's makers recommend; None where they say nothing."""
 
-    temperature: float | None = None  # 0 where the file says do_sample false
+    do_sample: bool | None = None
+    temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
+    typical_p: float | None = None
+    no_repeat_ngram_size: int | None = None
     repetition_penalty: float | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
@@ -32,7 +35,6 @@ class GenerationConfig(SamplingDefaults, frozen=True, kw_only=True):
     """`generation_config.json`, as far as it matters here."""
 
     eos_token_id: int | list[int] | None = None
-    do_sample: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,7 @@ class TemplateTexts:
 
 def sampling_defaults(directory: Path) -> SamplingDefaults:
     config = read_generation_config(directory)
-    fields = {name: getattr(config, name) for name in SamplingDefaults.__struct_fields__}
-    if config.do_sample is False:
-        fields["temperature"] = 0.0
-    return SamplingDefaults(**fields)
+    return SamplingDefaults(**{name: getattr(config, name) for name in SamplingDefaults.__struct_fields__})
 
 
 def read_generation_config(directory: Path) -> GenerationConfig:

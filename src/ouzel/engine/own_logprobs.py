@@ -1,0 +1,66 @@
+"""Log probabilities of the model's own distribution, before the request's parameters change it."""
+
+import math
+import threading
+from collections.abc import Iterable
+
+import numpy as np
+
+from ouzel.engine.columns import Row, largest
+from ouzel.types import PositionLogprobs, TokenLogprob
+
+_SAFE_LOGIT = 60.0  # the sum of e^60 over any vocabulary is a float32
+
+_memory = threading.local()  # one row's exponentials at a time: fresh memory costs as much as computing them
+
+
+class OwnLogprobs:
+    """At one position. The row is read again in `at`, so it must not change until then."""
+
+    def __init__(self, row: Row, num_top: int) -> None:
+        self._row = row
+        self._normaliser = log_sum_exp(row)
+        token_ids = largest(row, min(num_top, row.size)) if num_top else np.zeros(0, dtype=np.int64)
+        descending = token_ids[np.argsort(-row[token_ids], kind="stable")]
+        self._top = tuple(map(self._logprob, descending[:num_top].tolist()))
+
+    def at(self, token_id: int) -> PositionLogprobs:
+        """Of the sampled token and the most likely ones."""
+        return PositionLogprobs(self._logprob(token_id), self._top)
+
+    def of_prompt(self, token_id: int) -> PositionLogprobs:
+        """Of the token that stands in the prompt, with its rank, and the most likely ones."""
+        rank = 1 + int(np.count_nonzero(self._row > self._row[token_id]))
+        return PositionLogprobs(self._logprob(token_id), self._top, rank)
+
+    def _logprob(self, token_id: int) -> TokenLogprob:
+        return TokenLogprob(token_id, float(self._row[token_id]) - self._normaliser)
+
+
+def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[PositionLogprobs]:
+    """The logprobs of tokens that were given rather than sampled.
+
+    Raises ValueError when the model's output is not a number.
+    """
+    positions = [OwnLogprobs(row, num_top).of_prompt(token_id) for row, token_id in zip(rows, token_ids, strict=True)]
+    if any(math.isnan(position.sampled.logprob) for position in positions):
+        raise ValueError("the model's logits are not numbers")
+    return positions
+
+
+def log_sum_exp(row: Row) -> float:
+    """NaN where the largest element is no number or infinite."""
+    largest_logit = float(row.max())
+    if not math.isfinite(largest_logit):
+        return math.nan
+    exponentials = _scratch(row.size)
+    shift = 0.0 if abs(largest_logit) <= _SAFE_LOGIT else largest_logit
+    np.exp(row if shift == 0.0 else np.subtract(row, np.float32(shift), out=exponentials), out=exponentials)
+    return shift + float(np.log(np.float64(exponentials.sum())))
+
+
+def _scratch(size: int) -> Row:
+    scratch: Row | None = getattr(_memory, "row", None)
+    if scratch is None or scratch.size != size:
+        scratch = _memory.row = np.empty(size, dtype=np.float32)
+    return scratch
