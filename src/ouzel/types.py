@@ -23,7 +23,7 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
     """At one position, of the model's own distribution: before bias, penalties and temperature."""
 
     sampled: TokenLogprob  # in a prompt: the token that stands there
-    top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries
+    top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries, or all that are possible
     rank: int | None = None  # of a prompt's token: 1 for the most likely
 
 

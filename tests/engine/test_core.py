@@ -162,6 +162,55 @@ def test_logits_that_are_not_numbers_end_that_request_only(params: dict[str, Any
     assert "not numbers" in str(results[bad.request_id, 0].final.error)
 
 
+@pytest.mark.parametrize(
+    "params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}, {"temperature": 1.0, "typical_p": 0.5}]
+)
+@pytest.mark.parametrize(
+    ("bans", "num_tokens", "named"),
+    [
+        ({"allowed_token_ids": (5, 6), "bad_words": ((5,), (6,))}, 0, "allowed_token_ids, bad_words"),
+        ({"allowed_token_ids": (5, 6), "no_repeat_ngram_size": 1}, 2, "allowed_token_ids, no_repeat_ngram_size"),
+        ({"allowed_token_ids": (7,), "min_tokens": 3, "stop_token_ids": (7,)}, 0, "allowed_token_ids, min_tokens"),
+    ],
+)
+def test_a_request_that_bans_every_token_ends_with_an_error_of_its_own(
+    bans: dict[str, Any], num_tokens: int, named: str, params: dict[str, Any]
+) -> None:
+    engine = EngineCore(FakeRunner())
+    good, bad = (
+        make_request([1, 2, 3], temperature=1.0, seed=1),
+        make_request([1, 2, 4], num_logprobs=2, **params, **bans),
+    )
+
+    results = run(engine, [good, bad])
+
+    assert results[good.request_id, 0].token_ids == plain_tokens([1, 2, 3], temperature=1.0, seed=1)
+    ended = results[bad.request_id, 0]
+    assert len(ended.token_ids) == num_tokens
+    assert ended.finish_reason is FinishReason.ERROR
+    assert ended.final.error == f"no token is left to choose: {named} rule out every one"
+
+
+def test_mixed_parameters_in_one_batch_give_the_same_tokens_as_alone() -> None:
+    kinds: list[dict[str, Any]] = [
+        {"temperature": 0.0, "no_repeat_ngram_size": 2},
+        {"temperature": 1.0, "top_p": 0.9, "num_logprobs": 3},
+        {"temperature": 0.8, "top_k": 40, "typical_p": 0.7, "frequency_penalty": 0.5},
+        {"temperature": 1.3, "typical_p": 0.5, "top_p": 0.95},
+        {"temperature": 1.0, "allowed_token_ids": (3, 9, 12, 40), "bad_words": ((3, 9), (12,)), "top_k": 40},
+        {"temperature": 1.0, "top_k": 5, "min_p": 0.1, "logit_bias": ((8, 5.0),), "n": 2},
+    ]
+    requests = [make_request([1, 2, i], max_tokens=20, seed=i, **params) for i, params in enumerate(kinds)]
+    alone = [run_alone(EngineCore(FakeRunner()), request) for request in requests]
+
+    together = run(EngineCore(FakeRunner()), requests)
+
+    for request, results in zip(requests, alone, strict=True):
+        for index, result in enumerate(results):
+            assert together[request.request_id, index].token_ids == result.token_ids
+            assert together[request.request_id, index].logprobs == result.logprobs
+
+
 def test_a_device_fault_ends_its_batch_and_the_engine_goes_on() -> None:
     engine = EngineCore(FaultyRunner())
     bad = make_request([1, FaultyRunner.FATAL])
