@@ -7,6 +7,15 @@ import msgspec
 from ouzel.sampling import SamplingParams
 
 
+class FunctionTool(msgspec.Struct, frozen=True):
+    """A function that the model may call."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, object] | None = None  # JSON schema of the arguments; None: it takes none
+    strict: bool = False  # the arguments must obey the schema
+
+
 class FinishReason(StrEnum):
     STOP = "stop"  # the model's end token, a stop token or a stop string
     LENGTH = "length"  # max_tokens or max_model_len

@@ -1,14 +1,18 @@
-"""What a parser is: text of one choice in, typed pieces of it out.
+"""What a parser is: text of one choice in, typed pieces of it out; and what a family of output formats is.
 
 One instance per choice, no I/O. The deltas, folded together, do not depend on how the text was cut into pieces.
 Text that cannot be parsed comes out as content, exactly as the model wrote it.
 """
 
+import secrets
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
-from ouzel.types import FinishReason
+from ouzel.types import FinishReason, FunctionTool
 
 
 class ContentDelta(msgspec.Struct, frozen=True):
@@ -37,3 +41,47 @@ class Parser(Protocol):
     def finish(self, reason: FinishReason) -> list[Delta]:
         """What was held back. `reason` says whether the text is whole or was cut."""
         ...
+
+
+Format = dict[str, object]  # a structural-tag format, as XGrammar writes them: {"type": "tag", "begin": ..., ...}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """How a family writes tool calls; used when a request has tools."""
+
+    make_parser: Callable[[Sequence[FunctionTool]], Parser]  # of the text after the reasoning
+    trigger: str  # wherever it appears a call follows: the beginning of `before`, or else of every call
+    call_format: Callable[[FunctionTool], Format]  # forces one call of this tool, marks included
+    before: str = ""  # all calls
+    separator: str = ""  # between two calls
+    after: str = ""  # all calls
+    special_tokens: frozenset[str] = frozenset()  # marks that may be special tokens: the parser must see them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoning:
+    """The marks around a family's reasoning."""
+
+    start: str
+    end: str
+    special_tokens: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One output format, completely."""
+
+    names: tuple[str, ...]  # ours first, then those that other servers use for it
+    matches: Callable[[str], bool]  # whether a chat template is of this family
+    calls: Calls | None = None
+    reasoning: Reasoning | None = None
+    interleaved: Callable[[Sequence[FunctionTool], str], Parser] | None = None
+    """(tools, prompt text): the parser of everything, where reasoning and calls cannot be told apart beforehand."""
+
+
+_CALL_ID_CHARS = string.ascii_letters + string.digits
+
+
+def new_call_id() -> str:
+    return "call_" + "".join(secrets.choice(_CALL_ID_CHARS) for _ in range(24))

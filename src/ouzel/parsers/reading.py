@@ -1,0 +1,182 @@
+"""What the parsers of all families are written with: straight code over a text that comes in pieces.
+
+A parser is a generator that reads on and yields wherever it needs more text. What it has passed but not committed can
+be read again, so that a call which turns out to be none is given back as it was written. The deltas, folded together,
+cannot depend on the cuts as long as nothing is decided on text that may still go on: the readers here see to that.
+"""
+
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta, new_call_id
+from ouzel.types import FinishReason
+
+Result = TypeVar("Result")
+Reading = Generator[None, None, Result]
+Give = Callable[[str], None]
+
+WHITESPACE = " \t\r\n"
+
+
+class ReadingParser:
+    """A `Parser` whose `read` is a generator; the text from `_at` on is still to be read."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._at = 0
+        self._is_ended = False
+        self._deltas: list[Delta] = []
+        self._num_calls = 0
+        self._reading = self.read()
+
+    def read(self) -> Reading[None]:
+        """Reads the whole output; what it leaves unread at the end comes out as content."""
+        raise NotImplementedError
+
+    def feed(self, text: str) -> list[Delta]:
+        self._text += text
+        return self._read_on()
+
+    def finish(self, reason: FinishReason) -> list[Delta]:
+        self._is_ended = True
+        deltas = self._read_on()
+        rest, self._text = self._text, ""
+        return deltas + ([ContentDelta(rest)] if rest else [])
+
+    def _read_on(self) -> list[Delta]:
+        next(self._reading, None)
+        deltas, self._deltas = self._deltas, []
+        return deltas
+
+    # What comes out
+
+    def content(self, text: str) -> None:
+        if text:
+            self._deltas.append(ContentDelta(text))
+
+    def reasoning(self, text: str) -> None:
+        if text:
+            self._deltas.append(ReasoningDelta(text))
+
+    def open_call(self, name: str, call_id: str | None = None) -> None:
+        self._deltas.append(ToolCallDelta(self._num_calls, call_id or new_call_id(), name))
+        self._num_calls += 1
+
+    def arguments(self, text: str) -> None:
+        """The next piece of the last opened call's arguments."""
+        if text:
+            self._deltas.append(ToolCallDelta(self._num_calls - 1, arguments=text))
+
+    # Looking ahead, and going on or back
+
+    def commit(self) -> None:
+        """What has been passed will not be read again."""
+        self._text, self._at = self._text[self._at :], 0
+
+    def rewind(self) -> None:
+        """Back to where the last commit was."""
+        self._at = 0
+
+    def more(self) -> Reading[bool]:
+        """Waits for more text; False when there is none."""
+        if not self._is_ended:
+            yield
+            return True
+        return False
+
+    def peek(self) -> Reading[str]:
+        """The next character, or "" at the end."""
+        while self._at >= len(self._text):
+            if not (yield from self.more()):
+                return ""
+        return self._text[self._at]
+
+    def passes(self, *options: str) -> Reading[str | None]:
+        """Passes the longest of the options that the text goes on with; None, and nothing passed, when it does not."""
+        while True:
+            rest = self._text[self._at : self._at + max(map(len, options))]
+            undecided = [option for option in options if len(option) > len(rest) and option.startswith(rest)]
+            if undecided and (yield from self.more()):
+                continue
+            found = max((option for option in options if rest.startswith(option)), key=len, default=None)
+            self._at += len(found or "")
+            return found
+
+    def pass_whitespace(self) -> Reading[None]:
+        while (char := (yield from self.peek())) and char in WHITESPACE:
+            self._at += 1
+
+    def pass_until(self, *markers: str) -> Reading[str | None]:
+        """Passes the text before the first of the markers and returns it; None, and nothing passed, without one."""
+        searched = self._at
+        while True:
+            starts = [start for marker in markers if (start := self._text.find(marker, searched)) >= 0]
+            if starts:
+                passed, self._at = self._text[self._at : min(starts)], min(starts)
+                return passed
+            searched = max(self._at, len(self._text) - max(map(len, markers)) + 1)
+            if not (yield from self.more()):
+                return None
+
+    # Giving out text while it comes
+
+    def give_until(self, give: Give, *markers: str) -> Reading[str | None]:
+        """Gives the text before the first of the markers, passes that marker and returns it; None at the end."""
+        while True:
+            found = first_marker(self._text, markers)
+            if found is not None:
+                start, marker = found
+                if start + len(marker) < len(self._text) or not _may_grow(marker, markers) or self._is_ended:
+                    give(self._text[:start])
+                    self._at = start + len(marker)
+                    self.commit()
+                    return marker
+                num_safe = start
+            else:
+                num_safe = len(self._text) if self._is_ended else len(self._text) - held_back(self._text, markers)
+            give(self._text[:num_safe])
+            self._text, self._at = self._text[num_safe:], 0
+            if not (yield from self.more()):
+                return None
+
+    def content_until(self, *markers: str, is_first: bool = False) -> Reading[str | None]:
+        """Gives content up to a marker, which is passed; whitespace alone between two markers belongs to them.
+
+        `is_first`: no marker came before, so that whitespace alone up to the end is an answer.
+        """
+        blank = ""  # held
+        is_blank = True
+
+        def give(text: str) -> None:
+            nonlocal blank, is_blank
+            is_blank = is_blank and not text.strip(WHITESPACE)
+            if is_blank:
+                blank += text
+            else:
+                self.content(blank + text)
+                blank = ""
+
+        marker = yield from self.give_until(give, *markers)
+        if marker is None and is_first:
+            self.content(blank)
+        return marker
+
+
+def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
+    """Where the first of the markers starts, and which; of several at one place the longest."""
+    found = [(start, -len(marker), marker) for marker in markers if (start := text.find(marker)) >= 0]
+    if not found:
+        return None
+    start, _, marker = min(found)
+    return start, marker
+
+
+def held_back(text: str, markers: tuple[str, ...]) -> int:
+    """How many characters at the end may be the beginning of a marker."""
+    longest = min(len(text), max(map(len, markers), default=1) - 1)
+    return next((size for size in range(longest, 0, -1) if any(m.startswith(text[-size:]) for m in markers)), 0)
+
+
+def _may_grow(marker: str, markers: tuple[str, ...]) -> bool:
+    """Whether another marker begins with this one."""
+    return any(other != marker and other.startswith(marker) for other in markers)

@@ -1,0 +1,205 @@
+"""JSON values in a text that comes in pieces, and the calls that are written as JSON objects."""
+
+import json
+import re
+from collections.abc import Collection
+
+from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
+
+_STRUCTURE = re.compile(r'["{}\[\]]')
+_STRING_PART = re.compile(r'["\\]')
+_SCALAR_END = re.compile(r"[,:}\]\s;<]")
+
+NAME_KEYS = ("name",)
+ARGUMENTS_KEYS = ("arguments", "parameters")
+
+
+class JsonScan:
+    """Finds the end of one value. Balanced brackets and closed strings are all it looks at."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._is_scalar: bool | None = None  # before the first character
+        self._depth = 0
+        self._in_string = False
+        self._is_escaped = False
+
+    def scan(self, text: str, at: int) -> int:
+        """Goes on at `at`; returns where what belongs to the value ends."""
+        while at < len(text) and not self.is_complete:
+            if self._is_scalar is None:
+                self._is_scalar = text[at] not in '"{['
+            if self._is_scalar:
+                end = _SCALAR_END.search(text, at)
+                self.is_complete = end is not None
+                return end.start() if end else len(text)
+            at = self._scan_string(text, at) if self._in_string else self._scan_structure(text, at)
+        return at
+
+    def end(self) -> bool:
+        """Nothing more comes; whether the value is complete."""
+        return self.is_complete or self._is_scalar is True
+
+    def _scan_string(self, text: str, at: int) -> int:
+        if self._is_escaped:
+            self._is_escaped = False
+            return at + 1
+        part = _STRING_PART.search(text, at)
+        if part is None:
+            return len(text)
+        if part[0] == "\\":
+            self._is_escaped = True
+        else:
+            self._in_string = False
+            self.is_complete = self._depth == 0
+        return part.end()
+
+    def _scan_structure(self, text: str, at: int) -> int:
+        part = _STRUCTURE.search(text, at)
+        if part is None:
+            return len(text)
+        if part[0] == '"':
+            self._in_string = True
+        else:
+            self._depth += 1 if part[0] in "{[" else -1
+            self.is_complete = self._depth == 0
+        return part.end()
+
+
+class JsonReadingParser(ReadingParser):
+    """A `ReadingParser` of formats with JSON in them."""
+
+    def pass_value(self) -> Reading[str | None]:
+        """Passes one value and returns its text; None when it is cut off or none begins here."""
+        scan, start = JsonScan(), self._at
+        if (yield from self.peek()) in ("", *",:}]"):
+            return None
+        while True:
+            self._at = scan.scan(self._text, self._at)
+            if scan.is_complete:
+                return self._text[start : self._at]
+            if not (yield from self.more()):
+                return self._text[start : self._at] if scan.end() else None
+
+    def give_value(self, give: Give) -> Reading[None]:
+        """Gives one value while it comes, complete or cut off."""
+        scan = JsonScan()
+        while True:
+            end = scan.scan(self._text, self._at)
+            give(self._text[self._at : end])
+            self._at = end
+            self.commit()
+            if scan.is_complete or not (yield from self.more()):
+                return
+
+    def pass_string(self) -> Reading[str | None]:
+        """Passes one string and returns what it stands for."""
+        if (yield from self.peek()) != '"':
+            return None
+        text = yield from self.pass_value()
+        return None if text is None else decoded_string(text)
+
+    def read_calls(self, *, known: Collection[str] | None = None) -> Reading[bool]:
+        """Reads one call `{"name": ..., "arguments": ...}` or a list of them; False, and nothing passed, without any.
+
+        `known`: the only names that make an object a call.
+        """
+        if (yield from self.peek()) != "[":
+            return (yield from self.read_call(known=known))
+        self._at += 1
+        num_calls = 0
+        while True:
+            yield from self.pass_whitespace()
+            start = self._at
+            if not (yield from self.read_call(known=known)):
+                self._at = start
+                break
+            num_calls += 1
+            yield from self.pass_whitespace()
+            if (yield from self.passes(",", "]")) != ",":
+                break
+        if num_calls:
+            self.commit()
+        return num_calls > 0
+
+    def read_call(self, *, known: Collection[str] | None = None) -> Reading[bool]:
+        """Reads one call; its arguments are given while they come, as soon as its name is known.
+
+        False when the object is none: then nothing is committed. One that is cut off after its name is a call.
+        """
+        if (yield from self.passes("{")) is None:
+            return False
+        call = _Call()
+        while (yield from self._read_member(call, known)) and (yield from self.passes(",")):
+            pass
+        is_closed = (yield from self.passes("}")) is not None
+        is_cut = (yield from self.peek()) == ""
+        if not call.is_open:
+            if not call.name or not (is_closed or is_cut) or (known is not None and call.arguments is None):
+                return False
+            if call.arguments is not None and not is_arguments(call.arguments):
+                return False
+            self.open_call(call.name)
+            self.arguments(arguments_text(call.arguments) if is_closed else "")
+        self.commit()
+        return True
+
+    def _read_member(self, call: "_Call", known: Collection[str] | None) -> Reading[bool]:
+        """Reads one member of a call's object and the blanks around it; False when it is none."""
+        yield from self.pass_whitespace()
+        key = yield from self.pass_string()
+        yield from self.pass_whitespace()
+        if key is None or (yield from self.passes(":")) is None:
+            return False
+        yield from self.pass_whitespace()
+        is_object = (yield from self.peek()) == "{"
+        if key in ARGUMENTS_KEYS and call.name and is_object and not call.is_open:
+            self.open_call(call.name)
+            call.is_open = True
+            yield from self.give_value(self.arguments)
+        else:
+            value = yield from self.pass_value()
+            if value is None:
+                return False
+            if key in NAME_KEYS and call.name is None:
+                call.name = decoded_string(value) or ""
+                if not call.name or (known is not None and call.name not in known):
+                    call.name = ""
+                    return False
+            elif key in ARGUMENTS_KEYS:
+                call.arguments = value
+        yield from self.pass_whitespace()
+        return True
+
+    def pass_closers(self) -> Reading[None]:
+        """Passes blanks, and brackets that close what was never open."""
+        while (char := (yield from self.peek())) and char in WHITESPACE + "}]":
+            self._at += 1
+
+
+class _Call:
+    """What is known of the call that is being read."""
+
+    def __init__(self) -> None:
+        self.name: str | None = None  # "" when it is none that makes a call
+        self.arguments: str | None = None  # that came before the name, or are no object
+        self.is_open = False
+
+
+def is_arguments(value: str) -> bool:
+    return value.startswith("{") or value == "null" or (decoded_string(value) or "").lstrip(WHITESPACE).startswith("{")
+
+
+def arguments_text(value: str | None) -> str:
+    """A call without arguments has none; arguments inside a string are what it stands for."""
+    if value is None or value == "null":
+        return "{}"
+    return value if value.startswith("{") else decoded_string(value) or "{}"
+
+
+def decoded_string(text: str) -> str | None:
+    """What a JSON string stands for; None when the value is none or broken. Line breaks in it are forgiven."""
+    try:
+        return str(json.loads(text, strict=False)) if text.startswith('"') else None
+    except ValueError:
+        return None

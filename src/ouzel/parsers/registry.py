@@ -1,0 +1,76 @@
+"""Which family a model's output is of: by name, or by its chat template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ouzel.errors import ModelLoadError
+from ouzel.parsers.base import Family, Parser
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
+from ouzel.types import FunctionTool
+
+THINKING_ONLY = Family(
+    names=("think", "deepseek_r1", "qwq"),
+    matches=lambda template: THINK_TAGS.start in template or THINK_TAGS.end in template,
+    reasoning=THINK_TAGS,
+)
+
+FAMILIES: tuple[Family, ...] = (HERMES, THINKING_ONLY)  # the first that matches counts
+
+AUTO, NONE = "auto", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFormat:
+    """How one model writes calls and reasoning: each of a family, or neither."""
+
+    calls: Family | None = None
+    reasoning: Family | None = None
+
+    def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str) -> Parser:
+        """For one choice. Without tools nothing is a call."""
+        for family in (self.reasoning, self.calls):
+            if family is not None and family.interleaved is not None:
+                return family.interleaved(tools, prompt_text)
+        calls = self.calls.calls if self.calls else None
+        parser = calls.make_parser(tools) if calls and tools else PlainParser()
+        marks = self.reasoning.reasoning if self.reasoning else None
+        return ThinkingParser(marks, parser, prompt_text) if marks else parser
+
+    def special_tokens(self, *, with_calls: bool) -> frozenset[str]:
+        """Special tokens that the parser must see in the text."""
+        calls = self.calls.calls if self.calls and with_calls else None
+        marks = self.reasoning.reasoning if self.reasoning else None
+        return (calls.special_tokens if calls else frozenset()) | (marks.special_tokens if marks else frozenset())
+
+
+def choose_output_format(chat_template: str, *, tool_parser: str = AUTO, reasoning_parser: str = AUTO) -> OutputFormat:
+    """`chat_template`: its source, "" for none. Raises ModelLoadError for a name that is no parser's."""
+    matching = [family for family in FAMILIES if family.matches(chat_template)]
+    with_calls = next((family for family in matching if _has_calls(family)), None)
+    with_reasoning = next((family for family in matching if _has_reasoning(family)), None)
+    return OutputFormat(
+        with_calls if tool_parser == AUTO else _named(tool_parser, "tool_parser"),
+        with_reasoning if reasoning_parser == AUTO else _named(reasoning_parser, "reasoning_parser"),
+    )
+
+
+def _has_calls(family: Family) -> bool:
+    return family.calls is not None or family.interleaved is not None
+
+
+def _has_reasoning(family: Family) -> bool:
+    return family.reasoning is not None or family.interleaved is not None
+
+
+def _named(name: str, option: str) -> Family | None:
+    if name == NONE:
+        return None
+    has = _has_calls if option == "tool_parser" else _has_reasoning
+    fitting = [family for family in FAMILIES if has(family)]
+    for family in fitting:
+        if name in family.names:
+            return family
+    known = ", ".join([AUTO, NONE, *(family.names[0] for family in fitting)])
+    raise ModelLoadError(f"{option} must be one of {known}, given {name!r}")

@@ -1,0 +1,56 @@
+"""Reasoning between two marks at the beginning of the output, before whatever else the family writes.
+
+The newlines that templates write inside the marks and after them belong to the marks.
+"""
+
+from ouzel.parsers.base import Delta, Parser, Reasoning
+from ouzel.parsers.reading import WHITESPACE, Reading, ReadingParser
+from ouzel.types import FinishReason
+
+THINK_TAGS = Reasoning(start="<think>", end="</think>", special_tokens=frozenset({"<think>", "</think>"}))
+
+
+class ThinkingParser(ReadingParser):
+    """Splits off the reasoning; the rest is for `rest`, the parser of the calls."""
+
+    def __init__(self, marks: Reasoning, rest: Parser, prompt_text: str) -> None:
+        """`prompt_text`: a template may end the prompt inside an open mark."""
+        super().__init__()
+        self._marks = marks
+        self._rest = rest
+        self._is_open = prompt_text.rstrip(WHITESPACE).endswith(marks.start.rstrip(WHITESPACE))
+
+    def content(self, text: str) -> None:
+        if text:
+            self._deltas += self._rest.feed(text)
+
+    def finish(self, reason: FinishReason) -> list[Delta]:
+        deltas = super().finish(reason)
+        return deltas + self._rest.finish(reason)
+
+    def read(self) -> Reading[None]:
+        if not self._is_open:
+            yield from self.pass_whitespace()
+        if self._is_open or (yield from self.passes(self._marks.start)):
+            self.commit()
+            yield from self._read_reasoning()
+        else:
+            self.rewind()
+        yield from self.give_until(self.content)
+
+    def _read_reasoning(self) -> Reading[None]:
+        newlines = ""  # held: at either end they are dropped
+        has_begun = False
+
+        def give(text: str) -> None:
+            nonlocal newlines, has_begun
+            text = newlines + text if has_begun else text.lstrip("\n")
+            inner = text.rstrip("\n")
+            newlines = text[len(inner) :]
+            has_begun = has_begun or inner != ""
+            self.reasoning(inner)
+
+        if (yield from self.give_until(give, self._marks.end)) is not None:
+            while (yield from self.peek()) == "\n":
+                self._at += 1
+            self.commit()

@@ -1,0 +1,44 @@
+"""The choice of a family."""
+
+import pytest
+
+from ouzel.errors import ModelLoadError
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.registry import FAMILIES, OutputFormat, choose_output_format
+from ouzel.types import FunctionTool
+from tests.parsers.cutting import Folded, parse
+
+
+def test_a_template_chooses() -> None:
+    assert choose_output_format("<tool_call></tool_call>") == OutputFormat(HERMES, HERMES)
+    assert choose_output_format("Hello") == OutputFormat()
+    assert choose_output_format("") == OutputFormat()
+
+
+def test_a_name_beats_the_template() -> None:
+    chosen = choose_output_format("", tool_parser="hermes3", reasoning_parser="deepseek_r1")
+    assert chosen.calls is HERMES
+    assert chosen.reasoning is not None and chosen.reasoning.calls is None
+    assert (
+        choose_output_format("<tool_call></tool_call>", tool_parser="none", reasoning_parser="none") == OutputFormat()
+    )
+
+
+@pytest.mark.parametrize("option", ["tool_parser", "reasoning_parser"])
+def test_an_unknown_name_is_refused(option: str) -> None:
+    with pytest.raises(ModelLoadError, match=f"{option} must be one of auto, none, hermes.*, given 'wonder'"):
+        choose_output_format("", **{option: "wonder"})
+
+
+def test_names_are_unique() -> None:
+    names = [name for family in FAMILIES for name in family.names]
+    assert len(names) == len(set(names))
+
+
+def test_without_tools_nothing_is_a_call() -> None:
+    text = '<think>x</think><tool_call>{"name": "f"}</tool_call>'
+    chosen = OutputFormat(HERMES, HERMES)
+    without = parse(lambda: chosen.make_parser((), ""), [text])
+    assert without == Folded('<tool_call>{"name": "f"}</tool_call>', "x")
+    assert parse(lambda: chosen.make_parser((FunctionTool("f"),), ""), [text]) == Folded("", "x", [("f", "{}")])
+    assert chosen.special_tokens(with_calls=False) == {"<think>", "</think>"}
