@@ -369,6 +369,17 @@ async def test_tokens_are_counted_as_they_come(run: Run, engine: EngineClient) -
     assert counts(metrics, "e2e_request_latency_seconds_count", "num_aborts_total") == [0, 1]
 
 
+async def test_a_request_that_only_scores_is_counted_without_a_token(engine: EngineClient) -> None:
+    metrics = Metrics("parrot")
+    asked = request("abc", n=2, max_tokens=0, num_prompt_logprobs=0)
+    scored, *ends = await collect(Generation(asked, served(engine), metrics), engine)
+
+    assert isinstance(scored, PromptScored)
+    assert ends == [Finished(index, FinishReason.LENGTH, None) for index in (0, 1)]
+    assert counts(metrics, "prompt_tokens_total", "generation_tokens_total") == [3, 0]
+    assert counts(metrics, "e2e_request_latency_seconds_count", "time_to_first_token_seconds_count") == [1, 0]
+
+
 async def test_a_request_that_the_engine_refuses_counts_no_tokens(run: Run, engine: EngineClient) -> None:
     metrics = Metrics("parrot")
     generation = run("abc", metrics=metrics)

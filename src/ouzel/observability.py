@@ -111,9 +111,11 @@ class Metrics:
             "ouzel_request_success", "Ended choices.", ("model_name", "finished_reason"), registry=self._registry
         )
 
-    def first_token(self, seconds: float, *, num_prompt_tokens: int, num_cached_tokens: int) -> None:
-        """Of a request; only now is its prompt known to have been computed."""
+    def first_token(self, seconds: float) -> None:
+        """Of a request."""
         self._ttft.observe(seconds)
+
+    def prompt_computed(self, *, num_prompt_tokens: int, num_cached_tokens: int) -> None:
         self._prompt_tokens.inc(num_prompt_tokens)
         self._cached_tokens.inc(num_cached_tokens)
 

@@ -52,7 +52,7 @@ class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Where the time before one choice's first token went, in seconds."""
 
     queue_s: float  # added to first scheduled
-    prefill_s: float  # first scheduled to first token
+    prefill_s: float  # first scheduled to first token, or to the prompt's end when no token is asked for
 
 
 class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -67,7 +67,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     finish_reason: FinishReason | None = None
     stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
     error: str | None = None
-    timing: RequestTiming | None = None  # with the first token
+    timing: RequestTiming | None = None  # with the first token, or the end of a prompt without one
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):

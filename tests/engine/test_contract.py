@@ -227,6 +227,7 @@ def test_scoring_without_generation_gives_no_token(engine: Engine) -> None:
     assert [result.finish_reason for result in results] == [FinishReason.LENGTH] * 2
     assert [result.token_ids for result in results] == [[], []]
     assert len(results[0].prompt_logprobs) == 2
+    assert results[0].num_timings == 1
 
 
 def test_ends_at_max_model_len(engine: Engine) -> None:

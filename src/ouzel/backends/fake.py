@@ -152,6 +152,7 @@ class FakeEngine:
         logprobs = [
             _certain(token_id, params.num_logprobs) for token_id in token_ids if params.num_logprobs is not None
         ]
+        is_first_result = self._choices[key] == 1 if token_ids else reason is FinishReason.LENGTH
         self._outputs.append(
             StepOutput(
                 request_id=key[0],
@@ -163,7 +164,7 @@ class FakeEngine:
                 finish_reason=reason,
                 stop_token_id=token_ids[-1] if reason is FinishReason.STOP else None,
                 error=error,
-                timing=RequestTiming(queue_s=0.0, prefill_s=0.0) if token_ids and self._choices[key] == 1 else None,
+                timing=RequestTiming(queue_s=0.0, prefill_s=0.0) if is_first_result else None,
             )
         )
         if reason is not None:

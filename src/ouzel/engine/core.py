@@ -10,6 +10,7 @@ Rules
 """
 
 import logging
+import time
 from collections.abc import Iterator
 from itertools import count, islice
 
@@ -136,6 +137,7 @@ class EngineCore:
         self._score_prompts(scheduled, logits[num_sampled:])
         for sequence in sampled_from:
             if sequence.params.max_tokens == 0:
+                sequence.first_token_at = time.monotonic()
                 self._end_with_forks(sequence, FinishReason.LENGTH)
         rows = [
             (row, sequence)
@@ -246,5 +248,11 @@ def _output(
         finish_reason=sequence.finish_reason,
         stop_token_id=sequence.stop_token_id,
         error=sequence.error,
-        timing=sequence.timing() if sampled is not None and sequence.num_output_tokens == 1 else None,
+        timing=sequence.timing() if _is_first_result(sequence, sampled) else None,
     )
+
+
+def _is_first_result(sequence: Sequence, sampled: Sampled | None) -> bool:
+    if sequence.params.max_tokens == 0:
+        return sequence.first_token_at is not None
+    return sampled is not None and sequence.num_output_tokens == 1

@@ -45,7 +45,7 @@ class Sequence:
         self.token_bans: TokenBans | None = None  # kept by the sampler when a ban asks for it
         self.added_at = time.monotonic()
         self.scheduled_at: float | None = None
-        self.first_token_at: float | None = None
+        self.first_token_at: float | None = None  # with max_tokens 0, when the prompt was computed
 
     @property
     def num_tokens(self) -> int:
@@ -101,7 +101,7 @@ class Sequence:
         self.error = error
 
     def timing(self) -> RequestTiming:
-        """Of a sequence that has its first token."""
+        """Of a sequence that has its first token, or needs none."""
         assert self.scheduled_at is not None
         assert self.first_token_at is not None
         return RequestTiming(

@@ -29,7 +29,7 @@ class Generation:
         self._num_cached_tokens = 0
         scores_prompt = request.params.num_prompt_logprobs is not None
         self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None  # None: nothing to tell
-        self._timing: RequestTiming | None = None  # of the first token
+        self._timing: RequestTiming | None = None  # of the first result
 
     def usage(self) -> Usage:
         return Usage(
@@ -77,13 +77,10 @@ class Generation:
 
     def _advance(self, output: StepOutput) -> list[Event]:
         choice = self._choices[output.index]
-        self._timing = self._timing or output.timing
         if choice.is_finished:
             return []  # the engine ran on until it read the abort
         _raise_if_lost(output)
-        self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
-        if self._prompt_logprobs is not None:
-            self._prompt_logprobs += output.prompt_logprobs
+        self._note_prompt(output)
         if output.token_ids:
             self._observe_token(choice)
         num_tokens_before = choice.num_tokens
@@ -96,6 +93,16 @@ class Generation:
             self._prompt_logprobs = None
         return events
 
+    def _note_prompt(self, output: StepOutput) -> None:
+        self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
+        if self._timing is None and output.timing is not None:
+            self._timing = output.timing
+            self._metrics.prompt_computed(
+                num_prompt_tokens=len(self.request.prompt.token_ids), num_cached_tokens=self._num_cached_tokens
+            )
+        if self._prompt_logprobs is not None:
+            self._prompt_logprobs += output.prompt_logprobs
+
     def _finish(self, output: StepOutput, finished: Finished) -> None:
         self.finish_reasons.append(finished.reason.value)
         self._metrics.choice_finished(finished.reason.value)
@@ -106,11 +113,7 @@ class Generation:
         now_s = time.perf_counter()
         if self.ttft_s is None:
             self.ttft_s = now_s - self.request.arrival_s
-            self._metrics.first_token(
-                self.ttft_s,
-                num_prompt_tokens=len(self.request.prompt.token_ids),
-                num_cached_tokens=self._num_cached_tokens,
-            )
+            self._metrics.first_token(self.ttft_s)
         elif choice.last_token_s:
             self._metrics.next_token(now_s - choice.last_token_s)
         choice.first_token_s = choice.first_token_s or now_s
