@@ -8,10 +8,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request
+from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
 from ouzel.api.framing import SSE
-from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs
+from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
 from ouzel.api.message_schema import Messages
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -29,6 +29,7 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
+from ouzel.types import PositionLogprobs
 
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  # OpenAI's
 
@@ -70,7 +71,7 @@ class ChatCompletions:
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         asked, envelope, request = self.read(parse_object(body), arrival_s)
-        return [request], ChatAnswer(envelope, self._model, asked)
+        return [request], ChatAnswer(envelope, self._model, asked, request.prompt)
 
     def read(
         self, given: JsonObject, arrival_s: float, *, default_max_tokens: int | None = None
@@ -123,6 +124,7 @@ class ChatCompletions:
             asked.messages,
             add_generation_prompt=asked.add_generation_prompt is not False,
             template_kwargs=template_kwargs,
+            truncation=truncation_of(asked, self._model.engine.info.max_model_len, _max_tokens(asked)[1]),
         )
 
 
@@ -152,6 +154,7 @@ class ChunkChoice(msgspec.Struct):
     logprobs: ChatLogprobs | None = None
     finish_reason: str | None = None
     stop_reason: int | str | UnsetType = UNSET
+    token_ids: list[int] | UnsetType = UNSET
 
 
 class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completion.chunk"):
@@ -162,6 +165,7 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     choices: list[ChunkChoice]
     usage: UsageObject | UnsetType | None = UNSET
     prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # in the first chunk
+    prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
 
 
 class ChatMessage(msgspec.Struct):
@@ -178,6 +182,7 @@ class ChatChoice(msgspec.Struct):
     logprobs: ChatLogprobs | None
     finish_reason: str
     stop_reason: int | str | UnsetType = UNSET
+    token_ids: list[int] | UnsetType = UNSET
 
 
 class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
@@ -188,16 +193,20 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
     choices: list[ChatChoice]
     usage: UsageObject
     prompt_logprobs: PromptLogprobs | UnsetType = UNSET
+    prompt_token_ids: list[int] | UnsetType = UNSET
 
 
 class ChatAnswer:
     """The `Answer` of chat completions."""
 
-    def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest) -> None:
+    def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest, prompt: Prompt) -> None:
         self.is_stream = bool(asked.stream)
         self.framing = SSE
         self._envelope = envelope
         self._model = model
+        self._shows_token_ids = asked.return_token_ids or False
+        self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
+        self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
         self._shows_logprobs = bool(asked.logprobs)
         self._streamed_usage = StreamedUsage.asked_by(asked)
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
@@ -208,6 +217,7 @@ class ChatAnswer:
         chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
         if chunks:
             chunks[0].prompt_logprobs = self._prompt_logprobs(events)
+            chunks[0].prompt_token_ids, self._prompt_token_ids = self._prompt_token_ids, UNSET
         return list(chunks)
 
     def last_chunks(self, usage: Usage) -> list[object]:
@@ -223,6 +233,7 @@ class ChatAnswer:
             [self._whole_choice(choice) for choice in fold(events)],
             usage_object(usage),
             self._prompt_logprobs(events),
+            self._prompt_token_ids,
         )
 
     def _prompt_logprobs(self, events: Sequence[Event]) -> PromptLogprobs | UnsetType:
@@ -239,20 +250,27 @@ class ChatAnswer:
         match event:
             case PromptScored():
                 return  # belongs to no choice
-            case Output(index, deltas, _, logprobs):
-                shown = chat_logprobs(logprobs, self._model) if self._shows_logprobs and logprobs else None
+            case Output(index, deltas, token_ids, logprobs):
+                shown = self._logprobs(logprobs) if logprobs else None
+                shown_ids = token_ids if self._shows_token_ids else UNSET
                 is_first = index not in self._introduced
-                if not deltas and (is_first or shown is not None):
-                    deltas = [ContentDelta("")]  # the first token, or its logprobs, without text of its own
+                if not deltas and (is_first or shown is not None or shown_ids):
+                    deltas = [ContentDelta("")]  # the first token, or what is told of one, without text of its own
                 for delta in deltas:
-                    yield ChunkChoice(index, self._chunk_delta(index, delta, is_first=is_first), shown)
-                    is_first, shown = False, None
+                    chunk_delta = self._chunk_delta(index, delta, is_first=is_first)
+                    yield ChunkChoice(index, chunk_delta, shown, token_ids=shown_ids)
+                    is_first, shown, shown_ids = False, None, [] if self._shows_token_ids else UNSET
                 self._introduced.add(index)
             case Finished(index, reason, stop_reason):
                 role: Literal["assistant"] | UnsetType = UNSET if index in self._introduced else "assistant"
                 finish_reason = public_finish_reason(reason, called=index in self._called)
                 yield ChunkChoice(
-                    index, ChunkDelta(role), None, finish_reason, UNSET if stop_reason is None else stop_reason
+                    index,
+                    ChunkDelta(role),
+                    None,
+                    finish_reason,
+                    UNSET if stop_reason is None else stop_reason,
+                    [] if self._shows_token_ids else UNSET,
                 )
             case unreachable:
                 assert_never(unreachable)
@@ -279,10 +297,14 @@ class ChatAnswer:
         return ChatChoice(
             choice.index,
             message,
-            chat_logprobs(choice.logprobs, self._model) if self._shows_logprobs else None,
+            self._logprobs(choice.logprobs),
             public_finish_reason(choice.finished.reason, called=bool(choice.tool_calls)),
             UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
+            choice.token_ids if self._shows_token_ids else UNSET,
         )
+
+    def _logprobs(self, positions: Sequence[PositionLogprobs]) -> ChatLogprobs | None:
+        return chat_logprobs(positions, self._model, self._text_of) if self._shows_logprobs else None
 
 
 def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:

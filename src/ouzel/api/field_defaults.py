@@ -24,6 +24,8 @@ _DEFAULTS: Mapping[str, str] = {
     "top_logprobs": "0",
     "skip_special_tokens": "true",
     "add_generation_prompt": "true",
+    "add_special_tokens": "true in completions",
+    "truncation_side": "left",
     "priority": "0",
 }
 

@@ -1,13 +1,13 @@
 """The request fields that every generating endpoint shares, and what they become."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
-from ouzel.generation import GenerationRequest, Prompt, ServedModel, fit_max_tokens, resolve_sampling
+from ouzel.generation import GenerationRequest, Prompt, ServedModel, Truncation, fit_max_tokens, resolve_sampling
 from ouzel.sampling import SamplingFields
 
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
@@ -35,6 +35,14 @@ class GenerationFields(SamplingFields, kw_only=True):
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
+    truncate_prompt_tokens: (
+        Annotated[int, Meta(ge=-1, description="Keeps so many prompt tokens; -1: what fits beside max_tokens.")] | None
+    ) = None
+    truncation_side: Annotated[Literal["left", "right"] | None, Meta(description="Where the prompt is cut.")] = None
+    return_token_ids: Annotated[bool | None, Meta(description="Shows the ids of prompt and output.")] = None
+    return_tokens_as_token_ids: Annotated[
+        bool | None, Meta(description='Tokens in logprobs are "token_id:123" rather than texts.')
+    ] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
     stream_options: Annotated[StreamOptions | None, Meta(description="Only with stream.")] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
@@ -71,6 +79,21 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
 def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:
     if num_logprobs is not None and num_logprobs > limits.max_logprobs:
         raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
+
+
+def truncation_of(body: GenerationFields, max_model_len: int, max_tokens: int | None) -> Truncation | None:
+    """`max_tokens`: the request's, or the endpoint's default."""
+    limit = body.truncate_prompt_tokens
+    if limit is None:
+        if body.truncation_side is not None:
+            raise InvalidRequest("truncation_side needs truncate_prompt_tokens", param="truncation_side")
+        return None
+    if limit == 0 or limit > max_model_len:
+        field = "truncate_prompt_tokens"
+        raise InvalidRequest(f"{field} must be -1 or from 1 to {max_model_len}, given {limit}", param=field)
+    if limit == -1:
+        limit = max(max_model_len - (max_tokens or 1), 1)
+    return Truncation(limit, keeps_end=body.truncation_side != "right")
 
 
 def generation_request(

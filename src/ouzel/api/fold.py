@@ -26,6 +26,7 @@ class FoldedChoice(msgspec.Struct, frozen=True):
     content: str
     reasoning: str
     tool_calls: list[ToolCall]
+    token_ids: list[int]
     logprobs: list[PositionLogprobs]
     finished: Finished
 
@@ -59,6 +60,7 @@ def _fold_choice(finished: Finished, outputs: list[Output]) -> FoldedChoice:
         content="".join(delta.text for delta in deltas if isinstance(delta, ContentDelta)),
         reasoning="".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)),
         tool_calls=_fold_tool_calls(deltas),
+        token_ids=[token_id for output in outputs for token_id in output.token_ids],
         logprobs=[position for output in outputs for position in output.logprobs],
         finished=finished,
     )

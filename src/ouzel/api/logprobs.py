@@ -1,6 +1,6 @@
 """Log probabilities as chat completions and as completions show them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -8,6 +8,14 @@ from ouzel.generation import ServedModel
 from ouzel.types import PositionLogprobs, TokenLogprob
 
 LEAST_LOGPROB = -9999.0  # stands for minus infinity, which JSON cannot say
+
+
+TokenText = Callable[[int], str]
+
+
+def token_text(model: ServedModel, *, as_token_ids: bool | None) -> TokenText:
+    """How tokens are named in logprobs; vLLM's `return_tokens_as_token_ids` keeps those apart that look the same."""
+    return "token_id:{}".format if as_token_ids else model.tokenizer.token_text
 
 
 class TopLogprob(msgspec.Struct):
@@ -47,8 +55,8 @@ PromptLogprobs = list[dict[int, PromptLogprob] | None]
 """By position and token id: the prompt's token and the most likely ones; null for the first, which nothing predicts."""
 
 
-def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> ChatLogprobs:
-    return ChatLogprobs([_content_logprob(position, model) for position in positions])
+def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText) -> ChatLogprobs:
+    return ChatLogprobs([_content_logprob(position, model, text_of) for position in positions])
 
 
 def prompt_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> PromptLogprobs:
@@ -67,16 +75,21 @@ def _by_token_id(position: PositionLogprobs, model: ServedModel) -> dict[int, Pr
 
 
 def completion_logprobs(
-    positions: Sequence[PositionLogprobs], model: ServedModel, num_chars: int, *, skip_special_tokens: bool
+    positions: Sequence[PositionLogprobs],
+    model: ServedModel,
+    text_of: TokenText,
+    num_chars: int,
+    *,
+    skip_special_tokens: bool,
 ) -> tuple[CompletionLogprobs, int]:
     """`num_chars` characters have begun before the first token; returned is how many after the last."""
     hidden = model.tokenizer.special_token_ids if skip_special_tokens else frozenset()
     shown = CompletionLogprobs([], [], [], [])
     for position in positions:
         token_id = position.sampled.token_id
-        shown.tokens.append(model.tokenizer.token_text(token_id))
+        shown.tokens.append(text_of(token_id))
         shown.token_logprobs.append(_finite(position.sampled.logprob))
-        shown.top_logprobs.append(_by_text(position, model))
+        shown.top_logprobs.append(_by_text(position, text_of))
         text_bytes = b"" if token_id in hidden else model.tokenizer.token_bytes(token_id)
         goes_on = num_chars > 0 and text_bytes != b"" and not _is_first_byte(text_bytes[0])
         shown.text_offset.append(num_chars - goes_on)
@@ -89,24 +102,22 @@ def _is_first_byte(byte: int) -> bool:
     return byte & 0xC0 != 0x80
 
 
-def _content_logprob(position: PositionLogprobs, model: ServedModel) -> ContentLogprob:
-    sampled = _top_logprob(position.sampled, model)
-    return ContentLogprob(
-        sampled.token, sampled.logprob, sampled.bytes, [_top_logprob(entry, model) for entry in position.top]
-    )
+def _content_logprob(position: PositionLogprobs, model: ServedModel, text_of: TokenText) -> ContentLogprob:
+    sampled = _top_logprob(position.sampled, model, text_of)
+    top = [_top_logprob(entry, model, text_of) for entry in position.top]
+    return ContentLogprob(sampled.token, sampled.logprob, sampled.bytes, top)
 
 
-def _top_logprob(entry: TokenLogprob, model: ServedModel) -> TopLogprob:
-    tokenizer = model.tokenizer
-    token_bytes = tokenizer.token_bytes(entry.token_id)
-    return TopLogprob(tokenizer.token_text(entry.token_id), _finite(entry.logprob), list(token_bytes))
+def _top_logprob(entry: TokenLogprob, model: ServedModel, text_of: TokenText) -> TopLogprob:
+    token_bytes = model.tokenizer.token_bytes(entry.token_id)
+    return TopLogprob(text_of(entry.token_id), _finite(entry.logprob), list(token_bytes))
 
 
-def _by_text(position: PositionLogprobs, model: ServedModel) -> dict[str, float]:
+def _by_text(position: PositionLogprobs, text_of: TokenText) -> dict[str, float]:
     """The alternatives and the sampled token; of tokens with the same text the most likely."""
     by_text: dict[str, float] = {}
     for entry in (*position.top, position.sampled):
-        by_text.setdefault(model.tokenizer.token_text(entry.token_id), _finite(entry.logprob))
+        by_text.setdefault(text_of(entry.token_id), _finite(entry.logprob))
     return by_text
 
 

@@ -15,6 +15,7 @@ from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.render import Prompt
+from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # with what the HTTP layer needs of the layers below
     "ContentDelta",
@@ -31,6 +32,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "ServedModel",
     "SeveralGenerations",
     "ToolCallDelta",
+    "Truncation",
     "Usage",
     "fit_max_tokens",
     "resolve_sampling",

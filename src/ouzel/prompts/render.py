@@ -7,6 +7,7 @@ from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate, Tools
 from ouzel.prompts.messages import normalise_messages
 from ouzel.prompts.shape_messages import shape_messages
+from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
@@ -47,6 +48,7 @@ class PromptRenderer:
         tools: Tools | None = None,
         add_generation_prompt: bool = True,
         template_kwargs: Mapping[str, object] | None = None,
+        truncation: Truncation | None = None,
     ) -> Prompt:
         """`messages` as the client sent them; an `add_generation_prompt` among the `template_kwargs` wins."""
         template = self._chat_template
@@ -60,25 +62,47 @@ class PromptRenderer:
             shaped, tools=tools, add_generation_prompt=add_generation_prompt, template_kwargs=template_kwargs
         )
         # The template writes the special tokens itself.
-        return self._encoded(text, add_special_tokens=False, param="messages")
+        return self._encoded(text, add_special_tokens=False, truncation=truncation, param="messages")
 
-    def render_text(self, text: str, *, param: str = "prompt") -> Prompt:
+    def render_text(
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = True,
+        truncation: Truncation | None = None,
+        param: str = "prompt",
+    ) -> Prompt:
         """`param`: its path in the request, for the errors."""
-        return self._encoded(text, add_special_tokens=True, param=param)
+        return self._encoded(text, add_special_tokens=add_special_tokens, truncation=truncation, param=param)
 
-    def render_token_ids(self, token_ids: Sequence[int], *, param: str = "prompt") -> Prompt:
+    def render_token_ids(
+        self, token_ids: Sequence[int], *, truncation: Truncation | None = None, param: str = "prompt"
+    ) -> Prompt:
         last_id = self._vocab_size - 1
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id <= last_id:
                 path = f"{param}[{position}]"
                 raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
-        return self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), list(token_ids), param)
+        kept = list(token_ids) if truncation is None else truncation.of_token_ids(list(token_ids), 0)
+        return self._checked(self._tokenizer.decode(kept, skip_special_tokens=False), kept, param)
 
-    def _encoded(self, text: str, *, add_special_tokens: bool, param: str) -> Prompt:
+    def _encoded(self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str) -> Prompt:
+        if truncation is not None:
+            text = truncation.of_text(text, self._max_chars)
         if len(text) > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
             raise self._too_long(f"{len(text)} characters", param)
-        return self._checked(text, self._tokenizer.encode(text, add_special_tokens=add_special_tokens), param)
+        token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        if truncation is not None and len(token_ids) > truncation.max_tokens:
+            num_added = self._num_added_before(token_ids) if add_special_tokens else 0
+            token_ids = truncation.of_token_ids(token_ids, num_added)
+            text = self._tokenizer.decode(token_ids[num_added:], skip_special_tokens=False)
+        return self._checked(text, token_ids, param)
+
+    def _num_added_before(self, token_ids: list[int]) -> int:
+        """Tokens that the tokenizer puts before every text."""
+        added = self._tokenizer.encode("", add_special_tokens=True)
+        return len(added) if token_ids[: len(added)] == added else 0
 
     def _checked(self, text: str, token_ids: list[int], param: str) -> Prompt:
         if not token_ids:
