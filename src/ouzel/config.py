@@ -94,6 +94,15 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 8000
+    uds: Annotated[str, Meta(description="A unix socket to listen on, instead of host and port.")] = ""
+    ssl_certfile: Annotated[
+        str, Meta(description="A PEM certificate (and what leads to its root); with it, HTTPS is spoken.")
+    ] = ""
+    ssl_keyfile: Annotated[str, Meta(description="Its private key; default: in the certificate's file.")] = ""
+    ssl_ca_certs: Annotated[str, Meta(description="PEM certificates of who may issue those of clients.")] = ""
+    ssl_client_auth: Annotated[
+        Literal["none", "optional", "required"], Meta(description="Whether clients show a certificate.")
+    ] = "none"
     api_key: Annotated[
         tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
         Meta(

@@ -132,7 +132,7 @@ class RunningServer:
         self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
         await self.engine.start()
         app = create_app(self._model(), self._limits, self._config)
-        self._server = uvicorn.Server(server_config(app, host="127.0.0.1", port=0))
+        self._server = uvicorn.Server(server_config(app))
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
             await asyncio.sleep(0.001)

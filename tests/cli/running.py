@@ -1,7 +1,9 @@
 """`ouzel serve` as a user starts it: in a process of its own."""
 
+import argparse
 import re
 import shlex
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,13 +40,29 @@ def start(*arguments: str, cache_dir: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def send(curl: str) -> dict[str, Any]:
+def send(curl: str, *, api_key: str = "", verify: ssl.SSLContext | bool = True) -> dict[str, Any]:
     """What a printed curl line gets; sent without curl, which a machine that runs the tests need not have."""
-    program, url, header_flag, header, data_flag, data = shlex.split(curl.replace("\\\n", " "))
-    assert (program, header_flag, data_flag) == ("curl", "-H", "-d")
-    name, _, value = header.partition(": ")
-    answer: dict[str, Any] = httpx.post(url, content=data, headers={name: value}, timeout=None).json()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program", choices=["curl"])
+    parser.add_argument("url")
+    parser.add_argument("-H", action="append", dest="headers")
+    parser.add_argument("-d", dest="data")
+    parser.add_argument("--unix-socket")
+    given = parser.parse_args(shlex.split(curl.replace("\\\n", " ").replace("$API_KEY", api_key)))
+    transport = httpx.HTTPTransport(uds=given.unix_socket, verify=verify)
+    with httpx.Client(transport=transport, timeout=None) as client:
+        headers = dict(header.split(": ") for header in given.headers)
+        answer: dict[str, Any] = client.post(given.url, content=given.data, headers=headers).json()
     return answer
+
+
+def failure(*arguments: str, cache_dir: Path) -> str:
+    """What the command says when it cannot start."""
+    process = start(*arguments, cache_dir=cache_dir)
+    _, errors = process.communicate()
+    assert process.returncode != 0
+    assert "Traceback" not in errors
+    return errors
 
 
 @contextmanager
@@ -58,7 +76,7 @@ def serving(*arguments: str, cache_dir: Path) -> Iterator[RunningServer]:
             line = process.stdout.readline()
             assert line, f"the server ended: {process.communicate()[1]}"
             announcement += line
-        url = re.search(r"at (http://\S+/v1)", announcement)
+        url = re.search(r"at (https?://\S+/v1)", announcement)
         curl = re.search(r"(curl .*)", announcement)
         assert url is not None
         assert curl is not None

@@ -14,7 +14,7 @@ import pytest
 from openai import OpenAI
 
 from ouzel.demo import MODEL_DIRECTORY
-from tests.cli.running import RunningServer, send, serving, start
+from tests.cli.running import RunningServer, failure, send, serving, start
 
 QUESTION = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Count from 1 to 30."}]}
 
@@ -96,15 +96,6 @@ def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:
             list(lines)
 
         assert server.process.wait() == 0
-
-
-def failure(*arguments: str, cache_dir: Path) -> str:
-    """What the command says when it cannot start."""
-    process = start(*arguments, cache_dir=cache_dir)
-    _, errors = process.communicate()
-    assert process.returncode != 0
-    assert "Traceback" not in errors
-    return errors
 
 
 def broken_copy(directory: Path) -> Path:

@@ -1,5 +1,6 @@
 """The HTTP application: which path is which endpoint."""
 
+import ssl
 from collections.abc import Callable
 
 import uvicorn
@@ -73,12 +74,10 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
     )
 
 
-def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:
-    """uvicorn as Ouzel runs it: its fast parts, our own log line, and nothing started or stopped by the app."""
+def server_config(app: ASGIApp, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
+    """uvicorn as Ouzel runs it on sockets it is given: its fast parts, our own log line, nothing started by the app."""
     return uvicorn.Config(
         app,
-        host=host,
-        port=port,
         loop="auto",  # uvloop where it is installed
         http="httptools",
         ws="none",
@@ -86,6 +85,7 @@ def server_config(app: ASGIApp, *, host: str, port: int) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
         timeout_keep_alive=60,  # longer than clients keep idle connections, so that they close them and not we
         timeout_graceful_shutdown=2,  # seconds; requests have been drained before
     )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import uvloop
 
 import ouzel
+from ouzel.cli.listening import bound
 from ouzel.cli.model_directory import locate_model
 from ouzel.cli.options import add_options, read_options
-from ouzel.cli.serve import bind, serve
+from ouzel.cli.serve import serve
 from ouzel.errors import OuzelError
 from ouzel.observability import configure_logging
 
@@ -41,9 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = read_options(arguments)
         configure_logging(options.server.log_level)
-        listener = bind(options.server)
-        local = locate_model(options.model.model)  # may download for minutes: not in the event loop
-        uvloop.run(serve(options, local, listener))
+        with bound(options.server) as listener:
+            local = locate_model(options.model.model)  # may download for minutes: not in the event loop
+            uvloop.run(serve(options, local, listener))
     except KeyboardInterrupt:
         return 130
     except OuzelError as error:

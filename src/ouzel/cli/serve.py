@@ -1,7 +1,7 @@
 """`ouzel serve`: builds everything, listens, and on SIGTERM or SIGINT drains and leaves with exit status 0.
 
-The model loads in the engine's process while this one reads the tokenizer and the chat template. The port is bound
-before that, so that one in use is reported at once, and listened on after it: a connection means a served model.
+The model loads in the engine's process while this one reads the tokenizer and the chat template. The address
+is taken before that (`listening.py`).
 """
 
 import asyncio
@@ -21,9 +21,9 @@ import uvicorn
 import ouzel
 from ouzel.api.app import create_app, server_config
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.listening import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
-from ouzel.config import ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.plain import PlainParser
@@ -54,7 +54,7 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(options: Options, local: LocalModel, listener: socket.socket) -> None:
+async def serve(options: Options, local: LocalModel, listener: Listener) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
     stopping, hurrying = stop_signals()
     engine = EngineClient(
@@ -111,17 +111,19 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
 
 
 async def run_server(
-    options: Options, model: ServedModel, listener: socket.socket, stopping: asyncio.Event, hurrying: asyncio.Event
+    options: Options, model: ServedModel, listener: Listener, stopping: asyncio.Event, hurrying: asyncio.Event
 ) -> None:
     """Listens until `stopping`, then drains; `hurrying` cuts that short."""
-    app = create_app(model, options.limits, options.server)
-    config = server_config(app, host=options.server.host, port=options.server.port)
-    server = Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    server = Server(server_config(create_app(model, options.limits, options.server), listener.tls))
+    serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
-    if serving.done() or listener.fileno() < 0:  # another process took the port while the model loaded
-        raise InvalidOption(f"cannot listen on {options.server.host} port {options.server.port}: it is in use")
-    announce(model, listener)
+    if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded
+        raise InvalidOption(f"cannot listen on {listener.address}: it is in use")
+    if listener.unix is not None and not listener.unix.is_ours():
+        server.should_exit = True
+        await serving
+        raise InvalidOption(f"cannot listen on {listener.address}: another server has taken it")
+    announce(model, listener, needs_key=bool(options.server.api_key))
     await first_of(serving, asyncio.create_task(stopping.wait()))
     drain_timeout_s = options.limits.drain_timeout_s
     logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
@@ -165,19 +167,6 @@ def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
     return stopping, hurrying
 
 
-def bind(config: ServerConfig) -> socket.socket:
-    """A socket that holds the address but does not listen yet. Raises InvalidOption."""
-    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((config.host, config.port))
-    except OSError as error:
-        listener.close()
-        raise InvalidOption(f"cannot listen on {config.host} port {config.port}: {error.strerror}") from error
-    return listener
-
-
 def log_engine(info: EngineInfo) -> None:
     logger.info(
         "%s on %s: weights %s, inference %s, KV cache %s with room for %d tokens, context %d tokens, loaded in %.1f s",
@@ -192,17 +181,23 @@ def log_engine(info: EngineInfo) -> None:
     )
 
 
-def announce(model: ServedModel, listener: socket.socket) -> None:
+def announce(model: ServedModel, listener: Listener, *, needs_key: bool) -> None:
     """Tells a person where it listens, with a line to try at once."""
-    host, port = listener.getsockname()[:2]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    url = f"http://{shown}:{port}/v1"
+    url = f"{listener.url}/v1"
     if model.renderer.chat_template is None:
         path, body = "completions", {"model": model.names[0], "prompt": "Once upon a time", "max_tokens": 32}
     else:
         path, body = "chat/completions", {"model": model.names[0], "messages": [{"role": "user", "content": "Hello!"}]}
-    command = (
-        f"curl {url}/{path} -H 'Content-Type: application/json' -d {shlex.quote(msgspec.json.encode(body).decode())}"
-    )
-    sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {url}\n\n  {command}\n\n")
+    command = ["curl", f"{url}/{path}", "-H 'Content-Type: application/json'"]
+    where, hints = url, []
+    if listener.unix is not None:
+        where += f" on the socket {listener.address}"
+        command.append(f"--unix-socket {shlex.quote(listener.address)}")
+    if needs_key:
+        command.append('-H "Authorization: Bearer $API_KEY"')  # the shell's variable: keys are not shown
+    if listener.tls is not None:
+        hints.append("  (curl needs --cacert FILE where it does not know who issued the certificate)\n")
+    command.append(f"-d {shlex.quote(msgspec.json.encode(body).decode())}")
+    sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {where}\n\n  {' '.join(command)}\n")
+    sys.stdout.write("".join([*hints, "\n"]))
     sys.stdout.flush()

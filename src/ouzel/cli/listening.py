@@ -1,0 +1,125 @@
+"""Where it listens: a port or a unix socket, with TLS or without.
+
+The address is taken when the process starts, so that one in use is reported at once, and listened on when the model is
+loaded: a connection means a served model.
+"""
+
+import contextlib
+import os
+import socket
+import ssl
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.tls import tls_context
+from ouzel.config import ServerConfig
+
+
+class UnixPath:
+    """Where our unix socket was bound; a server that starts later may take the place of one that still loads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._identity = _identity(path)
+
+    def is_ours(self) -> bool:
+        return self._identity == _identity(self.path)
+
+    def remove(self) -> None:
+        if self.is_ours():
+            self.path.unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A socket that holds its address and does not listen yet."""
+
+    socket: socket.socket
+    tls: ssl.SSLContext | None
+    address: str  # as messages name it
+    unix: UnixPath | None = None
+
+    @property
+    def url(self) -> str:
+        """For a person on this machine."""
+        scheme = "http" if self.tls is None else "https"
+        if self.unix is not None:
+            return f"{scheme}://localhost"
+        host, port = self.socket.getsockname()[:2]
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"{scheme}://{shown}:{port}"
+
+
+@contextlib.contextmanager
+def bound(config: ServerConfig) -> Iterator[Listener]:
+    """Takes the address, and at the end gives it back: a unix socket is removed. Raises InvalidOption."""
+    tls = tls_context(config)
+    if config.uds:
+        path = Path(config.uds)
+        bound_socket = _bind_unix(path)
+        listener = Listener(bound_socket, tls, config.uds, UnixPath(path))
+    else:
+        bound_socket = _bind_port(config.host, config.port)
+        listener = Listener(bound_socket, tls, f"{config.host} port {config.port}")
+    try:
+        yield listener
+    finally:
+        bound_socket.close()
+        if listener.unix is not None:
+            listener.unix.remove()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Inode numbers are used again."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _bind_port(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise InvalidOption(f"cannot listen on {host} port {port}: {error.strerror}") from error
+    return listener
+
+
+def _bind_unix(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_stale(path)
+        listener.bind(os.fspath(path))
+    except OSError as error:
+        listener.close()
+        raise InvalidOption(f"cannot listen on {path}: {error.strerror or error}") from error
+    except InvalidOption:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Removes the socket of a server that is gone. Raises InvalidOption where one listens or a file is in the way."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise InvalidOption(f"cannot listen on {path}: there is a file that is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink()
+        else:
+            raise InvalidOption(f"cannot listen on {path}: it is in use")
