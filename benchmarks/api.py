@@ -39,7 +39,7 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
-from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.registry import PLAIN
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import load_tokenizer
@@ -113,7 +113,7 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
         renderer=PromptRenderer(tokenizer, ChatTemplate.load(MODEL_DIRECTORY), info.max_model_len),
         sampling_defaults=SamplingDefaults(),
         engine=engine,
-        make_parser=PlainParser,
+        output_format=PLAIN,
         created=int(time.time()),
         system_fingerprint=system_fingerprint("fake", info, __version__),
     )

@@ -34,7 +34,7 @@ from ouzel.sampling import SamplingFields, SamplingParams
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import FinishReason
 from tests.api.requests import metric
-from tests.api.serving import FAIL, FragileParser, byte_tokenizer
+from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of
 
 
 def resolve(fields: SamplingFields, defaults: SamplingDefaults | None = None) -> SamplingParams:
@@ -192,7 +192,7 @@ def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser
         renderer=PromptRenderer(tokenizer, None, 4096),
         sampling_defaults=SamplingDefaults(),
         engine=engine,
-        make_parser=make_parser,
+        output_format=output_format_of(make_parser),
         created=0,
         system_fingerprint="fp",
     )
@@ -216,6 +216,7 @@ def request(
         include_stop_str_in_output=False,
         skip_special_tokens=True,
         continues_prompt=False,
+        parses_output=True,
         priority=0,
         cache_salt="",
         arrival_s=time.perf_counter(),

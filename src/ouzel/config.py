@@ -31,6 +31,12 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         | None
     ) = None
     chat_template: Annotated[str, Meta(description="A Jinja file that replaces the model's chat template.")] = ""
+    tool_parser: Annotated[
+        str, Meta(description="How the model writes tool calls: auto (by its chat template), none, or a family's name.")
+    ] = "auto"
+    reasoning_parser: Annotated[
+        str, Meta(description="How the model marks its reasoning: auto, none, or a family's name.")
+    ] = "auto"
     cache_dir: Annotated[
         str, Meta(description="Where compressed weights are kept; default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel.")
     ] = ""

@@ -8,7 +8,7 @@ Without a chat (completions) the engine repeats the prompt for ever.
 import asyncio
 import socket
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -22,8 +22,9 @@ from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
-from ouzel.parsers.base import Delta
+from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
@@ -79,6 +80,12 @@ class FragileParser(PlainParser):
         if text == "#":
             raise RuntimeError("a detail for the log")
         return super().feed(text)
+
+
+def output_format_of(make_parser: Callable[[], Parser]) -> OutputFormat:
+    """Everything the model writes goes through that parser."""
+    family = Family(names=(), matches=lambda template: False, interleaved=lambda tools, prompt_text: make_parser())
+    return OutputFormat(calls=family)
 
 
 class RunningServer:
@@ -149,7 +156,7 @@ class RunningServer:
             renderer=PromptRenderer(tokenizer, template, info.max_model_len),
             sampling_defaults=SamplingDefaults(),
             engine=self.engine,
-            make_parser=FragileParser,
+            output_format=output_format_of(FragileParser),
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, info, __version__),
         )

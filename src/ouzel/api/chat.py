@@ -93,6 +93,7 @@ class ChatCompletions:
             num_prompt_logprobs=asked.prompt_logprobs,
             shows_prompt=asked.prompt_logprobs is not None,
             continues_prompt=False,
+            parses_output=True,
             arrival_s=arrival_s,
         )
         return asked, envelope, request

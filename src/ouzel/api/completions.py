@@ -87,6 +87,7 @@ class Completions:
             default_max_tokens=_DEFAULT_MAX_TOKENS,
             num_logprobs=asked.logprobs,
             continues_prompt=True,
+            parses_output=False,
             arrival_s=arrival_s,
         )
 

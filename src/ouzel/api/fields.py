@@ -108,6 +108,7 @@ def generation_request(
     num_prompt_logprobs: int | None = None,
     shows_prompt: bool = False,  # there is something to answer without a token: max_tokens may be 0
     continues_prompt: bool,
+    parses_output: bool,
     arrival_s: float,
 ) -> GenerationRequest:
     info = model.engine.info
@@ -137,6 +138,7 @@ def generation_request(
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,
         continues_prompt=continues_prompt,
+        parses_output=parses_output,
         priority=body.priority or 0,
         cache_salt=body.cache_salt or "",
         arrival_s=arrival_s,

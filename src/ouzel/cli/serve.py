@@ -26,7 +26,7 @@ from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
-from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.registry import choose_output_format
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import load_tokenizer
@@ -91,6 +91,11 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
     try:
         tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
         chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+        output_format = choose_output_format(
+            "\n".join(chat_template.sources.values()) if chat_template else "",
+            tool_parser=options.model.tool_parser,
+            reasoning_parser=options.model.reasoning_parser,
+        )
         info = await starting
     finally:
         if not starting.done():
@@ -104,7 +109,7 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
         renderer=PromptRenderer(tokenizer, chat_template, info.max_model_len, info.vocab_size),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
-        make_parser=PlainParser,
+        output_format=output_format,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
     )

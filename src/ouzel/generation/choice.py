@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
+from ouzel.parsers.registry import PLAIN
 from ouzel.tokenizer.stop_strings import StopResult, StopStringMatcher
 from ouzel.types import FinishReason, PositionLogprobs, StepOutput
 
@@ -23,8 +24,10 @@ class Choice:
         self._index = index
         self._includes_stop = request.include_stop_str_in_output
         self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens
+        output_format = model.output_format if request.parses_output else PLAIN
         self._detokenizer = model.tokenizer.detokenizer(
             skip_special_tokens=request.skip_special_tokens,
+            shown_special_tokens=output_format.special_tokens(with_calls=bool(request.tools)),
             prompt_token_ids=request.prompt.token_ids if request.continues_prompt else (),
         )
         self._min_tokens = request.params.min_tokens
@@ -33,7 +36,7 @@ class Choice:
         self._num_chars_fed = 0  # to the matcher
         self._num_chars_given = 0  # by the matcher
         self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
-        self._parser = model.make_parser()
+        self._parser = output_format.make_parser(request.tools, request.prompt.text)
         self._is_reasoning = False
 
     def advance(self, output: StepOutput) -> list[Event]:

@@ -5,7 +5,7 @@ import msgspec
 from ouzel.parsers.base import Delta
 from ouzel.prompts.render import Prompt
 from ouzel.sampling import SamplingParams
-from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.types import FinishReason, FunctionTool, PositionLogprobs
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +19,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     include_stop_str_in_output: bool
     skip_special_tokens: bool
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
+    parses_output: bool  # into reasoning, calls and content; else all is content
+    tools: tuple[FunctionTool, ...] = ()  # that may be called
     priority: int
     cache_salt: str
     arrival_s: float  # time.perf_counter() when the request came in

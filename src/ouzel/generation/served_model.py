@@ -1,11 +1,10 @@
 """What a server has for one model: everything that turns requests into text."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ouzel.engine_client import EngineClient
-from ouzel.parsers.base import Parser
+from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -19,7 +18,7 @@ class ServedModel:
     renderer: PromptRenderer
     sampling_defaults: SamplingDefaults
     engine: EngineClient
-    make_parser: Callable[[], Parser]
+    output_format: OutputFormat
     created: int  # unix seconds
     system_fingerprint: str
 

@@ -45,6 +45,9 @@ class OutputFormat:
         return (calls.special_tokens if calls else frozenset()) | (marks.special_tokens if marks else frozenset())
 
 
+PLAIN = OutputFormat()
+
+
 def choose_output_format(chat_template: str, *, tool_parser: str = AUTO, reasoning_parser: str = AUTO) -> OutputFormat:
     """`chat_template`: its source, "" for none. Raises ModelLoadError for a name that is no parser's."""
     matching = [family for family in FAMILIES if family.matches(chat_template)]

@@ -55,6 +55,15 @@ class Tokenizer(Protocol):
         """The exact bytes that one token stands for."""
         ...
 
-    def detokenizer(self, *, skip_special_tokens: bool = True, prompt_token_ids: Sequence[int] = ()) -> Detokenizer:
-        """For one choice. Given a prompt, the text continues it: a first space stays, half a character is completed."""
+    def detokenizer(
+        self,
+        *,
+        skip_special_tokens: bool = True,
+        shown_special_tokens: frozenset[str] = frozenset(),
+        prompt_token_ids: Sequence[int] = (),
+    ) -> Detokenizer:
+        """For one choice. Given a prompt, the text continues it: a first space stays, half a character is completed.
+
+        `shown_special_tokens` are not skipped.
+        """
         ...

@@ -56,15 +56,11 @@ class HuggingFaceTokenizer:
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
         self.special_token_ids = frozenset(token_id for token_id, token in added.items() if token.special)
         self._ids = frozenset(vocabulary.values())
-        self._ids_without_special = self._ids - self.special_token_ids
         self._table = build_byte_table(
             _decoder_of(library_tokenizer), {token_id: token for token, token_id in vocabulary.items()}
         )
         if self._table is not None:
-            self._pieces_without_special = [
-                b"" if token_id in self.special_token_ids else piece
-                for token_id, piece in enumerate(self._table.pieces)
-            ]
+            self._shown_pieces: dict[frozenset[int], list[bytes]] = {frozenset(): self._table.pieces}
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         try:
@@ -89,14 +85,25 @@ class HuggingFaceTokenizer:
             return self.token_text(token_id).encode()
         return self._table.pieces[token_id] if token_id < len(self._table.pieces) else b""
 
-    def detokenizer(self, *, skip_special_tokens: bool = True, prompt_token_ids: Sequence[int] = ()) -> Detokenizer:
+    def detokenizer(
+        self,
+        *,
+        skip_special_tokens: bool = True,
+        shown_special_tokens: frozenset[str] = frozenset(),
+        prompt_token_ids: Sequence[int] = (),
+    ) -> Detokenizer:
+        shown = {self._library_tokenizer.token_to_id(token) for token in shown_special_tokens}
+        hidden = self.special_token_ids - shown if skip_special_tokens else frozenset()
         if self._table is not None:
-            pieces = self._pieces_without_special if skip_special_tokens else self._table.pieces
-            return ByteDetokenizer(self._table, pieces, prompt_token_ids)
-        ids_with_text = self._ids_without_special if skip_special_tokens else self._ids
-        return WindowedDetokenizer(
-            partial(self._decode_with_library, skip_special_tokens=skip_special_tokens), ids_with_text, prompt_token_ids
-        )
+            return ByteDetokenizer(self._table, self._pieces_without(hidden, self._table.pieces), prompt_token_ids)
+        decode = partial(self._decode_with_library, skip_special_tokens=hidden == self.special_token_ids)
+        return WindowedDetokenizer(decode, self._ids - hidden, prompt_token_ids)
+
+    def _pieces_without(self, hidden: frozenset[int], pieces: list[bytes]) -> list[bytes]:
+        """Kept: a server asks for two or three sets."""
+        if hidden not in self._shown_pieces:
+            self._shown_pieces[hidden] = [b"" if id_ in hidden else piece for id_, piece in enumerate(pieces)]
+        return self._shown_pieces[hidden]
 
     def _decode_with_library(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         known = [token_id for token_id in token_ids if token_id in self._ids]
