@@ -25,21 +25,31 @@ _TOOL_CALL = {
         },
     },
 }
+_KEYS = {
+    "name": {"type": ["string", "null"]},
+    "tool_call_id": {"type": ["string", "null"]},
+    "reasoning_content": {"type": ["string", "null"]},
+    "tool_calls": {"anyOf": [{"type": "array", "items": _TOOL_CALL}, {"type": "null"}]},
+}
+_CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}]
 _MESSAGE = {
-    "type": "object",
-    "description": "More keys are given to the chat template as they are.",
-    "required": ["role"],
-    "properties": {
-        "role": {"type": "string", "minLength": 1},
-        "content": {
-            "description": "May be absent from an assistant's message only.",
-            "anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}, {"type": "null"}],
+    "description": "Keys beyond these are given to the chat template as they are.",
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["role", "content"],
+            "properties": {"role": {"type": "string", "minLength": 1}, "content": {"anyOf": _CONTENT}, **_KEYS},
         },
-        "name": {"type": ["string", "null"]},
-        "tool_call_id": {"type": ["string", "null"]},
-        "reasoning_content": {"type": ["string", "null"]},
-        "tool_calls": {"anyOf": [{"type": "array", "items": _TOOL_CALL}, {"type": "null"}]},
-    },
+        {
+            "type": "object",
+            "required": ["role"],
+            "properties": {
+                "role": {"enum": ["assistant"]},
+                "content": {"anyOf": [*_CONTENT, {"type": "null"}]},
+                **_KEYS,
+            },
+        },
+    ],
 }
 
 Messages = Annotated[

@@ -134,17 +134,25 @@ def _responses(operation: Operation) -> JsonObject:
     content: JsonObject = {"application/json": {"schema": _ref(operation.answer)}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
     if operation.chunk is not None:
-        name = operation.chunk.__name__
-        content["text/event-stream"] = {
-            "schema": {
-                "type": "string",
-                "description": f"With stream: each event's data is a {name}, the last one's is [DONE].",
-            },
-            "x-event-schema": _ref(operation.chunk),
-        }
+        content["text/event-stream"] = {"schema": _event(operation.chunk)}
     if operation.path == "/health":
         return responses | {"503": {"description": "Not now.", "content": content}}
     return responses | {status: {"$ref": f"#/components/responses/{status}"} for status in _error_responses()}
+
+
+def _event(chunk: StructType) -> JsonObject:
+    """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
+    data = {
+        "type": "string",
+        "if": {"const": "[DONE]"},  # the last event, unless an error was
+        "else": {"contentMediaType": "application/json", "contentSchema": {"anyOf": [_ref(chunk), _ref(ErrorBody)]}},
+    }
+    return {
+        "description": "With stream: each of the server-sent events.",
+        "type": "object",
+        "required": ["data"],
+        "properties": {"data": data},
+    }
 
 
 def _error_responses() -> dict[str, JsonObject]:
