@@ -53,7 +53,9 @@ def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Str
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             field = path_of([*steps, match[1]])
-            return InvalidRequest(f"{field} {complaint}", param=field)
+            wrong = _value_at([*steps, match[1]], given)
+            value = "" if wrong is None else f", given {shown(wrong)}"
+            return InvalidRequest(f"{field} {complaint}{value}", param=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
 
 

@@ -1,0 +1,37 @@
+"""Hundreds of requests that are wrong in one field: each 4xx names it, and the server goes on serving."""
+
+import re
+
+import httpx
+import pytest
+
+from tests.api.malformed import Malformed, malformed_requests
+from tests.api.requests import Json, chat, error_of
+
+GOOD: dict[str, Json] = {
+    "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
+    "/v1/completions": {"model": "parrot", "prompt": "abc", "max_tokens": 2},
+}
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_each_malformed_request_is_answered_with_the_name_of_its_field(http: httpx.Client, path: str) -> None:
+    requests = list(malformed_requests(path, GOOD[path]))
+    assert len(requests) > 300
+    complaints = []
+    for position, request in enumerate(requests):
+        complaints.append(complaint(request, http.post(request.path, json=request.body)))
+        if position % 30 == 0:
+            assert http.post(path, json=GOOD[path]).status_code == 200
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+def complaint(request: Malformed, response: httpx.Response) -> str:
+    """What is wrong with the answer; nothing if it is as it should be."""
+    said = f"{request.path} {request.field} ({request.what}): {response.status_code} {response.text[:300]}"
+    if not 400 <= response.status_code < 500:
+        return said
+    error = error_of(response)
+    is_named = re.fullmatch(rf"{request.field}([.\[].*)?", error["param"] or "", re.DOTALL) is not None
+    has_value = request.what == "missing" or "given" in error["message"]
+    return "" if is_named and request.field in error["message"] and has_value else said
