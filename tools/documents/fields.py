@@ -80,7 +80,7 @@ def _fields_of(schema: JsonSchema, schemas: JsonSchema, prefix: str) -> Iterator
 def _type_in_words(schema: JsonSchema) -> str:
     match schema:
         case {"anyOf": kinds}:
-            words = " or ".join(_type_in_words(kind) for kind in kinds if kind != {"type": "null"})
+            words = " or ".join(dict.fromkeys(_type_in_words(kind) for kind in kinds if kind != {"type": "null"}))
         case {"enum": values}:
             words = ", ".join(f"`{_json(value)}`" for value in values)
         case {"type": "array", "items": items}:
