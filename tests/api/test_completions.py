@@ -1,11 +1,13 @@
 """Completions: prompts go on."""
 
+import json
+
 import httpx
 import openai
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import error_of, wait_until
+from tests.api.requests import error_of, events_of, wait_until
 from tests.api.serving import running_server
 from tests.api.test_streams import FOREVER, num_running, send_raw
 
@@ -115,6 +117,24 @@ def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
     assert logprobs.top_logprobs[0] == {"a": 0.0, "b": -99.0}
 
 
+@pytest.mark.parametrize("max_tokens", [0, 2])
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_every_choice_has_the_logprobs_of_its_own_prompt(http: httpx.Client, is_stream: bool, max_tokens: int) -> None:
+    body = {"model": "parrot", "prompt": ["abc", "d"], "n": 2, "max_tokens": max_tokens, "prompt_logprobs": 0}
+    response = http.post("/v1/completions", json={**body, "stream": is_stream})
+    answers = [json.loads(event) for event in events_of(response)[:-1]] if is_stream else [response.json()]
+    choices = [choice for answer in answers for choice in answer["choices"]]
+
+    shown = {choice["index"]: choice.pop("prompt_logprobs") for choice in choices if "prompt_logprobs" in choice}
+    of_abc = [
+        None,
+        {"98": {"logprob": 0.0, "rank": 1, "decoded_token": "b"}},
+        {"99": {"logprob": 0.0, "rank": 1, "decoded_token": "c"}},
+    ]
+    assert shown == {0: of_abc, 1: of_abc, 2: [None], 3: [None]}
+    assert "".join(choice["text"] for choice in choices if choice["index"] == 0) == "abc"[:max_tokens]
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
@@ -137,6 +157,8 @@ def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
         ({"prompt": "a", "echo": True}, "echo"),
         ({"prompt": "a", "suffix": "z"}, "suffix"),
         ({"prompt": "a", "logprobs": 21}, "logprobs"),
+        ({"prompt": "a", "prompt_logprobs": 21}, "prompt_logprobs"),
+        ({"prompt": "a", "max_tokens": 0}, "max_tokens"),
         ({"prompt": "a", "max_tokens": 4096}, "max_tokens"),
         ({}, "prompt"),
     ],

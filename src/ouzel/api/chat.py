@@ -44,17 +44,6 @@ class ChatCompletionRequest(GenerationFields, kw_only=True):
         ]
         | None
     ) = None
-    prompt_logprobs: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                description="Returns the log probability of every prompt token, with so many alternatives; "
-                "at most the server's max_logprobs.",
-            ),
-        ]
-        | None
-    ) = None
     chat_template_kwargs: Annotated[
         dict[str, object] | None, Meta(description="More variables for the chat template.")
     ] = None
@@ -101,7 +90,6 @@ class ChatCompletions:
     def _check(self, asked: ChatCompletionRequest) -> None:
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.top_logprobs, self._limits, param="top_logprobs")
-        check_num_logprobs(asked.prompt_logprobs, self._limits, param="prompt_logprobs")
         if asked.top_logprobs and not asked.logprobs:
             raise InvalidRequest(
                 f"top_logprobs needs logprobs to be true, given {asked.top_logprobs}", param="top_logprobs"

@@ -11,7 +11,7 @@ from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
-from ouzel.api.logprobs import CompletionLogprobs, completion_logprobs, token_text
+from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, prompt_logprobs, token_text
 from ouzel.api.prompt_field import OnePrompt, read_prompts
 from ouzel.config import LimitsConfig
 from ouzel.generation import (
@@ -86,6 +86,8 @@ class Completions:
             max_tokens=("max_tokens", asked.max_tokens),
             default_max_tokens=_DEFAULT_MAX_TOKENS,
             num_logprobs=asked.logprobs,
+            num_prompt_logprobs=asked.prompt_logprobs,
+            shows_prompt=asked.prompt_logprobs is not None,
             continues_prompt=True,
             parses_output=False,
             arrival_s=arrival_s,
@@ -100,6 +102,7 @@ class CompletionChoice(msgspec.Struct):
     stop_reason: int | str | UnsetType = UNSET
     token_ids: list[int] | UnsetType = UNSET
     prompt_token_ids: list[int] | UnsetType = UNSET  # in a stream with the choice's first chunk
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # the same
 
 
 class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
@@ -130,6 +133,7 @@ class CompletionAnswer:
         self._shows_logprobs = asked.logprobs is not None
         self._streamed_usage = StreamedUsage.asked_by(asked)
         self._skips_special_tokens = asked.skip_special_tokens is not False
+        self._scored: dict[int, list[PositionLogprobs]] = {}  # by the first choice of a prompt
         self._begun: set[int] = set()  # choices of which something has been shown
         self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
 
@@ -141,6 +145,7 @@ class CompletionAnswer:
         return [self._completion([], usage_object(usage))] if self._streamed_usage.at_end else []
 
     def whole(self, events: Sequence[Event], usage: Usage) -> object:
+        self._scored = {event.index: event.logprobs for event in events if isinstance(event, PromptScored)}
         return self._completion([self._whole_choice(choice) for choice in fold(events)], usage_object(usage))
 
     def _completion(self, choices: list[CompletionChoice], usage: UsageObject | UnsetType | None) -> Completion:
@@ -149,16 +154,16 @@ class CompletionAnswer:
 
     def _choices_of(self, event: Event) -> Iterator[CompletionChoice]:
         match event:
-            case PromptScored():
-                return  # belongs to no choice
+            case PromptScored(index, logprobs):
+                self._scored[index] = logprobs
             case Output(index, deltas, token_ids, logprobs):
                 text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta))
                 choice = CompletionChoice(index, text, self._logprobs(index, logprobs))
-                yield self._with_token_ids(choice, token_ids)
+                yield self._with_extensions(choice, token_ids)
             case Finished(index, reason, stop_reason):
                 finish_reason = public_finish_reason(reason, called=False)
                 choice = CompletionChoice(index, "", None, finish_reason, UNSET if stop_reason is None else stop_reason)
-                yield self._with_token_ids(choice, [])
+                yield self._with_extensions(choice, [])
             case unreachable:
                 assert_never(unreachable)
 
@@ -170,13 +175,16 @@ class CompletionAnswer:
             public_finish_reason(choice.finished.reason, called=False),
             UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
         )
-        return self._with_token_ids(shown, choice.token_ids)
+        return self._with_extensions(shown, choice.token_ids)
 
-    def _with_token_ids(self, choice: CompletionChoice, token_ids: list[int]) -> CompletionChoice:
+    def _with_extensions(self, choice: CompletionChoice, token_ids: list[int]) -> CompletionChoice:
         if self._shows_token_ids:
             choice.token_ids = token_ids
             if choice.index not in self._begun:
                 choice.prompt_token_ids = self._prompts[choice.index // self._n].token_ids
+        first = choice.index // self._n * self._n
+        if choice.index not in self._begun and first in self._scored:
+            choice.prompt_logprobs = prompt_logprobs(self._scored[first], self._model)
         self._begun.add(choice.index)
         return choice
 

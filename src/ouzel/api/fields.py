@@ -32,6 +32,17 @@ class GenerationFields(SamplingFields, kw_only=True):
         ]
         | None
     ) = None
+    prompt_logprobs: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Returns the log probability of every prompt token, with so many alternatives; "
+                "at most the server's max_logprobs.",
+            ),
+        ]
+        | None
+    ) = None
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
@@ -74,6 +85,7 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
     if body.stream_options is not None and body.stream_options.include_obfuscation:
         field = "stream_options.include_obfuscation"
         raise InvalidRequest(f"{field} is not supported by this server, given true", param=field)
+    check_num_logprobs(body.prompt_logprobs, limits, param="prompt_logprobs")
 
 
 def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:

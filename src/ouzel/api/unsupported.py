@@ -44,7 +44,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "parallel_tool_calls": (True, False),
     "prediction": (),
     "prompt_cache_retention": ("in_memory", "in-memory"),
-    "prompt_logprobs": (),
     "reasoning": (),
     "regex": (),
     "repetition_detection": (),
