@@ -4,7 +4,7 @@ One new parameter is one field in `SamplingFields`, one in `SamplingParams`, and
 The engine's vectorised sampler is tested against the reference functions here.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -112,6 +112,18 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     ) = None
 
 
+class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
+    """How a beam search goes; it takes the most likely tokens and draws none."""
+
+    width: int  # beams, over all groups
+    num_groups: int = 1  # divides the width
+    diversity_penalty: float = 0.0  # per beam of an earlier group that takes the same token in the same step
+    length_penalty: float = 1.0  # a finished beam's score is its log probability / length ** length_penalty
+    early_stopping: bool | Literal["never"] = (
+        False  # true: at `width` finished beams; "never": when none can get better
+    )
+
+
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine obeys for one request; every field has a value."""
 
@@ -134,6 +146,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     no_repeat_ngram_size: int = 0  # 0 is off
     num_logprobs: int | None = None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
     num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
+    beam_search: BeamSearchParams | None = None  # instead of temperature, top_p, top_k, min_p and seed
 
     @property
     def is_greedy(self) -> bool:

@@ -68,6 +68,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
     error: str | None = None
     timing: RequestTiming | None = None  # with the first token, or the end of a prompt without one
+    score: float | None = None  # of a beam search's winner; index 0 has the highest
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):

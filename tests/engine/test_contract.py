@@ -13,6 +13,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
+from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
 from tests.engine.requests import Results, make_request, run, run_alone
 
@@ -62,18 +63,22 @@ def varied_requests(seed: int, num: int) -> list[EngineRequest]:
         {"temperature": 1.0, "num_logprobs": 3},
         {"temperature": 1.0, "num_prompt_logprobs": 2},
         {"min_tokens": 3, "stop_token_ids": tuple(range(40))},
+        {"beam_search": BeamSearchParams(width=3), "stop_token_ids": tuple(range(20)), "num_logprobs": 2},
+        {"beam_search": BeamSearchParams(width=3, num_groups=3, diversity_penalty=0.5), "repetition_penalty": 1.2},
     ]
-    return [
-        make_request(
+    requests = []
+    for _ in range(num):
+        kind = random.choice(kinds)
+        request = make_request(
             common[: random.randrange(13)] + [random.randrange(90) for _ in range(random.randrange(1, 9))],
             n=random.choice([1, 1, 2, 3]),
-            max_tokens=random.randrange(1, 16),
+            max_tokens=random.randrange(1, 5 if "beam_search" in kind else 16),  # few blocks must hold all beams
             priority=random.choice([0, 0, 1]),
             seed=random.randrange(1000),
-            **random.choice(kinds),
+            **kind,
         )
-        for _ in range(num)
-    ]
+        requests.append(request)
+    return requests
 
 
 def test_every_choice_ends_exactly_once(engine: Engine) -> None:

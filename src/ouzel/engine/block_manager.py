@@ -104,6 +104,11 @@ class BlockManager:
         """Blocks to allocate before `num_tokens` tokens of the sequence fit."""
         return max(0, -(-num_tokens // self.block_size) - len(sequence.block_table))
 
+    def num_forked_blocks(self, num_shared_tokens: int, num_tokens: int, width: int) -> int:
+        """Blocks for `width` sequences of `num_tokens` tokens that have the first ones in common."""
+        num_shared_blocks = num_shared_tokens // self.block_size
+        return num_shared_blocks + width * (-(-num_tokens // self.block_size) - num_shared_blocks)
+
     def allocate(self, sequence: Sequence, num_tokens: int) -> bool:
         """Extends the block table to hold `num_tokens`; False, and nothing changes, when the blocks are not there."""
         num_missing = self.num_missing_blocks(sequence, num_tokens)

@@ -7,24 +7,36 @@ Rules
    The engine goes on.
 3. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
 4. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
+5. The choices of a beam search are never scheduled: its beams are, and the winners become the choices' outputs.
 """
 
 import logging
 import time
 from collections.abc import Iterator
 from itertools import count, islice
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import build_batch
+from ouzel.engine.beam import BeamSearch, FinishedBeam
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.own_logprobs import score
 from ouzel.engine.sampler import Sampled, draw, fault_of, prepare
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, PositionLogprobs, StepOutput
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import (
+    EngineInfo,
+    EngineRequest,
+    EngineStats,
+    FinishReason,
+    PositionLogprobs,
+    RequestTiming,
+    StepOutput,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +54,7 @@ class EngineCore:
             self._blocks, max_num_seqs=info.max_num_seqs, max_num_batched_tokens=info.max_num_batched_tokens
         )
         self._sequences: dict[str, dict[int, Sequence]] = {}  # unfinished ones, by request id and index
+        self._searches: dict[str, BeamSearch] = {}  # of unfinished requests, by request id
         self._outputs: list[StepOutput] = []  # of the step in progress
         self._arrivals = count()
 
@@ -61,14 +74,18 @@ class EngineCore:
                 self._outputs.append(_output(sequence))
             return
         self._sequences[request.request_id] = {sequence.index: sequence for sequence in choices}
+        if request.params.beam_search is not None and request.params.max_tokens > 0:
+            search = self._searches[request.request_id] = BeamSearch(request, arrival, self.info.max_model_len)
+            self._scheduler.add(search.beams[0])
+            return
         first, *further = choices
         first.forks = further
         self._scheduler.add(first)
 
     def abort(self, request_id: str, index: int | None = None) -> None:
-        choices = self._sequences.get(request_id, {})
-        for sequence in [each for each in choices.values() if index is None or each.index == index]:
-            self._end(sequence, FinishReason.ABORT)
+        for sequence in self._choices(request_id):
+            if index is None or sequence.index == index:
+                self._end(sequence, FinishReason.ABORT)
 
     def has_unfinished(self) -> bool:
         return bool(self._sequences or self._outputs)
@@ -105,6 +122,10 @@ class EngineCore:
         forks = [sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0]
         return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
 
+    def _choices(self, request_id: str) -> list[Sequence]:
+        """Those that still owe their final output."""
+        return list(self._sequences.get(request_id, {}).values())
+
     def _faults(self, request: EngineRequest) -> Iterator[str]:
         """Why the request cannot run; the server checks all of this earlier, embedders may not."""
         info = self._runner.info
@@ -127,6 +148,20 @@ class EngineCore:
             yield f"bad_words must be token ids in [0, {info.vocab_size})"
         if not all(request.params.bad_words):
             yield "bad_words must have at least one token each"
+        if request.params.beam_search is not None:
+            yield from self._beam_search_faults(request, request.params.beam_search)
+
+    def _beam_search_faults(self, request: EngineRequest, params: BeamSearchParams) -> Iterator[str]:
+        width, max_num_seqs = params.width, self.info.max_num_seqs
+        if not request.n <= width <= max_num_seqs:
+            yield f"the number of beams must be from n, {request.n}, to max_num_seqs, {max_num_seqs}; given {width}"
+        if params.num_groups < 1 or width % params.num_groups:
+            yield f"the number of beams, {width}, must be a multiple of the number of groups, {params.num_groups}"
+        num_prompt_tokens = len(request.prompt_token_ids)
+        num_tokens = min(num_prompt_tokens + request.params.max_tokens, self.info.max_model_len)
+        num_blocks = self._blocks.num_forked_blocks(num_prompt_tokens, num_tokens, width)
+        if num_blocks > self._blocks.num_blocks:
+            yield f"{width} beams of {num_tokens} tokens need {num_blocks} KV blocks of {self._blocks.num_blocks}"
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
         sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
@@ -139,14 +174,16 @@ class EngineCore:
             if sequence.params.max_tokens == 0:
                 sequence.first_token_at = time.monotonic()
                 self._end_with_forks(sequence, FinishReason.LENGTH)
-        rows = [
+        unfinished = [
             (row, sequence)
             for row, sequence in zip(logits[:num_sampled], sampled_from, strict=True)
             if not sequence.is_finished
         ]
+        rows = [(row, sequence) for row, sequence in unfinished if not sequence.beams]
         for row, sequence in tuple(rows):
             rows += [(row.copy(), fork) for fork in self._start_forks(sequence)]
         self._take_tokens(rows)
+        self._advance_searches({sequence: row for row, sequence in unfinished if sequence.beams})
 
     def _mark_computed(self, entry: Scheduled) -> None:
         sequence = entry.sequence
@@ -168,7 +205,8 @@ class EngineCore:
                 self._end_with_forks(sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}")
                 continue
             sequence.num_unscored_tokens -= len(scored_rows)
-            self._outputs.append(_output(sequence, prompt_logprobs=prompt_logprobs))
+            if 0 in self._sequences[sequence.request.request_id]:  # else aborted, and its search goes on
+                self._outputs.append(_output(sequence, prompt_logprobs=prompt_logprobs))
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:
         """The further choices of a request whose prompt is now computed; those without room wait for their turn."""
@@ -183,11 +221,46 @@ class EngineCore:
             else:
                 self._scheduler.add(child)
         parent.forks = []
-        sources_and_destinations = [copy for copy in copies if copy is not None]
+        self._copy_blocks([copy for copy in copies if copy is not None])
+        return started
+
+    def _copy_blocks(self, sources_and_destinations: list[tuple[int, int]]) -> None:
         if sources_and_destinations:
             sources, destinations = zip(*sources_and_destinations, strict=True)
             self._runner.copy_blocks(list(sources), list(destinations))
-        return started
+
+    def _advance_searches(self, rows: dict[Sequence, NDArray[np.float32]]) -> None:
+        """In `Sequence.order`, so that a search which needs another one's blocks comes before it."""
+        copies: list[tuple[int, int]] = []
+        for request_id in dict.fromkeys(beam.request.request_id for beam in sorted(rows, key=attrgetter("order"))):
+            search = self._searches[request_id]
+            if search.beams[0] not in rows:
+                continue  # preempted a moment ago
+            try:
+                copies += search.advance(rows, self._scheduler)
+            except Exception as error:  # as while sampling
+                logger.exception("beam search failed for request %s", request_id)
+                for choice in self._choices(request_id):
+                    self._end(choice, FinishReason.ERROR, f"beam search failed: {error}")
+            else:
+                if search.is_over:
+                    self._give_winners(search)
+        self._copy_blocks(copies)
+
+    def _give_winners(self, search: BeamSearch) -> None:
+        """To each choice its own: index 0 gets the best."""
+        winners = search.winners()
+        for choice in self._choices(search.request.request_id):
+            if choice.index >= len(winners):
+                self._end(choice, FinishReason.ERROR, f"the beam search found {len(winners)} outputs only")
+                continue
+            winner = winners[choice.index]
+            choice.token_ids += winner.token_ids
+            choice.num_cached_tokens = search.num_cached_tokens
+            choice.stop_token_id = winner.token_ids[-1] if winner.reason is FinishReason.STOP else None
+            choice.finish(winner.reason)
+            self._outputs.append(_winner_output(choice, winner, search.timing))
+            self._retire(choice)
 
     def _take_tokens(self, rows: list[tuple[NDArray[np.float32], Sequence]]) -> None:
         prepared = []
@@ -210,8 +283,8 @@ class EngineCore:
             self._retire(sequence)
 
     def _end_with_forks(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
-        """Finishes what shares a prompt not yet handed over: all choices that wait for it, and the one itself."""
-        for each in (*sequence.forks, sequence):
+        """Finishes a sequence, and what waits for its prompt or for its search."""
+        for each in self._choices(sequence.request.request_id) if sequence.beams else (*sequence.forks, sequence):
             self._end(each, reason, error)
 
     def _end(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
@@ -224,10 +297,14 @@ class EngineCore:
 
     def _retire(self, sequence: Sequence) -> None:
         """Forgets a finished sequence; choices that were to fork from it start with the next of them."""
-        choices = self._sequences[sequence.request.request_id]
+        request_id = sequence.request.request_id
+        choices = self._sequences[request_id]
         del choices[sequence.index]
         if not choices:
-            del self._sequences[sequence.request.request_id]
+            del self._sequences[request_id]
+            search = self._searches.pop(request_id, None)
+            for beam in search.beams if search is not None else ():
+                self._scheduler.remove(beam)
         self._scheduler.remove(sequence)
         forks = [fork for fork in sequence.forks if not fork.is_finished]
         if forks:
@@ -256,3 +333,17 @@ def _is_first_result(sequence: Sequence, sampled: Sampled | None) -> bool:
     if sequence.params.max_tokens == 0:
         return sequence.first_token_at is not None
     return sampled is not None and sequence.num_output_tokens == 1
+
+
+def _winner_output(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:
+    return StepOutput(
+        request_id=choice.request.request_id,
+        index=choice.index,
+        token_ids=winner.token_ids,
+        logprobs=winner.logprobs,
+        num_cached_tokens=choice.num_cached_tokens,
+        finish_reason=choice.finish_reason,
+        stop_token_id=choice.stop_token_id,
+        timing=timing,
+        score=winner.score,
+    )

@@ -15,6 +15,8 @@ Rules
    all such prompts of a step: so much logits memory and sampling time it costs its neighbours. What it does not score
    it leaves to the other prompts, and it takes no unscored token from the prefix cache.
 8. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
+9. The beams of a search run together or not at all. One that must go takes the others with it, and the search starts
+   again from its prompt, as soon as there are as many free blocks as it had (see `beam`).
 """
 
 from bisect import insort
@@ -60,7 +62,8 @@ class Scheduler:
         insort(self.waiting, sequence, key=_by_order)
 
     def remove(self, sequence: Sequence) -> None:
-        """Forgets a finished sequence and releases its blocks."""
+        """Forgets a finished sequence, or a beam that goes no further, and releases its blocks."""
+        sequence.status = SequenceStatus.FINISHED
         for queue in (self.waiting, self.running):
             if sequence in queue:
                 queue.remove(sequence)
@@ -75,7 +78,15 @@ class Scheduler:
         return copy
 
     def can_fork(self) -> bool:
-        return len(self.running) < self._max_num_seqs and self._blocks.can_fork()
+        return self._num_places() < self._max_num_seqs and self._blocks.can_fork()
+
+    def make_room_to_fork(self, beam: Sequence) -> bool:
+        """Frees a block, preempting from the end; False when the beam itself had to go."""
+        while not self._blocks.can_fork():
+            self._preempt(self.running[-1])
+            if beam.status is not SequenceStatus.RUNNING:
+                return False
+        return True
 
     def schedule(self) -> list[Scheduled]:
         """The next step's work; empty when nothing can run."""
@@ -88,17 +99,18 @@ class Scheduler:
         for sequence in tuple(self.running):
             if sequence.status is not SequenceStatus.RUNNING or sequence.num_uncomputed_tokens > 1:
                 continue  # preempted a moment ago, or prefilling
-            if self._make_room(sequence):
-                scheduled.append(Scheduled(sequence, 1))
-                self._blocks.expect_blocks(sequence, 1)
+            together = sequence.steps_with
+            if together[0] is sequence and all(map(self._make_room, together)):
+                for each in together:
+                    scheduled.append(Scheduled(each, 1))
+                    self._blocks.expect_blocks(each, 1)
         return scheduled
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Allocates the next token's block, preempting from the end; False when the sequence itself had to go."""
         while not self._blocks.allocate(sequence, sequence.num_tokens):
-            victim = self.running[-1]
-            self._preempt(victim)
-            if victim is sequence:
+            self._preempt(self.running[-1])
+            if sequence.status is not SequenceStatus.RUNNING:
                 return False
         return True
 
@@ -106,6 +118,7 @@ class Scheduler:
         prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
         candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
         num_rows_left = MAX_SCORED_ROWS
+        num_free_places = self._max_num_seqs - self._num_places() if candidates else 0
         may_start = True
         for sequence in candidates:
             if num_tokens_left <= 0:
@@ -113,7 +126,8 @@ class Scheduler:
             if sequence.num_unscored_tokens and num_rows_left == 0:
                 continue  # rule 7
             if sequence.status is SequenceStatus.WAITING:
-                if not may_start or len(self.running) >= self._max_num_seqs:
+                may_start = may_start and sequence.num_places <= num_free_places
+                if not may_start:
                     continue  # those that prefill go on: they hold the blocks that others wait for
                 if not self._blocks.share_prefix(sequence):
                     continue  # rule 5
@@ -122,6 +136,7 @@ class Scheduler:
                     sequence.num_computed_tokens = 0
                     may_start = False
                     continue
+                num_free_places -= sequence.num_places
             num_new_tokens = self._chunk(sequence, min(num_tokens_left, _scoring_limit(sequence, num_rows_left)))
             scored_rows = _scored_rows(sequence, num_new_tokens)
             self._blocks.expect_blocks(sequence, num_new_tokens)
@@ -138,7 +153,12 @@ class Scheduler:
         num_aligned = (begin + num_tokens_left) // block_size * block_size - begin
         return num_aligned if num_aligned > 0 else num_tokens_left
 
+    def _num_places(self) -> int:
+        return sum(sequence.num_places for sequence in self.running)
+
     def _start(self, sequence: Sequence) -> bool:
+        if self.running and sequence.num_blocks_wanted > self._blocks.num_free_blocks + len(sequence.block_table):
+            return False
         if not self._blocks.allocate(sequence, sequence.num_tokens):
             return False
         if sequence.scheduled_at is None:  # else it was preempted, and its own tokens are no prompt
@@ -154,10 +174,22 @@ class Scheduler:
 
     def _preempt(self, sequence: Sequence) -> None:
         self.num_preemptions += 1
+        if sequence.beams:
+            self._preempt_search(sequence.beams)
+            return
         self.running.remove(sequence)
         self._blocks.release(sequence)
         sequence.num_computed_tokens = 0
         self.add(sequence)
+
+    def _preempt_search(self, beams: list[Sequence]) -> None:
+        num_blocks = len({block for beam in beams for block in beam.block_table})
+        first = beams[0].anew()
+        first.num_blocks_wanted = num_blocks
+        for beam in beams:
+            self.remove(beam)
+        beams[:] = [first]
+        self.add(first)
 
 
 def _scoring_limit(sequence: Sequence, num_rows_left: int) -> int:

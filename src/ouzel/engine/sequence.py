@@ -1,4 +1,4 @@
-"""The engine's state for one choice: the only mutable type, and it never leaves `engine/`.
+"""The engine's state for one choice or one beam: the only mutable type, and it never leaves `engine/`.
 
 Of its tokens, `[0, num_computed_tokens)` are in the KV cache; the rest are still to be computed. A sequence with
 exactly one token left to compute decodes; with more it prefills (after a preemption, its own tokens too).
@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
-from ouzel.types import EngineRequest, FinishReason, RequestTiming
+from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
 
 
 class SequenceStatus(Enum):
@@ -19,7 +19,7 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    """One choice of one request."""
+    """One choice of one request, or one beam of its search."""
 
     def __init__(self, request: EngineRequest, index: int, arrival: int) -> None:
         self.request = request
@@ -36,6 +36,10 @@ class Sequence:
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
         self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
+        self.beams: list[Sequence] = []  # of a beam: all that are alive in its search, itself among them
+        self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised
+        self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
+        self.num_blocks_wanted = 0  # of a beam that starts again: what its search had when it ran out of blocks
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
@@ -75,6 +79,18 @@ class Sequence:
         return (self.request.priority, self.arrival, self.index)
 
     @property
+    def steps_with(self) -> "list[Sequence]":
+        """All that only run, and only leave, together: the beams of a search, else the sequence alone."""
+        return self.beams or [self]
+
+    @property
+    def num_places(self) -> int:
+        """Of `max_num_seqs`: the first beam keeps those of all, also while it is the only one."""
+        if self.params.beam_search is None or not self.beams:
+            return 1
+        return self.params.beam_search.width if self.beams[0] is self else 0
+
+    @property
     def is_finished(self) -> bool:
         return self.status is SequenceStatus.FINISHED
 
@@ -94,6 +110,15 @@ class Sequence:
             self.finish(FinishReason.STOP)
         elif num_output_tokens >= self.params.max_tokens or self.num_tokens >= max_model_len:
             self.finish(FinishReason.LENGTH)
+
+    def anew(self) -> "Sequence":
+        """Another beam of the same search, which has the prompt only and holds nothing."""
+        beam = Sequence(self.request, self.index, self.arrival)
+        beam.beams = self.beams
+        beam.num_unscored_tokens = self.num_unscored_tokens
+        beam.num_cached_tokens = self.num_cached_tokens
+        beam.added_at, beam.scheduled_at = self.added_at, self.scheduled_at
+        return beam
 
     def finish(self, reason: FinishReason, error: str | None = None) -> None:
         self.status = SequenceStatus.FINISHED

@@ -1,0 +1,223 @@
+"""Beam search: the sequences of one request that explore its most likely outputs together.
+
+Rules
+1. What is found is what `transformers.generate(num_beams=...)` finds. Each step ranks all continuations of all beams by
+   the sum of their log probabilities. Those that end (end or stop token, length limit) finish when they are among the
+   first `width`; the first `width` that do not end are the next beams. `width` finished beams are kept, by score.
+2. Adjustments (logit_bias, penalties, min_tokens and so on) act on log probabilities, as there: the repetition penalty
+   multiplies them, and nothing is normalised again afterwards.
+3. Groups search one after the other in each step, `width / num_groups` beams each. A token costs `diversity_penalty`
+   per beam of an earlier group that takes it in the same step, and the beam's score keeps that cost. A group that is
+   done takes no further tokens. The winners are the best of all groups.
+4. Beams share their full blocks. Of a beam's continuations one takes over its blocks, the others fork from it.
+5. The beams of a search are scheduled, and preempted, as one. A preempted search starts again from the prompt: it draws
+   nothing, so it finds the same. It is admitted only when all its beams fit into the KV cache at their full length.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.columns import Row, largest
+from ouzel.engine.own_logprobs import OwnLogprobs, log_sum_exp
+from ouzel.engine.sampler import adjust
+from ouzel.engine.scheduler import Scheduler
+from ouzel.engine.sequence import Sequence
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """A beam and its next token."""
+
+    beam: Sequence
+    token_id: int
+    score: float  # with this token
+    logprobs: list[PositionLogprobs]  # of the whole output, when asked for
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedBeam:
+    """One output that the search found."""
+
+    token_ids: list[int]
+    logprobs: list[PositionLogprobs]
+    score: float  # length-penalised
+    reason: FinishReason
+
+
+class BeamSearch:
+    """One request's search, from its prompt to its winners."""
+
+    def __init__(self, request: EngineRequest, arrival: int, max_model_len: int) -> None:
+        assert request.params.beam_search is not None
+        self.request = request
+        self.num_cached_tokens = 0
+        self._timing: RequestTiming | None = None  # of the first step
+        self._params = request.params.beam_search
+        self._max_len = min(request.params.max_tokens, max_model_len - len(request.prompt_token_ids))
+        self._groups: list[_Group] = []
+        first = Sequence(request, 0, arrival)
+        self.beams = first.beams  # alive, most likely first within each group; the list that they share
+        self.beams.append(first)
+
+    @property
+    def timing(self) -> RequestTiming:
+        """Of a search that has taken a step."""
+        assert self._timing is not None
+        return self._timing
+
+    @property
+    def is_over(self) -> bool:
+        return all(group.is_done for group in self._groups)
+
+    def winners(self) -> list[FinishedBeam]:
+        """What has finished, best first."""
+        finished = [each for group in self._groups for each in group.finished]
+        return sorted(finished, key=lambda each: -each.score)
+
+    def advance(self, rows: Mapping[Sequence, Row], scheduler: Scheduler) -> list[tuple[int, int]]:
+        """Takes one step on the logits of each beam, which are overwritten.
+
+        Returns the blocks to copy, as (source, destination), before the next forward pass. Raises ValueError for logits
+        that are not numbers.
+        """
+        if self.beams[0].num_output_tokens == 0:
+            self._begin()
+        logprobs = {beam: _normalise(rows[beam], beam) for beam in self.beams}
+        chosen: list[list[Continuation]] = []
+        for group in self._groups:
+            taken = [each.token_id for before in chosen for each in before]
+            chosen.append([] if group.is_done else group.choose(rows, logprobs, taken))
+        return self._branch(chosen, scheduler)
+
+    def _begin(self) -> None:
+        first = self.beams[0]
+        first.first_token_at = time.monotonic()
+        self._timing = self._timing or first.timing()
+        self.num_cached_tokens = first.num_cached_tokens
+        self._groups = [_Group(self._params, self._max_len, first) for _ in range(self._params.num_groups)]
+
+    def _branch(self, chosen: list[list[Continuation]], scheduler: Scheduler) -> list[tuple[int, int]]:
+        """Makes the chosen continuations the beams. Nothing is to copy when the search had to be preempted for it."""
+        heirs = {each.beam: each for continuations in chosen for each in continuations}
+        for beam in tuple(self.beams):
+            if beam not in heirs:
+                self.beams.remove(beam)
+                scheduler.remove(beam)
+        copies: list[tuple[int, int]] = []
+        branches: list[list[Sequence]] = []
+        for continuations in chosen:
+            branches.append([])
+            for each in continuations:
+                beam = each.beam
+                if each is not heirs[beam]:
+                    if not scheduler.make_room_to_fork(beam):
+                        return []
+                    beam = beam.anew()
+                    beam.token_ids = [*each.beam.token_ids, each.token_id]
+                    beam.score, beam.logprobs = each.score, each.logprobs
+                    copy = scheduler.start_fork(each.beam, beam)
+                    copies += [] if copy is None else [copy]
+                    self.beams.append(beam)
+                branches[-1].append(beam)
+        for beam, each in heirs.items():
+            beam.token_ids.append(each.token_id)
+            beam.score, beam.logprobs = each.score, each.logprobs
+        for group, group_beams in zip(self._groups, branches, strict=True):
+            group.beams = group_beams
+        self.beams[:] = [beam for group in self._groups for beam in group.beams]
+        return copies
+
+
+class _Group:
+    """A search of its own, but for what its tokens cost that earlier groups take."""
+
+    def __init__(self, params: BeamSearchParams, max_len: int, first: Sequence) -> None:
+        self.beams = [first]  # alive, most likely first
+        self.finished: list[FinishedBeam] = []  # best first, `width` at most
+        self.is_done = False
+        self._params = params
+        self._width = params.width // params.num_groups
+        self._max_len = max_len
+
+    def choose(
+        self, rows: Mapping[Sequence, Row], logprobs: Mapping[Sequence, OwnLogprobs | None], taken: list[int]
+    ) -> list[Continuation]:
+        """The next beams, most likely first; none when the group is done. `rows` are adjusted log probabilities."""
+        beam_numbers, token_ids, scores = self._rank(rows, taken)
+        len_now = self.beams[0].num_output_tokens + 1
+        stop_token_ids = self.beams[0].stop_token_ids
+        is_last = len_now >= self._max_len
+        going_on: list[Continuation] = []
+        for rank, (number, token_id, score) in enumerate(zip(beam_numbers, token_ids, scores, strict=True)):
+            if rank >= self._width and (is_last or len(going_on) == self._width):
+                break
+            beam = self.beams[number]
+            own = logprobs[beam]
+            path = [*beam.logprobs, own.at(token_id)] if own is not None else []
+            continuation = Continuation(beam, token_id, score, path)
+            if token_id in stop_token_ids:
+                if rank < self._width:
+                    self._finish(continuation, FinishReason.STOP)
+            elif is_last:
+                self._finish(continuation, FinishReason.LENGTH)
+            elif len(going_on) < self._width:
+                going_on.append(continuation)
+        self.is_done = not going_on or self._is_decided(going_on[0].score, len_now)
+        return [] if self.is_done else going_on
+
+    def _rank(self, rows: Mapping[Sequence, Row], taken: list[int]) -> tuple[list[int], list[int], list[float]]:
+        """Beam number, token id and score of the best continuations, best first: enough of them to fill `width`.
+
+        Of each beam that is `width` and one for every token that may end it.
+        """
+        token_ids: list[NDArray[np.int64]] = []
+        scores: list[NDArray[np.float64]] = []
+        for beam in self.beams:
+            row = rows[beam]
+            if taken:
+                row = row.copy()  # the groups still share the prompt's
+                np.subtract.at(row, taken, np.float32(self._params.diversity_penalty))
+            best = largest(row, min(self._width + len(beam.stop_token_ids), row.size))
+            best = best[np.isfinite(row[best])]
+            token_ids.append(best)
+            scores.append(row[best].astype(np.float64) + beam.score)
+        all_scores = np.concatenate(scores)
+        order = np.argsort(-all_scores, kind="stable")
+        beam_numbers = np.repeat(np.arange(len(self.beams)), [each.size for each in scores])
+        return beam_numbers[order].tolist(), np.concatenate(token_ids)[order].tolist(), all_scores[order].tolist()
+
+    def _finish(self, last: Continuation, reason: FinishReason) -> None:
+        token_ids = [*last.beam.token_ids[last.beam.num_prompt_tokens :], last.token_id]
+        score = last.score / math.pow(len(token_ids), self._params.length_penalty)
+        self.finished.append(FinishedBeam(token_ids, last.logprobs, score, reason))
+        self.finished.sort(key=lambda each: -each.score)
+        del self.finished[self._width :]
+
+    def _is_decided(self, best_running_score: float, len_now: int) -> bool:
+        """Whether no beam that still runs is expected to beat the worst finished one."""
+        if len(self.finished) < self._width:
+            return False
+        if self._params.early_stopping is True:
+            return True
+        length_penalty = self._params.length_penalty
+        best_len = self._max_len if self._params.early_stopping == "never" and length_penalty > 0 else len_now
+        return best_running_score / math.pow(best_len, length_penalty) <= self.finished[-1].score
+
+
+def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
+    """Turns logits into adjusted log probabilities in place; returns the model's own where they are wanted."""
+    normaliser = log_sum_exp(row)
+    if math.isnan(normaliser):
+        raise ValueError("the model's logits are not numbers")
+    num_logprobs = beam.params.num_logprobs
+    own_logprobs = None if num_logprobs is None else OwnLogprobs(row.copy(), num_logprobs)
+    row -= np.float32(normaliser)
+    adjust(row, beam)
+    return own_logprobs
