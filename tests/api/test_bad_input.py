@@ -5,6 +5,7 @@ import socket
 import httpx
 import pytest
 
+from ouzel.api.openapi import OPERATIONS
 from ouzel.config import LimitsConfig
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
@@ -200,6 +201,17 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client
     assert response.status_code == 413
     assert error_of(response)["message"] == "the request body must be <= 16777216 bytes long"
     assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+@pytest.mark.parametrize("path", [operation.path for operation in OPERATIONS if operation.method == "post"])
+def test_every_endpoint_with_a_body_limits_its_length(path: str) -> None:
+    limits = LimitsConfig(max_body_bytes=1024)
+    with running_server(limits=limits) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+        for body in (b"x" * 1025, (b"x" * 205 for _ in range(5)), (b"x" for _ in range(2000))):
+            response = http.post(path, content=body)
+            assert response.status_code == 413
+            assert error_of(response)["message"] == "the request body must be <= 1024 bytes long"
+        assert http.post(path, content=(b" " for _ in range(1024))).status_code == 400, "as long as allowed"
 
 
 def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:

@@ -95,6 +95,30 @@ def test_the_request_id_is_echoed_when_it_is_sane(http: httpx.Client) -> None:
     assert streamed.headers["cache-control"] == "no-cache"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/health", None, 200),
+        ("HEAD", "/health", None, 200),
+        ("GET", "/metrics", None, 200),
+        ("GET", "/openapi.json", None, 200),
+        ("GET", "/v1/models/owl", None, 404),
+        ("DELETE", "/v1/models", None, 405),
+        ("OPTIONS", "/v1/completions", None, 405),
+        ("POST", "/v1/chat/completions", [], 400),
+        ("POST", "/v1/chat/completions", chat("ab<|fail|>"), 500),
+        ("POST", "/v1/chat/completions", chat("ab<|fail|>", stream=True), 200),
+        ("POST", "/v1/completions", {"model": "parrot", "prompt": "a", "max_tokens": 2, "stream": True}, 200),
+    ],
+)
+def test_every_answer_has_the_request_id_once(
+    http: httpx.Client, method: str, path: str, body: object, status: int
+) -> None:
+    response = http.request(method, path, json=body, headers={"x-request-id": "mine"})
+    assert response.status_code == status
+    assert response.headers.get_list("x-request-id") == ["mine"]
+
+
 def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     http.post("/v1/chat/completions", json=chat("secret", max_tokens=3))

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,17 @@ def test_every_option_has_a_description_and_appears_once() -> None:
 
     assert all(option.description.endswith(".") for option in options)
     assert len({option.name for option in options}) == len(options)
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/serving.md"])
+def test_the_flags_that_a_document_names_exist(document: str) -> None:
+    text = (Path(__file__).parents[2] / document).read_text()
+    ours = "\n".join(line for line in text.splitlines() if not re.search(r"\b(curl|pip) ", line))
+    named = set(re.findall(r"--[a-z][a-z-]+", ours))
+
+    flags = {option.flag for record in RECORDS for option in options_of(record)} | {"--help", "--config"}
+    assert named - flags == set()
+    assert "--max-num-seqs" in named
 
 
 def test_flags_may_not_be_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
