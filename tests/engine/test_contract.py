@@ -224,6 +224,19 @@ def test_prompt_logprobs_come_once_with_choice_0(engine: Engine) -> None:
         assert list(position.top) == sorted(position.top, key=lambda each: -each.logprob)
 
 
+def test_an_answer_scored_as_a_prompt_has_the_logprobs_it_was_given_with(engine: Engine) -> None:
+    """Over several chunks and blocks; rounding differs between prefill and decode."""
+    prompt = [4, 8, 15]
+    answer = run_alone(engine, make_request(prompt, max_tokens=40, temperature=1.0, seed=6, num_logprobs=0))[0]
+
+    request = make_request([*prompt, *answer.token_ids], max_tokens=0, num_prompt_logprobs=0)
+    scored = run_alone(engine, request)[0].prompt_logprobs[len(prompt) - 1 :]
+
+    assert [position.sampled.token_id for position in scored] == answer.token_ids
+    expected = [position.sampled.logprob for position in answer.logprobs]
+    assert [position.sampled.logprob for position in scored] == pytest.approx(expected, abs=1e-4)
+
+
 def test_scoring_without_generation_gives_no_token(engine: Engine) -> None:
     request = make_request([4, 8, 15], n=2, max_tokens=0, num_prompt_logprobs=0)
 
