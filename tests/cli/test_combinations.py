@@ -1,0 +1,180 @@
+"""200 random combinations of parameters at temperature 0: a whole answer is its stream put together, for raw HTTP and
+for the `openai` client. A combination that cannot be honoured is refused in the same words in both modes.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Any  # JSON
+
+import httpx
+import openai
+import pytest
+
+from ouzel.api.chat import ChatCompletionRequest
+from ouzel.api.completions import CompletionRequest
+from tests.cli.running import RunningServer, serving
+
+Json = dict[str, Any]
+
+QUESTIONS = ("Hello!", "What is 12 plus 30?", "Repeat after me: the quick brown fox", "Spell the word window.")
+SHARED: dict[str, tuple[object, ...]] = {
+    "add_special_tokens": (True, False),
+    "allowed_token_ids": (list(range(300, 900)),),
+    "bad_words": (["the"], ["a", "You"]),
+    "best_of": (2, 4),
+    "cache_salt": ("a", "b"),
+    "do_sample": (False,),
+    "early_stopping": (True, False),
+    "echo": (True,),
+    "frequency_penalty": (-0.5, 0.5, 2),
+    "ignore_eos": (True,),
+    "include_stop_str_in_output": (True, False),
+    "length_penalty": (0.5, 2.0),
+    "logit_bias": ({"300": 5, "301": -100}, {"400": 100}),
+    "max_tokens": (1, 5, 20),
+    "metadata": ({"a": "b"},),
+    "min_p": (0.1,),
+    "min_tokens": (1, 4),
+    "n": (1, 2, 3),
+    "no_repeat_ngram_size": (2,),
+    "presence_penalty": (-0.5, 1.5),
+    "priority": (-1, 5),
+    "prompt_cache_key": ("a",),
+    "prompt_logprobs": (0, 2),
+    "repetition_penalty": (0.8, 1.3),
+    "return_token_ids": (True,),
+    "return_tokens_as_token_ids": (True,),
+    "safety_identifier": ("a",),
+    "seed": (0, 7),
+    "skip_special_tokens": (True, False),
+    "spaces_between_special_tokens": (True, False),
+    "stop": ("e", ["o", "the"], ["zzz"], "."),
+    "stop_token_ids": ([300, 301, 302], list(range(500, 700))),
+    "top_k": (-1, 1, 5),
+    "top_p": (0.5, 0.9),
+    "truncate_prompt_tokens": (5,),
+    "typical_p": (0.5,),
+    "use_beam_search": (True,),
+    "user": ("a",),
+}
+CHAT: dict[str, tuple[object, ...]] = SHARED | {
+    "add_generation_prompt": (True, False),
+    "chat_template_kwargs": ({"enable_thinking": False}, {"enable_thinking": True}),
+    "max_completion_tokens": (3, 12),
+    "reasoning_effort": ("low", "high"),
+}
+UNLIKE = {"id", "created", "object", "model", "system_fingerprint"}  # of two answers, or not told twice
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """In f32 and without a prefix cache, so that a second answer is computed as the first."""
+    exact = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching")
+    with serving(*exact, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        yield server
+
+
+def combination(random: Random, samples: dict[str, tuple[object, ...]], known: Iterable[str]) -> Json:
+    """Up to six of the fields that the endpoint has."""
+    names = random.sample(sorted(samples.keys() & set(known)), random.randrange(7))
+    return {"max_tokens": 8, "temperature": 0} | {name: random.choice(samples[name]) for name in names}
+
+
+def chat_body(random: Random) -> Json:
+    body = combination(random, CHAT, ChatCompletionRequest.__struct_encode_fields__)
+    if random.random() < 0.5:
+        body |= {"logprobs": True, "top_logprobs": random.randrange(4)}
+    return body | {"model": "ouzel-demo", "messages": [{"role": "user", "content": random.choice(QUESTIONS)}]}
+
+
+def completion_body(random: Random) -> Json:
+    body = combination(random, SHARED, CompletionRequest.__struct_encode_fields__)
+    if random.random() < 0.5:
+        body["logprobs"] = random.randrange(4)
+    return body | {"model": "ouzel-demo", "prompt": random.choice(QUESTIONS)}
+
+
+BODIES = {"chat/completions": chat_body, "completions": completion_body}
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_whole_answer_is_its_stream_put_together(server: RunningServer, path: str) -> None:
+    random = Random(path)
+    num_answered = 0
+    with (
+        httpx.Client(base_url=server.url, timeout=None) as http,
+        openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client,
+    ):
+        for _ in range(100):
+            body = BODIES[path](random)
+            whole = http.post(path, json=body)
+            streamed = http.post(path, json=streaming(body, random))
+            if whole.status_code == 400:
+                assert streamed.json() == whole.json(), body
+                continue
+            num_answered += 1
+            expected = essence(whole.json())
+            assert essence(put_together(chunks_of(streamed))) == expected, body
+            assert essence(asked_by_the_client(client, path, body)) == expected, body
+            pieces = asked_by_the_client(client, path, streaming(body, random))
+            assert essence(put_together(pieces)) == expected, body
+    assert num_answered > 60
+
+
+def streaming(body: Json, random: Random) -> Json:
+    options = {"include_usage": True, "continuous_usage_stats": random.random() < 0.3}
+    return body | {"stream": True, "stream_options": options}
+
+
+def chunks_of(response: httpx.Response) -> list[Json]:
+    *frames, done, end = response.text.split("\n\n")
+    assert (done, end) == ("data: [DONE]", "")
+    return [json.loads(frame.removeprefix("data: ")) for frame in frames]
+
+
+def asked_by_the_client(client: openai.OpenAI, path: str, body: Json) -> Any:
+    """The answer, or the list of chunks. Fields that the client does not know go into its `extra_body`."""
+    own = {name: body[name] for name in ("model", "messages", "prompt", "stream") if name in body}
+    extra = {name: value for name, value in body.items() if name not in own}
+    create = client.chat.completions.create if path == "chat/completions" else client.completions.create
+    answer = create(**own, extra_body=extra)
+    if "stream" in body:
+        return [chunk.model_dump(exclude_unset=True) for chunk in answer]
+    return answer.model_dump(exclude_unset=True)
+
+
+def put_together(chunks: list[Json]) -> Json:
+    """What all chunks add up to: text and lists are joined, later values count."""
+    answer: Json = {}
+    choices: dict[int, Json] = {}
+    for chunk in chunks:
+        for choice in chunk.pop("choices"):
+            joined = choices.setdefault(choice["index"], {})
+            join(joined, {"message" if name == "delta" else name: value for name, value in choice.items()})
+        answer |= {name: value for name, value in chunk.items() if value is not None}
+    return answer | {"choices": [choices[index] for index in sorted(choices)]}
+
+
+def join(joined: Json, piece: Json) -> None:
+    for name, value in piece.items():
+        match joined.get(name), value:
+            case dict() as before, dict():
+                join(before, value)
+            case str() as before, str():
+                joined[name] = before + value
+            case list() as before, list():
+                joined[name] = [*before, *value]
+            case before, _:
+                joined[name] = before if value is None else value
+
+
+def essence(answer: Json) -> Json:
+    """Without what differs by its nature, and without what is null or empty."""
+    answer = {name: value for name, value in answer.items() if name not in UNLIKE}
+    substance: Json = json.loads(json.dumps(answer), object_hook=_without_nothings)
+    return substance
+
+
+def _without_nothings(given: Json) -> Json:
+    return {name: value for name, value in given.items() if value not in (None, [], {})}
