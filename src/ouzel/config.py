@@ -37,6 +37,9 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_parser: Annotated[
         str, Meta(description="How the model marks its reasoning: auto, none, or a family's name.")
     ] = "auto"
+    trust_request_chat_template: Annotated[
+        bool, Meta(description="Render chats with a request's own chat_template, a program that may cost much.")
+    ] = False
     cache_dir: Annotated[
         str, Meta(description="Where compressed weights are kept; default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel.")
     ] = ""

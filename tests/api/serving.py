@@ -92,8 +92,15 @@ class RunningServer:
     """A server thread with an event loop of its own."""
 
     def __init__(
-        self, options: dict[str, object], limits: LimitsConfig, config: ServerConfig, *, has_chat_template: bool
+        self,
+        options: dict[str, object],
+        limits: LimitsConfig,
+        config: ServerConfig,
+        *,
+        has_chat_template: bool,
+        trusts_request_template: bool,
     ) -> None:
+        self._trusts_request_template = trusts_request_template
         self._options = options
         self._limits = limits
         self._config = config
@@ -153,7 +160,9 @@ class RunningServer:
         return ServedModel(
             names=(MODEL, ALIAS),
             tokenizer=tokenizer,
-            renderer=PromptRenderer(tokenizer, template, info.max_model_len),
+            renderer=PromptRenderer(
+                tokenizer, template, info.max_model_len, trusts_request_template=self._trusts_request_template
+            ),
             sampling_defaults=SamplingDefaults(),
             engine=self.engine,
             output_format=output_format_of(FragileParser),
@@ -169,9 +178,14 @@ def running_server(
     config: ServerConfig | None = None,
     *,
     has_chat_template: bool = True,
+    trusts_request_template: bool = False,
 ) -> Iterator[RunningServer]:
     server = RunningServer(
-        options or {}, limits or LimitsConfig(), config or ServerConfig(), has_chat_template=has_chat_template
+        options or {},
+        limits or LimitsConfig(),
+        config or ServerConfig(),
+        has_chat_template=has_chat_template,
+        trusts_request_template=trusts_request_template,
     )
     server.start()
     try:

@@ -214,7 +214,8 @@ def test_an_empty_answer_still_introduces_itself(http: httpx.Client) -> None:
         {"store": False, "service_tier": "auto", "modalities": ["text"], "best_of": 1, "logit_bias": {}},
         {"n": 2, "best_of": 2, "num_beams": 1, "detokenize": True, "prompt_cache_retention": "in_memory"},
         {"user": "me", "metadata": {"a": "b"}, "safety_identifier": "x", "prompt_cache_key": "y", "cache_salt": "z"},
-        {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}, "priority": -1},
+        {"reasoning_effort": "none", "enable_thinking": False, "thinking": {"type": "disabled"}, "documents": []},
+        {"continue_final_message": False, "add_special_tokens": False, "chat_template_kwargs": {}, "priority": -1},
     ],
 )
 def test_what_asks_for_nothing_special_is_accepted(http: httpx.Client, fields: dict[str, object]) -> None:

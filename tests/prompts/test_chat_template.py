@@ -9,6 +9,7 @@ from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts.chat_template import ChatTemplate, Tools
 from ouzel.prompts.messages import Message
 from ouzel.prompts.template_capabilities import TemplateCapabilities
+from ouzel.prompts.template_environment import TemplateTooSlow, compile_template, render_template
 
 HELLO: list[Message] = [{"role": "user", "content": "Hello"}]
 TOOLS: Tools = [{"type": "function", "function": {"name": "look"}}]
@@ -55,8 +56,8 @@ def template(source: str, **special_tokens: str) -> ChatTemplate:
     return ChatTemplate({"default": source}, special_tokens)
 
 
-def rendered(source: str, **template_kwargs: object) -> str:
-    return template(source).render(HELLO, template_kwargs=template_kwargs)
+def rendered(source: str, **variables: object) -> str:
+    return template(source).render(HELLO, variables=variables)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,22 @@ def test_the_dialect(source: str, expected: str) -> None:
     assert rendered(source) == expected
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+        "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+    ],
+)
+def test_a_template_that_would_not_end_is_stopped(source: str) -> None:
+    with pytest.raises(TemplateTooSlow):
+        render_template(compile_template(source), {}, max_cpu_s=0.01)
+
+
+def test_any_name_may_be_an_argument() -> None:
+    assert rendered("{% set n = namespace(context=1, obj=2, self=3) %}{{ n.context }}{{ n.obj }}") == "12"
+
+
 def test_today() -> None:
     assert rendered("{{ strftime_now('%Y') }}") in {str(datetime.now().year), str(datetime.now().year - 1)}
 
@@ -89,24 +106,10 @@ def test_every_special_token_is_a_variable() -> None:
     assert template(source, **tokens).render(HELLO) == "<s><pad><image>"
 
 
-def test_template_kwargs_reach_the_template() -> None:
+def test_variables_reach_the_template() -> None:
     assert rendered(CHATML, enable_thinking=False).endswith("<think>\n\n</think>\n\n")
     assert rendered(CHATML, add_generation_prompt=False).endswith("Hello<|im_end|>\n")
     assert rendered("{{ self_ }}{{ documents[0] }}", self_="a", documents=["b"]) == "ab"
-
-
-@pytest.mark.parametrize(
-    ("template_kwargs", "param"),
-    [
-        ({"messages": []}, "chat_template_kwargs.messages"),
-        ({"tools": []}, "chat_template_kwargs.tools"),
-        ({"add_generation_prompt": "no"}, "chat_template_kwargs.add_generation_prompt"),
-    ],
-)
-def test_reserved_template_kwargs_are_refused(template_kwargs: dict[str, object], param: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        rendered(CHATML, **template_kwargs)
-    assert caught.value.param == param
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,15 @@ def test_reserved_template_kwargs_are_refused(template_kwargs: dict[str, object]
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ messages | map('nonsense') | list }}", "nonsense"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
+        ("{% for i in range(10**9) %}{% endfor %}", "Range too big"),
+        ("{{ 'x' * 10**9 }}", "longer than 33554432 characters"),
+        ("{{ 10**9 * [1] }}", "longer than 33554432 characters"),
+        ("{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x + s.x %}{% endfor %}", "longer than"),
+        ("{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}", "longer than"),
+        ("{{ '%99999999d' % 1 }}", "too large a width"),
+        ("{{ '%*d' % (99999999, 1) }}", "too large a width"),
+        ("{{ 10 ** 100000 }}", "more than 65536 bits"),
+        ("{% set s = namespace(x=9) %}{% for i in range(99) %}{% set s.x = s.x * s.x %}{% endfor %}", "65536 bits"),
         ("{% for i in range(99999) %}{{ 'x' * 999 }}{% endfor %}", "longer than 33554432 characters"),
     ],
 )
@@ -150,6 +162,18 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
     assert loaded.render(HELLO) == "plain <s>"
     assert loaded.render(HELLO, tools=[]) == "plain <s>"
     assert loaded.render(HELLO, tools=TOOLS) == "tools look"
+
+
+def test_templates_beside_the_main_one_have_their_file_names(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("plain")
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("tools")
+    (tmp_path / "additional_chat_templates" / "rag.jinja").write_text("{{ documents[0].text }}")
+    loaded = ChatTemplate.load(tmp_path)
+    assert loaded is not None
+    assert loaded.render(HELLO) == "plain"
+    assert loaded.render(HELLO, tools=TOOLS) == "tools"
+    assert loaded.render(HELLO, variables={"documents": [{"text": "leaf"}]}) == "leaf"
 
 
 @pytest.mark.parametrize(
@@ -222,6 +246,7 @@ def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> N
                 tool_calls=False,
                 object_arguments=False,
                 enable_thinking=False,
+                reasoning_key="reasoning_content",
             ),
         ),
     ],
@@ -245,5 +270,6 @@ def test_a_developer_is_known_where_the_template_tells_it_from_just_any_role() -
     ],
 )
 def test_the_variables_are_those_that_come_from_outside(text: str, variables: set[str]) -> None:
-    assert ChatTemplate({"default": text}, {}).variables == variables
-    assert ChatTemplate({"default": text, "tool_use": "{{ z }}"}, {}).variables == {*variables, "z"}
+    named = ChatTemplate({"default": text, "tool_use": "{{ z }}"}, {})
+    assert named.variables_read() == variables
+    assert named.variables_read(tools=TOOLS) == {"z"}

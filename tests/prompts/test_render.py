@@ -4,14 +4,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import tokenizers
+from tokenizers.processors import TemplateProcessing
 
 import ouzel.demo
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.messages import Message
 from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 
 DEMO = Path(ouzel.demo.__file__).parent / "model"
 HELLO: list[Message] = [{"role": "user", "content": "Hello 🙂"}]
@@ -49,7 +52,7 @@ def with_template(tokenizer: Tokenizer, source: str) -> PromptRenderer:
 
 
 def test_a_chat(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
-    prompt = renderer.render_chat(HELLO, template_kwargs={"enable_thinking": True})
+    prompt = renderer.render_chat(HELLO, ChatRendering(enable_thinking=True))
     assert prompt.text.startswith("<|im_start|>user\nHello 🙂<|im_end|>\n<|im_start|>assistant\n")
     assert tokenizer.decode(prompt.token_ids, skip_special_tokens=False) == prompt.text
     assert tokenizer.token_text(prompt.token_ids[0]) == "<|im_start|>"
@@ -57,8 +60,8 @@ def test_a_chat(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
 
 def test_without_the_generation_prompt(renderer: PromptRenderer) -> None:
     for prompt in (
-        renderer.render_chat(HELLO, add_generation_prompt=False),
-        renderer.render_chat(HELLO, template_kwargs={"add_generation_prompt": False}),
+        renderer.render_chat(HELLO, ChatRendering(add_generation_prompt=False)),
+        renderer.render_chat(HELLO, ChatRendering(template_kwargs={"add_generation_prompt": False})),
     ):
         assert prompt.text == "<|im_start|>user\nHello 🙂<|im_end|>\n"
 
@@ -67,6 +70,17 @@ def test_text_and_ids(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
     token_ids = tokenizer.encode("Once upon", add_special_tokens=True)
     assert renderer.render_text("Once upon") == Prompt("Once upon", token_ids)
     assert renderer.render_token_ids(token_ids) == Prompt("Once upon", token_ids)
+
+
+def test_special_tokens_are_added_when_asked_for() -> None:
+    library_tokenizer = tokenizers.Tokenizer.from_file(str(DEMO / "tokenizer.json"))
+    end_id = library_tokenizer.token_to_id("<|endoftext|>")
+    library_tokenizer.post_processor = TemplateProcessing(
+        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", end_id)]
+    )
+    renderer = PromptRenderer(HuggingFaceTokenizer(library_tokenizer, {}), ChatTemplate.load(DEMO), max_model_len=64)
+    usual = renderer.render_chat(HELLO).token_ids
+    assert renderer.render_chat(HELLO, ChatRendering(add_special_tokens=True)).token_ids == [end_id, *usual]
 
 
 def test_text_parts_are_joined_for_templates_that_read_strings(tokenizer: Tokenizer) -> None:

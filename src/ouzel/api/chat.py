@@ -7,6 +7,17 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
+from ouzel.api.chat_prompt import (
+    AddGenerationPrompt,
+    AddSpecialTokens,
+    ChatTemplateText,
+    ContinueFinalMessage,
+    Effort,
+    RetrievedDocuments,
+    TemplateKwargs,
+    Thinking,
+    chat_rendering,
+)
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
@@ -31,8 +42,6 @@ from ouzel.generation import (
 )
 from ouzel.types import PositionLogprobs
 
-ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  # OpenAI's
-
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
     messages: Messages
@@ -44,11 +53,15 @@ class ChatCompletionRequest(GenerationFields, kw_only=True):
         ]
         | None
     ) = None
-    chat_template_kwargs: Annotated[
-        dict[str, object] | None, Meta(description="More variables for the chat template.")
-    ] = None
-    add_generation_prompt: Annotated[bool | None, Meta(description="Ends the prompt where the answer starts.")] = None
-    reasoning_effort: Annotated[ReasoningEffort | None, Meta(description="Passed to the chat template.")] = None
+    chat_template: ChatTemplateText = None
+    chat_template_kwargs: TemplateKwargs = None
+    add_generation_prompt: AddGenerationPrompt = None
+    continue_final_message: ContinueFinalMessage = None
+    add_special_tokens: AddSpecialTokens = None
+    documents: RetrievedDocuments = None
+    reasoning_effort: Effort = None
+    enable_thinking: Thinking = None
+    thinking: Thinking = None
 
 
 class ChatCompletions:
@@ -67,9 +80,13 @@ class ChatCompletions:
     ) -> tuple[ChatCompletionRequest, Envelope, GenerationRequest]:
         """What `given` asks for, whatever words it will be answered in."""
         asked, unknown = decode_object(given, ChatCompletionRequest)
-        log_ignored(unknown | self._unread(asked))
+        log_ignored(unknown)
         self._check(asked)
-        prompt = self._render(asked)
+        prompt = self._model.renderer.render_chat(
+            asked.messages,
+            chat_rendering(asked),
+            truncation=truncation_of(asked, self._model.engine.info.max_model_len, _max_tokens(asked)[1]),
+        )
         envelope = new_envelope("chatcmpl", self._model)
         request = generation_request(
             asked,
@@ -81,7 +98,7 @@ class ChatCompletions:
             num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
             num_prompt_logprobs=asked.prompt_logprobs,
             shows_prompt=asked.prompt_logprobs is not None,
-            continues_prompt=False,
+            continues_prompt=asked.continue_final_message or False,
             parses_output=True,
             arrival_s=arrival_s,
         )
@@ -94,27 +111,6 @@ class ChatCompletions:
             raise InvalidRequest(
                 f"top_logprobs needs logprobs to be true, given {asked.top_logprobs}", param="top_logprobs"
             )
-
-    def _unread(self, asked: ChatCompletionRequest) -> set[str]:
-        """Fields that only the chat template could honour, and does not read."""
-        template = self._model.renderer.chat_template
-        if template is None:
-            return set()  # it is refused
-        names = {f"chat_template_kwargs.{name}": name for name in asked.chat_template_kwargs or ()}
-        if asked.reasoning_effort is not None:
-            names["reasoning_effort"] = "reasoning_effort"
-        return {field for field, name in names.items() if name not in template.variables}
-
-    def _render(self, asked: ChatCompletionRequest) -> Prompt:
-        template_kwargs = dict(asked.chat_template_kwargs or {})
-        if asked.reasoning_effort is not None:
-            template_kwargs.setdefault("reasoning_effort", asked.reasoning_effort)
-        return self._model.renderer.render_chat(
-            asked.messages,
-            add_generation_prompt=asked.add_generation_prompt is not False,
-            template_kwargs=template_kwargs,
-            truncation=truncation_of(asked, self._model.engine.info.max_model_len, _max_tokens(asked)[1]),
-        )
 
 
 def _max_tokens(asked: ChatCompletionRequest) -> tuple[str, int | None]:

@@ -24,8 +24,11 @@ _DEFAULTS: Mapping[str, str] = {
     "top_logprobs": "0",
     "skip_special_tokens": "true",
     "add_generation_prompt": "true",
-    "add_special_tokens": "true in completions",
+    "add_special_tokens": "true in completions, else false",
     "truncation_side": "left",
+    "chat_template": "the model's",
+    "enable_thinking": "the chat template's",
+    "thinking": "the chat template's",
     "priority": "0",
 }
 

@@ -15,6 +15,7 @@ from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGe
 from ouzel.observability import Metrics
 
 _LONG_BODY_BYTES = 4096  # preparing more than this may take over a millisecond
+_TEMPLATE_FIELD = b'chat_template"'  # and so may a template of the request's own
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 
 
@@ -53,7 +54,7 @@ class GeneratingEndpoint:
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
         prepare = self._dialect.prepare
-        if len(body) > _LONG_BODY_BYTES:
+        if len(body) > _LONG_BODY_BYTES or _TEMPLATE_FIELD in body:
             requests, answer = await asyncio.to_thread(prepare, body, exchange.arrival_s)
         else:
             requests, answer = prepare(body, exchange.arrival_s)

@@ -7,10 +7,11 @@ from ouzel.errors import InvalidRequest
 
 # By field: the values that ask for nothing. null never asks.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
-    "add_special_tokens": (),
+    "add_generation_prompt": (),
     "assistant_confidence_threshold": (),
     "audio": (),
     "chat_template": (),
+    "chat_template_kwargs": ({},),
     "chunk_frames": (),
     "continue_final_message": (False,),
     "detokenize": (True,),
@@ -45,6 +46,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "prediction": (),
     "prompt_cache_retention": ("in_memory", "in-memory"),
     "reasoning": (),
+    "reasoning_effort": (),
     "regex": (),
     "repetition_detection": (),
     "response_format": ({"type": "text"},),
@@ -67,7 +69,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
 
 # By field: the one that we have for it.
 INSTEAD: Mapping[str, str] = {
-    "enable_thinking": "chat_template_kwargs",
     "max_new_tokens": "max_tokens",
     "min_new_tokens": "min_tokens",
     "num_return_sequences": "n",

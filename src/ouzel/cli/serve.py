@@ -106,7 +106,13 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
     return ServedModel(
         names=names,
         tokenizer=tokenizer,
-        renderer=PromptRenderer(tokenizer, chat_template, info.max_model_len, info.vocab_size),
+        renderer=PromptRenderer(
+            tokenizer,
+            chat_template,
+            info.max_model_len,
+            info.vocab_size,
+            trusts_request_template=options.model.trust_request_chat_template,
+        ),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
         output_format=output_format,

@@ -14,10 +14,12 @@ from ouzel.generation.sampling_values import fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
+from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # with what the HTTP layer needs of the layers below
+    "ChatRendering",
     "ContentDelta",
     "Delta",
     "EngineState",

@@ -13,21 +13,26 @@ from ouzel.prompts.messages import Message
 from ouzel.tokenizer.model_files import read_chat_templates, read_special_tokens
 
 Tools = list[dict[str, object]]
+Documents = list[dict[str, object]]
 
-_RESERVED = ("messages", "tools")  # come from the request's own fields
+_OTHERS_NAMES = ("messages", "tools", "raise_exception", "strftime_now")  # besides special tokens
 
 
 class ChatTemplate:
-    """One template per name: `tool_use` is taken for requests with tools where there is one, else `default`."""
+    """One template per name: `tool_use` is taken for requests with tools where there is one, `rag` for those with
+    documents, else `default`."""
 
     def __init__(self, sources: Mapping[str, str], special_tokens: Mapping[str, str]) -> None:
         """Raises `jinja2.TemplateSyntaxError`."""
         assert sources
         self.sources = sources
         self._templates = {name: template_environment.compile_template(text) for name, text in sources.items()}
-        self.variables = frozenset[str]().union(*map(self._variables_of, sources))  # that it reads from outside
+        self._variables = {name: frozenset(self._variables_of(name)) for name in sources}
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
+        self.reserved_names = frozenset({*_OTHERS_NAMES, *special_tokens})  # variables that no request may set
+        text = "".join(sources.values()).lower()
+        self.reasons = "think" in text or "reasoning" in text  # it has been written for a model that may
         self.capabilities = template_capabilities.probe(self._try_render)
         self.shows_role = lru_cache(maxsize=64)(self._shows_role)
 
@@ -44,25 +49,29 @@ class ChatTemplate:
                 f"the chat template in {texts.source} is broken: line {error.lineno}: {error}"
             ) from error
 
+    def variables_read(self, *, tools: Tools | None = None, documents: Documents | None = None) -> frozenset[str]:
+        """Names that come from outside, in the template for such a request."""
+        return self._variables[self._name(tools, documents)]
+
     def render(
         self,
         messages: Sequence[Message],
         *,
         tools: Tools | None = None,
-        add_generation_prompt: bool = True,
-        template_kwargs: Mapping[str, object] | None = None,
+        variables: Mapping[str, object] | None = None,
     ) -> str:
         """Whatever the template cannot render is an `InvalidRequest`."""
-        variables = {
+        given = {
             **self._special_tokens,
             "documents": None,
-            "add_generation_prompt": add_generation_prompt,
-            **_checked_kwargs(template_kwargs or {}),
+            "add_generation_prompt": True,
+            **(variables or {}),
             "messages": messages,
             "tools": tools or None,
         }
+        template = self._templates[self._name(tools, given["documents"])]
         try:
-            return template_environment.render_template(self._template(tools), variables)
+            return template_environment.render_template(template, given)
         except template_environment.TemplateRefusal as refusal:
             raise InvalidRequest(f"the chat template refuses these messages: {refusal}", param="messages") from refusal
         except template_environment.TEMPLATE_ERRORS as error:
@@ -77,26 +86,17 @@ class ChatTemplate:
     def _variables_of(self, name: str) -> set[str]:
         return find_undeclared_variables(self._templates[name].environment.parse(self.sources[name]))
 
-    def _template(self, tools: Tools | None) -> jinja2.Template:
-        name = "tool_use" if tools and "tool_use" in self._templates else self._default_name
-        return self._templates[name]
+    def _name(self, tools: object, documents: object) -> str:
+        for name, given in (("tool_use", tools), ("rag", documents)):
+            if given and name in self._templates:
+                return name
+        return self._default_name
 
     def _try_render(
         self, messages: Sequence[Message], tools: Tools | None = None, enable_thinking: bool | None = None
     ) -> str | None:
-        template_kwargs = {} if enable_thinking is None else {"enable_thinking": enable_thinking}
+        variables = {} if enable_thinking is None else {"enable_thinking": enable_thinking}
         try:
-            return self.render(messages, tools=tools, template_kwargs=template_kwargs)
+            return self.render(messages, tools=tools, variables=variables)
         except InvalidRequest:
             return None
-
-
-def _checked_kwargs(template_kwargs: Mapping[str, object]) -> Mapping[str, object]:
-    for name in _RESERVED:
-        if name in template_kwargs:
-            path = f"chat_template_kwargs.{name}"
-            raise InvalidRequest(f"{path} must not be given: {name} is a field of the request", param=path)
-    if not isinstance(template_kwargs.get("add_generation_prompt", True), bool):
-        path = "chat_template_kwargs.add_generation_prompt"
-        raise InvalidRequest(f"{path} must be true or false", param=path)
-    return template_kwargs

@@ -1,16 +1,22 @@
 """The last step before the engine: a request's messages, text or token ids become a prompt that fits the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import jinja2
 
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
-from ouzel.prompts.chat_template import ChatTemplate, Tools
+from ouzel.prompts.chat_rendering import ChatRendering, template_variables
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.messages import normalise_messages
 from ouzel.prompts.shape_messages import shape_messages
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
+_AS_USUAL = ChatRendering()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,12 @@ class PromptRenderer:
         chat_template: ChatTemplate | None,
         max_model_len: int,
         vocab_size: int | None = None,
+        *,
+        trusts_request_template: bool = False,
     ) -> None:
         """`vocab_size`: of the model, where it may be smaller than the tokenizer's."""
+        self._trusts_request_template = trusts_request_template
+        self._request_template = lru_cache(maxsize=8)(self._compile_request_template)
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         self._chat_template = chat_template
@@ -42,27 +52,46 @@ class PromptRenderer:
         return self._chat_template
 
     def render_chat(
-        self,
-        messages: object,
-        *,
-        tools: Tools | None = None,
-        add_generation_prompt: bool = True,
-        template_kwargs: Mapping[str, object] | None = None,
-        truncation: Truncation | None = None,
+        self, messages: object, wanted: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
     ) -> Prompt:
-        """`messages` as the client sent them; an `add_generation_prompt` among the `template_kwargs` wins."""
-        template = self._chat_template
-        if template is None:
+        """`messages` as the client sent them."""
+        text = self.chat_text(messages, wanted)
+        # The template writes the special tokens itself.
+        return self._encoded(
+            text, add_special_tokens=wanted.add_special_tokens, truncation=truncation, param="messages"
+        )
+
+    def chat_text(self, messages: object, wanted: ChatRendering = _AS_USUAL) -> str:
+        """What `render_chat` gives, before it is checked against the model's limits."""
+        template = self._template_for(wanted)
+        shaped = shape_messages(normalise_messages(messages), template)
+        if wanted.tools and not template.capabilities.tools:
+            raise InvalidRequest("tools: this model's chat template has no tools", param="tools")
+        render = partial(template.render, tools=wanted.tools, variables=template_variables(wanted, template))
+        return render_unfinished(shaped, render) if wanted.continue_final_message else render(shaped)
+
+    def _template_for(self, wanted: ChatRendering) -> ChatTemplate:
+        if wanted.chat_template is not None:
+            if not self._trusts_request_template:
+                raise InvalidRequest(
+                    "chat_template must not be given: this server renders chats with the model's own template "
+                    "(see --trust-request-chat-template)",
+                    param="chat_template",
+                )
+            return self._request_template(wanted.chat_template)
+        if self._chat_template is None:
             raise InvalidRequest(
                 "this model has no chat template and cannot chat; send its prompt as text to /v1/completions",
                 param="messages",
             )
-        shaped = shape_messages(normalise_messages(messages), template)
-        text = template.render(
-            shaped, tools=tools, add_generation_prompt=add_generation_prompt, template_kwargs=template_kwargs
-        )
-        # The template writes the special tokens itself.
-        return self._encoded(text, add_special_tokens=False, truncation=truncation, param="messages")
+        return self._chat_template
+
+    def _compile_request_template(self, text: str) -> ChatTemplate:
+        try:
+            return ChatTemplate({"default": text}, self._tokenizer.special_tokens)
+        except jinja2.TemplateSyntaxError as error:
+            field = "chat_template"
+            raise InvalidRequest(f"{field} is broken: line {error.lineno}: {error.message}", param=field) from error
 
     def render_text(
         self,

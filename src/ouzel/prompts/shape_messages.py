@@ -6,7 +6,7 @@ import re
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.messages import Message
-from ouzel.prompts.template_capabilities import TemplateCapabilities
+from ouzel.prompts.template_capabilities import REASONING_KEYS, TemplateCapabilities
 
 # Roles whose treatment is known; any other must be one that the template shows.
 _COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -21,6 +21,7 @@ def shape_messages(messages: list[Message], template: ChatTemplate) -> list[Mess
 def _shape(message: Message, template: ChatTemplate, path: str) -> Message:
     shaped = {**message, "role": _role(message["role"], template, f"{path}.role")}
     _check_shown(shaped, template.capabilities, path)
+    _rename_reasoning(shaped, template.capabilities.reasoning_key)
     shaped["content"] = _content(message["content"], template.capabilities)
     tool_calls = message.get("tool_calls")
     if isinstance(tool_calls, list):
@@ -49,6 +50,13 @@ def _role(role: object, template: ChatTemplate, path: str) -> object:
         known = ", ".join(_COMMON_ROLES)
         raise InvalidRequest(f'{path} must be one of {known}, given "{role[:40]}"', param=path)
     return role
+
+
+def _rename_reasoning(message: Message, key: str) -> None:
+    """To the name that the template reads."""
+    texts = [message[name] for name in REASONING_KEYS if isinstance(message.get(name), str)]
+    if key and texts:
+        message.setdefault(key, texts[0])
 
 
 def _content(content: object, capabilities: TemplateCapabilities) -> object:

@@ -25,6 +25,8 @@ _KEY, _VALUE = "ouzelkey", "ouzelvalue"
 _RESULT = "ouzelresult"
 _ROLE = "ouzelrole"
 
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")  # the names in use for one thing
+
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
@@ -38,6 +40,7 @@ class TemplateCapabilities:
     enable_thinking: bool  # the argument changes the prompt
     drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
     drops_tool_results: bool = False  # and so are messages of tools
+    reasoning_key: str = ""  # the key of an assistant's message that it shows as earlier reasoning, if any
 
 
 def probe(render: TryRender) -> TemplateCapabilities:
@@ -59,6 +62,7 @@ def probe(render: TryRender) -> TemplateCapabilities:
         drops_tool_results=_drops(_RESULT, object_form, string_form),
         object_arguments=_is_native_call(object_form),
         enable_thinking=render(chat, enable_thinking=True) != render(chat, enable_thinking=False),
+        reasoning_key=next((key for key in REASONING_KEYS if _shows_reasoning(render, key, chat)), ""),
     )
 
 
@@ -83,6 +87,15 @@ def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: ob
     answered: dict[str, object] = {"role": "tool", "tool_call_id": "abcdef123", "name": _WORD, "content": _RESULT}
     whole = render([*chat, called, answered], tools=[_tool()])
     return whole if whole is not None else render([*chat, called])
+
+
+def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]]) -> bool:
+    """Before an answer or, as some templates do only there, before a call."""
+    said = chat[0]["content"]
+    call = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {}}}
+    answer: dict[str, object] = {"role": "assistant", "content": said, key: _WORD}
+    calling: dict[str, object] = {"role": "assistant", "content": "", "tool_calls": [call], key: _WORD}
+    return any(_shows(render([*chat, message])) for message in (answer, calling))
 
 
 def _knows_role(render: TryRender, role: str, word: object, chat: list[dict[str, object]]) -> bool:

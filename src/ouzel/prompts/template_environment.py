@@ -1,20 +1,29 @@
 """The Jinja dialect of Hugging Face chat templates: what a template may call, and what stops it.
 
-Templates come from model directories, that is from strangers: they run in the immutable sandbox, with capped output.
+Templates come from model directories and requests, that is from strangers: they run in the immutable sandbox. Bounded
+are ranges (Jinja's own limit), the values that operators make, the output, and the processor time, which every call and
+every round of a loop checks. Not bounded is a single filter or method that is given a huge width or count (`center`,
+`ljust`, `replace`, `format`, `indent`): it may take gigabytes, and time until it returns.
 """
 
 import json
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Mapping, Sized
+from contextvars import ContextVar
 from datetime import datetime
 from typing import NoReturn
 
 import jinja2
+from jinja2 import nodes, pass_context
 from jinja2.ext import Extension
-from jinja2.nodes import Node
 from jinja2.parser import Parser
+from jinja2.runtime import Context, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
+MAX_CPU_S = 10.0  # of one rendering
+_MAX_INTEGER_BITS = 2**16
 
 # What a template's own code may raise on a request that it was not written for.
 TEMPLATE_ERRORS = (
@@ -22,10 +31,13 @@ TEMPLATE_ERRORS = (
     ArithmeticError,
     AttributeError,
     LookupError,
+    MemoryError,
     RecursionError,
     TypeError,
     ValueError,
 )
+
+_ends_at = ContextVar[float]("ends_at")  # in time.thread_time(), of the rendering in this context
 
 
 class TemplateRefusal(jinja2.TemplateError):
@@ -33,28 +45,106 @@ class TemplateRefusal(jinja2.TemplateError):
 
 
 class TemplateOutputTooLong(jinja2.TemplateError):
-    """The output passed `MAX_RENDERED_CHARS`."""
+    """The output, or a value on the way to it, passed `MAX_RENDERED_CHARS`."""
+
+
+class TemplateTooSlow(jinja2.TemplateError):
+    """The rendering passed `MAX_CPU_S`."""
 
 
 def compile_template(source: str) -> jinja2.Template:
     """Raises `jinja2.TemplateSyntaxError`."""
-    environment = ImmutableSandboxedEnvironment(
+    environment = BoundedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationBlock]
     )
-    environment.filters |= {"tojson": to_json, "from_json": json.loads}
+    environment.filters |= {"tojson": to_json, "from_json": json.loads, _ROUND: check_time, _JOINED: join_bounded}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     return environment.from_string(source)
 
 
-def render_template(template: jinja2.Template, variables: Mapping[str, object]) -> str:
+def render_template(template: jinja2.Template, variables: Mapping[str, object], *, max_cpu_s: float = MAX_CPU_S) -> str:
     pieces: list[str] = []
     num_chars = 0
-    for piece in template.generate(variables):
-        num_chars += len(piece)
-        if num_chars > MAX_RENDERED_CHARS:
-            raise TemplateOutputTooLong(f"the rendered chat is longer than {MAX_RENDERED_CHARS} characters")
-        pieces.append(piece)
+    token = _ends_at.set(time.thread_time() + max_cpu_s)
+    try:
+        for piece in template.generate(variables):
+            num_chars += len(piece)
+            _check_num_chars(num_chars)
+            pieces.append(piece)
+    finally:
+        _ends_at.reset(token)
     return "".join(pieces)
+
+
+_ROUND, _JOINED = "ouzel_round", "ouzel_joined"  # filters, because the compiler knows how to call those
+
+
+class BoundedEnvironment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset(("+", "*", "**", "%"))
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        _check_operands(operator, left, right)
+        return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
+        check_time(context, None)
+        return super().call(context, obj, *args, **kwargs)
+
+    def _generate(
+        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+    ) -> str:
+        """Jinja's hook before a syntax tree becomes code; here the checks go in."""
+        for loop in source.find_all(nodes.For):
+            loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(None), _ROUND)))
+        for concat in source.find_all(nodes.Concat):
+            concat.nodes = [_filtered(nodes.List(concat.nodes), _JOINED)]
+        return super()._generate(source, name, filename, defer_init)
+
+
+def _filtered(node: nodes.Expr, filter_name: str) -> nodes.Filter:
+    return nodes.Filter(node, filter_name, [], [], None, None)
+
+
+@pass_context
+def check_time(context: Context, value: object) -> str:
+    if time.thread_time() > _ends_at.get():
+        raise TemplateTooSlow("the rendering took too long")
+    return ""
+
+
+@pass_context
+def join_bounded(context: Context, values: list[object]) -> str:
+    texts = [str(value) for value in values]
+    _check_num_chars(sum(map(len, texts)))
+    return str_join(texts)
+
+
+def _check_operands(operator: str, left: object, right: object) -> None:
+    match operator, left, right:
+        case "**", int(), int():
+            _check_bits(left.bit_length() * abs(right))
+        case "*", int(), int():
+            _check_bits(left.bit_length() + right.bit_length())
+        case "*", Sized(), int():
+            _check_num_chars(len(left) * right)
+        case "*", int(), Sized():
+            _check_num_chars(left * len(right))
+        case "+", Sized(), Sized():
+            _check_num_chars(len(left) + len(right))
+        case "%", str(), _ if re.search(r"\*|\d{5}", left):
+            raise TemplateOutputTooLong("a format in the chat template has too large a width")
+        case _:
+            pass
+
+
+def _check_bits(num_bits: int) -> None:
+    if num_bits > _MAX_INTEGER_BITS:
+        raise TemplateOutputTooLong(f"the chat template made an integer of more than {_MAX_INTEGER_BITS} bits")
+
+
+def _check_num_chars(num_chars: int) -> None:
+    if num_chars > MAX_RENDERED_CHARS:
+        raise TemplateOutputTooLong(f"the rendered chat is longer than {MAX_RENDERED_CHARS} characters")
 
 
 class GenerationBlock(Extension):
@@ -62,7 +152,7 @@ class GenerationBlock(Extension):
 
     tags = {"generation"}  # noqa: RUF012 - Jinja's own declaration
 
-    def parse(self, parser: Parser) -> list[Node]:
+    def parse(self, parser: Parser) -> list[nodes.Node]:
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 

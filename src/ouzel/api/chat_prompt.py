@@ -1,0 +1,75 @@
+"""The request fields that become a chat's prompt, wherever a chat is rendered."""
+
+from typing import Annotated, Literal, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.generation import ChatRendering
+
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  # OpenAI's
+
+
+class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The form that some vendors' own servers read."""
+
+    type: Annotated[Literal["enabled", "disabled"], Meta(description="The same as true or false.")]
+
+
+JsonObjects = list[dict[str, object]]
+ChatTemplateText = Annotated[
+    str | None, Meta(description="A Jinja template instead of the model's; needs --trust-request-chat-template.")
+]
+TemplateKwargs = Annotated[
+    dict[str, object] | None, Meta(description="More variables for the chat template, which must read them.")
+]
+AddGenerationPrompt = Annotated[bool | None, Meta(description="Ends the prompt where the answer starts.")]
+ContinueFinalMessage = Annotated[
+    bool | None, Meta(description="Ends the prompt with the last message's text, which the answer continues.")
+]
+AddSpecialTokens = Annotated[
+    bool | None, Meta(description="Adds the tokenizer's special tokens to those that the chat template writes.")
+]
+RetrievedDocuments = Annotated[
+    JsonObjects | None, Meta(description="Passed to the chat template, which must read them.")
+]
+Effort = Annotated[
+    ReasoningEffort | None,
+    Meta(description="Passed to the chat template, or turned into its switch: none and minimal are off."),
+]
+Thinking = Annotated[
+    bool | ThinkingOption | None, Meta(description="The chat template's switch for reasoning, by either name.")
+]
+
+
+class ChatPromptFields(Protocol):
+    """What the bodies of chats have in common; a struct has one base only."""
+
+    chat_template: str | None
+    chat_template_kwargs: dict[str, object] | None
+    add_generation_prompt: bool | None
+    continue_final_message: bool | None
+    add_special_tokens: bool | None
+    documents: JsonObjects | None
+    reasoning_effort: ReasoningEffort | None
+    enable_thinking: bool | ThinkingOption | None
+    thinking: bool | ThinkingOption | None
+
+
+def chat_rendering(asked: ChatPromptFields, *, tools: JsonObjects | None = None) -> ChatRendering:
+    return ChatRendering(
+        tools=tools,
+        documents=asked.documents,
+        template_kwargs=asked.chat_template_kwargs or {},
+        chat_template=asked.chat_template,
+        add_generation_prompt=asked.add_generation_prompt,
+        continue_final_message=asked.continue_final_message or False,
+        add_special_tokens=asked.add_special_tokens or False,
+        reasoning_effort=asked.reasoning_effort,
+        enable_thinking=_is_enabled(asked.enable_thinking),
+        thinking=_is_enabled(asked.thinking),
+    )
+
+
+def _is_enabled(option: bool | ThinkingOption | None) -> bool | None:
+    return option.type == "enabled" if isinstance(option, ThinkingOption) else option

@@ -1,0 +1,92 @@
+"""How one request wants its chat rendered, and which variables the template gets for it.
+
+A variable that the template does not read would be ignored, so it is refused; but asking a model that does not reason
+not to reason asks for nothing (docs/decisions/0005). A template's switch for reasoning goes by either of two names.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.chat_template import ChatTemplate, Documents, Tools
+
+_SWITCHES = ("enable_thinking", "thinking")
+_EFFORTS_WITHOUT_REASONING = ("none", "minimal")
+_ALWAYS_READ = ("add_generation_prompt",)  # a template without it ends where the answer starts, or never does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRendering:
+    """None is "not given"; the template's variables of the same names may be among `template_kwargs` instead."""
+
+    tools: Tools | None = None
+    documents: Documents | None = None
+    template_kwargs: Mapping[str, object] = field(default_factory=dict)
+    chat_template: str | None = None  # instead of the model's
+    add_generation_prompt: bool | None = None  # ends the prompt where the answer starts; true when nobody says
+    continue_final_message: bool = False  # ends the prompt with the last message's text
+    add_special_tokens: bool = False  # the tokenizer's, around what the template wrote
+    reasoning_effort: str | None = None
+    enable_thinking: bool | None = None
+    thinking: bool | None = None
+
+
+def template_variables(wanted: ChatRendering, template: ChatTemplate) -> dict[str, object]:
+    """Raises InvalidRequest for what the template would ignore, and for what is given twice and differs."""
+    read = template.variables_read(tools=wanted.tools, documents=wanted.documents)
+    variables: dict[str, object] = {}
+    for path, name, value in _given(wanted, template):
+        for own_name, own_value in _as_read(path, name, value, read, template).items():
+            if variables.setdefault(own_name, own_value) != own_value:
+                raise InvalidRequest(f"{path} contradicts what chat_template_kwargs or another field says", param=path)
+    if wanted.continue_final_message:
+        if variables.get("add_generation_prompt"):
+            field_ = "continue_final_message"
+            raise InvalidRequest(f"{field_} must not be true when add_generation_prompt is true", param=field_)
+        variables["add_generation_prompt"] = False
+    return variables
+
+
+def _given(wanted: ChatRendering, template: ChatTemplate) -> Iterator[tuple[str, str, object]]:
+    """Path, name, value."""
+    for name, value in wanted.template_kwargs.items():
+        path = f"chat_template_kwargs.{name[:60]}"
+        if name in template.reserved_names:
+            raise InvalidRequest(f"{path} must not be given: the server itself provides {name}", param=path)
+        if name == "add_generation_prompt" and not isinstance(value, bool):
+            raise InvalidRequest(f"{path} must be true or false", param=path)
+        if value is not None:
+            yield path, name, value
+    fields: dict[str, object] = {
+        "add_generation_prompt": wanted.add_generation_prompt,
+        "documents": wanted.documents or None,
+        "reasoning_effort": wanted.reasoning_effort,
+        "enable_thinking": wanted.enable_thinking,
+        "thinking": wanted.thinking,
+    }
+    for name, value in fields.items():
+        if value is not None:
+            yield name, name, value
+
+
+def _as_read(path: str, name: str, value: object, read: frozenset[str], template: ChatTemplate) -> dict[str, object]:
+    """The same wish in the variables that the template has for it."""
+    switch = next((switch for switch in _SWITCHES if switch in read), None)
+    if name in read or name in _ALWAYS_READ:
+        turns_off = switch is not None and name == "reasoning_effort" and value == "none"
+        return {name: value, switch: False} if turns_off and switch is not None else {name: value}
+    wants_reasoning = _wants_reasoning(name, value)
+    if switch is not None and wants_reasoning is not None:
+        return {switch: wants_reasoning}
+    if wants_reasoning is False and not template.reasons:
+        return {}
+    raise InvalidRequest(f"{path} has no effect: this model's chat template does not read {name[:60]}", param=path)
+
+
+def _wants_reasoning(name: str, value: object) -> bool | None:
+    """None where it says nothing about that."""
+    if name in _SWITCHES and isinstance(value, bool):
+        return value
+    if name == "reasoning_effort" and isinstance(value, str):
+        return value not in _EFFORTS_WITHOUT_REASONING
+    return None

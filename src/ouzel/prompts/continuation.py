@@ -1,0 +1,37 @@
+"""A prompt that ends inside the last message, for the model to go on with it.
+
+Templates close a message with markup, and may strip its text before. A mark is put behind the text, found again in what
+was rendered, and cut off with everything after it; the text before it is no longer at an end, so it is not stripped.
+"""
+
+import secrets
+from collections.abc import Callable
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.messages import Message
+
+_FIELD = "continue_final_message"
+_REASONING_END = "</think>"  # many templates take the text apart here
+
+
+def render_unfinished(messages: list[Message], render: Callable[[list[Message]], str]) -> str:
+    """The messages are shaped for the template. Raises InvalidRequest where the text cannot be found again."""
+    *before, last = messages
+    if last.get("tool_calls"):
+        raise InvalidRequest(f"{_FIELD} needs a last message without tool calls", param=_FIELD)
+    mark = f"mark{secrets.token_hex(8)}"
+    text, marked = _with_mark(last["content"], mark)
+    rendered = render([*before, {**last, "content": marked}])
+    prompt, found, _ = rendered.rpartition(mark)
+    if not found or not prompt.endswith(text.rpartition(_REASONING_END)[2].lstrip()):
+        raise InvalidRequest(f"{_FIELD}: the chat template does not write the last message as it is", param=_FIELD)
+    return prompt
+
+
+def _with_mark(content: object, mark: str) -> tuple[str, object]:
+    """The text that goes on (the last part's, of parts), and the content with the mark behind it."""
+    if isinstance(content, str):
+        return content, content + mark
+    assert isinstance(content, list)
+    *before, last = content
+    return last["text"], [*before, {**last, "text": last["text"] + mark}]

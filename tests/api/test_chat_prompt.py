@@ -1,0 +1,64 @@
+"""The fields of chat completions that shape the prompt, as HTTP clients see them."""
+
+import httpx
+import pytest
+
+from tests.api.requests import Json, chat, content_of, error_of, events_of
+from tests.api.serving import running_server
+
+UNFINISHED: Json = {
+    "model": "parrot",
+    "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Well, "}],
+    "max_tokens": 3,
+}
+
+
+@pytest.mark.parametrize("fields", [{}, {"add_generation_prompt": False}])
+def test_the_final_message_goes_on_and_only_the_new_text_is_the_answer(
+    http: httpx.Client, fields: dict[str, object]
+) -> None:
+    body = {**UNFINISHED, "continue_final_message": True, **fields}
+    answer = http.post("/v1/chat/completions", json=body).json()
+    prompt = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nWell, "
+    num_special_tokens = 3
+    num_bytes = len(prompt) - len("<|im_start|>" * 2 + "<|im_end|>")
+    assert answer["usage"]["prompt_tokens"] == num_bytes + num_special_tokens
+    content = answer["choices"][0]["message"]["content"]
+    assert content and not content.startswith("Well")
+    streamed = http.post("/v1/chat/completions", json={**body, "stream": True})
+    assert content_of(events_of(streamed)) == content
+
+
+def test_without_a_generation_prompt_the_prompt_is_shorter(http: httpx.Client) -> None:
+    usages = [
+        http.post("/v1/chat/completions", json=chat("Hi", add_generation_prompt=given)).json()["usage"]
+        for given in (None, True, False)
+    ]
+    counts = [usage["prompt_tokens"] for usage in usages]
+    assert counts[0] == counts[1] == counts[2] + 1 + len("assistant\n")
+
+
+def test_a_trusted_template_of_the_requests_own_is_used() -> None:
+    own = "{% for m in messages %}<|im_start|>user\n{{ shout ~ m.content }}<|im_end|>{% endfor %}"
+    with running_server(trusts_request_template=True) as server, httpx.Client(base_url=server.url) as http:
+        body = chat("Hi", chat_template=own, chat_template_kwargs={"shout": "HO "})
+        assert http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"] == "HO Hi"
+        body["stream"] = True
+        assert content_of(events_of(http.post("/v1/chat/completions", json=body))) == "HO Hi"
+        for text, message in [
+            ("{% if %}", "chat_template is broken: line 1"),
+            ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),
+            ("{{ messages.__class__.__mro__ }}", "unsafe"),
+            ("{{ 'x' * 10**10 }}", "longer than"),
+        ]:
+            response = http.post("/v1/chat/completions", json=chat("Hi", chat_template=text))
+            assert response.status_code == 400
+            assert message in error_of(response)["message"]
+        assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["chat_template_kwargs", "reasoning_effort", "add_generation_prompt", "documents"])
+def test_completions_have_no_chat_to_shape(http: httpx.Client, field: str) -> None:
+    response = http.post("/v1/completions", json={"model": "parrot", "prompt": "x", field: "low"})
+    assert response.status_code == 400
+    assert error_of(response)["param"] == field
