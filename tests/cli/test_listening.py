@@ -106,7 +106,7 @@ def test_a_client_must_show_a_certificate_where_it_is_required(
 def test_a_certificate_that_is_not_there(cache_dir: Path) -> None:
     message = failure("--ssl-certfile", "/nowhere/cert.pem", cache_dir=cache_dir)
 
-    assert "--ssl-certfile /nowhere/cert.pem: No such file or directory" in message
+    assert "--ssl-certfile /nowhere/cert.pem: there is no file that can be read" in message
 
 
 def test_no_key_is_ever_shown(cache_dir: Path) -> None:

@@ -117,7 +117,7 @@ def test_flags_may_not_be_abbreviated(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_api_keys_come_from_flags_the_file_and_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "keys"
-    file.write_text("# ours\nk3\n\n  k4  \n")
+    file.write_text("# ours\nk3\n\n  # theirs\n  k4  \n")
 
     assert parse("--api-key", "k1", "--api-key", "k2").server.api_key == ("k1", "k2")
     assert parse("--api-key", "k1", "--api-key-file", str(file)).server.api_key == ("k1", "k3", "k4")

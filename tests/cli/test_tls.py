@@ -57,9 +57,9 @@ def test_without_a_certificate_there_is_no_tls() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ssl_certfile": "nowhere.pem"}, "--ssl-certfile .*nowhere.pem: No such file"),
-        ({"ssl_certfile": "."}, "--ssl-certfile .*: Is a directory"),
-        ({"ssl_certfile": "cert.pem", "ssl_keyfile": "nowhere.pem"}, "--ssl-keyfile .*nowhere.pem: No such file"),
+        ({"ssl_certfile": "nowhere.pem"}, "--ssl-certfile .*nowhere.pem: there is no file"),
+        ({"ssl_certfile": "."}, "--ssl-certfile .*: there is no file"),
+        ({"ssl_certfile": "cert.pem", "ssl_keyfile": "nowhere.pem"}, "--ssl-keyfile .*nowhere.pem: there is no file"),
         ({"ssl_certfile": "cert.pem"}, "cert.pem: must be a PEM certificate and its private key"),
         ({"ssl_certfile": "cert.pem", "ssl_keyfile": "other-key.pem"}, "other-key.pem: must be"),
         ({"ssl_certfile": "cert.pem", "ssl_keyfile": "encrypted.pem"}, "encrypted.pem: is encrypted"),

@@ -31,7 +31,7 @@ def _read_keys(path: Path) -> tuple[str, ...]:
     keys = tuple(
         _checked(line.strip(), f"--api-key-file {path}, line {number}")
         for number, line in enumerate(lines, 1)
-        if line.strip() and not line.startswith("#")
+        if line.strip() and not line.lstrip().startswith("#")
     )
     if not keys:
         raise InvalidOption(f"--api-key-file {path}: holds no key")

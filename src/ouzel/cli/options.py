@@ -95,7 +95,7 @@ def _add_option(group: "argparse._ArgumentGroup", option: Option) -> None:
     if option.is_flag:
         arguments["action"] = argparse.BooleanOptionalAction
     elif option.is_list:
-        arguments |= {"action": "append", "metavar": "NAME"}
+        arguments |= {"action": "append", "metavar": "KEY" if option.is_secret else "NAME"}
     elif option.choices:
         arguments |= {"choices": option.choices}
     else:
