@@ -1,0 +1,142 @@
+"""Grammar texts to prototypes of sessions, beside the engine's thread, with limits.
+
+Rules
+1. Native compilation recurses: a long chain of references overflows an ordinary stack and takes the process along. So
+   it runs only in threads with a stack of 256 MiB (address space, not memory), and sizes are capped before.
+2. It cannot be stopped. A job that takes longer than `timeout_s` is given up, its thread is replaced, and when too many
+   are lost in this way further grammars are refused until some return.
+3. One grammar is compiled once, however many ask for it at a time, and kept (least recently used go first). A prototype
+   is never stepped: sessions are copies, which share its warmed-up lexer.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
+
+from ouzel.grammar.session import Session
+
+MAX_GRAMMAR_CHARS = 512 * 1024
+
+_STACK_BYTES = 256 * 2**20
+_NUM_THREADS = 2
+_MAX_LOST_THREADS = 6
+_MAX_KEPT = 256
+
+LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000, max_lexer_states=100_000, verbose_errors=False)
+
+
+class GrammarRefused(Exception):
+    """The grammar cannot be used; the message is for the client."""
+
+
+class Compilation:
+    """One grammar on its way; asked for by any number of requests."""
+
+    def __init__(self, future: "Future[LLMatcher]", due: float, timeout_s: float) -> None:
+        self._future = future
+        self._due = due
+        self._timeout_s = timeout_s
+
+    @property
+    def is_done(self) -> bool:
+        """A result is there, or time is up."""
+        return self._future.done() or time.monotonic() > self._due
+
+    def wait(self, timeout_s: float) -> None:
+        """Up to `timeout_s` for the result."""
+        wait((self._future,), min(timeout_s, max(self._due - time.monotonic(), 0.0)))
+
+    def session(self) -> Session:
+        """When done. Raises GrammarRefused."""
+        if not self._future.done():
+            raise GrammarRefused(f"compiling the grammar takes longer than {self._timeout_s:g} s")
+        return Session(self._future.result().deep_copy())
+
+
+class GrammarCompiler:
+    """Thread-safe: `compile` may be called from any thread."""
+
+    def __init__(self, tokenizer: LLTokenizer, *, timeout_s: float = 5.0) -> None:
+        self._tokenizer = tokenizer
+        self._timeout_s = timeout_s
+        self._jobs: SimpleQueue[tuple[str, Future[LLMatcher]] | None] = SimpleQueue()
+        self._kept: OrderedDict[str, tuple[Future[LLMatcher], float]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._busy: dict[threading.Thread, float] = {}  # since when
+        self._lost: set[threading.Thread] = set()
+        for _ in range(_NUM_THREADS):
+            self._start_thread()
+
+    def compile(self, grammar: str) -> Compilation:
+        """Raises GrammarRefused when too many grammars are being compiled, or this one is too long."""
+        if len(grammar) > MAX_GRAMMAR_CHARS:
+            raise GrammarRefused(f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}")
+        with self._lock:
+            if grammar not in self._kept:
+                self._kept[grammar] = self._submit(grammar), time.monotonic() + self._timeout_s
+                while len(self._kept) > _MAX_KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(grammar)
+            future, due = self._kept[grammar]
+        return Compilation(future, due, self._timeout_s)
+
+    def forget(self, grammar: str) -> None:
+        """After a session of it broke: a limit that one copy meets is met by all that share its lexer."""
+        with self._lock:
+            self._kept.pop(grammar, None)
+
+    def close(self) -> None:
+        for _ in range(_NUM_THREADS + len(self._lost)):
+            self._jobs.put(None)
+
+    def _submit(self, grammar: str) -> "Future[LLMatcher]":
+        self._replace_late_threads()
+        if len(self._lost) >= _MAX_LOST_THREADS:
+            raise GrammarRefused("too many grammars that take long are being compiled; try again later")
+        future: Future[LLMatcher] = Future()
+        self._jobs.put((grammar, future))
+        return future
+
+    def _replace_late_threads(self) -> None:
+        now = time.monotonic()
+        late = {thread for thread, since in self._busy.items() if now - since > self._timeout_s} - self._lost
+        for _ in late:
+            self._start_thread()
+        self._lost |= late
+
+    def _start_thread(self) -> None:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            threading.Thread(target=self._work, name="ouzel-grammar", daemon=True).start()
+        finally:
+            threading.stack_size(before)
+
+    def _work(self) -> None:
+        thread = threading.current_thread()
+        while thread not in self._lost and (job := self._jobs.get()) is not None:
+            grammar, future = job
+            self._busy[thread] = time.monotonic()
+            try:
+                future.set_result(self._compiled(grammar))
+            except GrammarRefused as error:
+                future.set_exception(error)
+            except BaseException as error:  # the library's panics are no Exceptions
+                future.set_exception(GrammarRefused(f"the grammar cannot be compiled: {error}"))
+            with self._lock:
+                del self._busy[thread]
+        with self._lock:
+            self._lost.discard(thread)  # another one has taken its place
+
+    def _compiled(self, grammar: str) -> LLMatcher:
+        """With its first mask made: some limits are met only there."""
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
+        if not matcher.is_error():
+            fill_next_token_bitmask(matcher, allocate_token_bitmask(1, self._tokenizer.vocab_size))
+        if matcher.is_error():
+            raise GrammarRefused(matcher.get_error())
+        return matcher

@@ -1,0 +1,64 @@
+"""One sequence's way through its grammar, and the masks of a whole batch."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from llguidance import LLExecutor, LLMatcher
+from llguidance.numpy import fill_next_token_bitmask_par
+from numpy.typing import NDArray
+
+Row = NDArray[np.float32]  # [vocab_size] logits
+
+
+class GrammarBroken(Exception):
+    """The grammar engine gave up on this sequence: a limit of its own, or a token that it does not expect."""
+
+
+class Session:
+    """Owned by the engine's thread. Tokens go in, masks come out."""
+
+    def __init__(self, matcher: LLMatcher) -> None:
+        self._matcher = matcher
+
+    @property
+    def is_complete(self) -> bool:
+        """Nothing but an end token can follow."""
+        return self._matcher.is_stopped()
+
+    def accept(self, token_id: int) -> None:
+        """Raises GrammarBroken, after which the session is of no use."""
+        if not self._matcher.consume_token(token_id):
+            raise GrammarBroken(self._matcher.get_error() or f"token {token_id} does not fit the grammar")
+
+    def forced(self) -> list[int]:
+        """The tokens that must follow, in the tokenizer's own spelling; not yet accepted."""
+        return self._matcher.compute_ff_tokens()
+
+    def fork(self) -> "Session":
+        return Session(self._matcher.deep_copy())
+
+    def error(self) -> str:
+        """Why the last mask is not to be trusted; "" when it is."""
+        return self._matcher.get_error() if self._matcher.is_error() else ""
+
+
+class Masks:
+    """Which tokens may follow, for the sequences of one step. One native call for all: each call gives up the GIL."""
+
+    def __init__(self, num_threads: int = 1) -> None:
+        self._executor = LLExecutor(num_threads=num_threads)
+
+    def apply(self, rows: Sequence[Row], sessions: Sequence[Session]) -> list[str]:
+        """Forbids in place; returns each session's error, "" where there is none (then its row is untouched)."""
+        if not rows:
+            return []
+        width = rows[0].size
+        bits = np.empty((len(rows), -(-width // 32)), dtype=np.int32)
+        pairs = [(session._matcher, place) for place, session in enumerate(sessions)]
+        fill_next_token_bitmask_par(self._executor, pairs, bits)
+        allowed = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=width).view(np.bool_)
+        errors = [session.error() for session in sessions]
+        for row, permitted, error in zip(rows, allowed, errors, strict=True):
+            if not error:
+                np.copyto(row, -np.inf, where=~permitted)
+        return errors

@@ -1,0 +1,71 @@
+"""The grammar engine's own view of a model's tokenizer.
+
+llguidance tokenizes forced text with the model's tokenizer and then expects exactly these bytes back. Whatever makes
+that encoding inexact is taken out of a private copy: special tokens that text could spell (they are reached by number),
+normalisation, and a space put before the text. Token ids and the encoding of ordinary text stay as they are.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any  # the content of tokenizer.json
+
+from llguidance import LLTokenizer
+
+from ouzel.errors import ModelLoadError
+
+JsonObject = dict[str, Any]
+
+
+def special_token_ids(tokenizer_json: JsonObject) -> Mapping[str, int]:
+    """By spelling: added tokens that are special or look like a mark (`<think>`). In a grammar no text matches them."""
+    return {token["content"]: token["id"] for token in _marks(tokenizer_json)}
+
+
+def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]) -> LLTokenizer:
+    """`vocab_size`: the width of the logits. Holds the GIL, up to a second for 150,000 tokens.
+
+    Raises ModelLoadError when the tokenizer cannot be used for grammars.
+    """
+    content = json.loads(tokenizer_json)
+    num_known = 1 + max([*content["model"]["vocab"].values(), *(t["id"] for t in content["added_tokens"])])
+    eos = [token_id for token_id in eos_token_ids if token_id < num_known]
+    if not eos:
+        raise ModelLoadError("this model has no end token, so that grammars could never end")
+    try:
+        return LLTokenizer(json.dumps(_sanitised(content)), n_vocab=max(vocab_size, num_known), eos_token=eos)
+    except BaseException as error:  # the library panics, which is no Exception, e.g. at tokens of over 1,024 bytes
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise ModelLoadError(f"the tokenizer cannot be used for grammars: {error}") from error
+
+
+def _sanitised(content: JsonObject) -> JsonObject:
+    new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in _marks(content)}
+    for token in _marks(content):
+        plain = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
+        token.update(content=new_names[token["content"]], **plain)
+    vocabulary = content["model"]["vocab"]
+    for name, new_name in new_names.items():
+        if name in vocabulary:
+            vocabulary[new_name] = vocabulary.pop(name)
+    if _is_byte_level(content.get("decoder")):
+        content["normalizer"] = None
+        _drop_prefix_space(content.get("pre_tokenizer"))
+    return content | {"truncation": None, "padding": None, "post_processor": None}
+
+
+def _marks(content: JsonObject) -> list[JsonObject]:
+    added = content["added_tokens"]
+    return [token for token in added if token["special"] or (token["content"][:1], token["content"][-1:]) == ("<", ">")]
+
+
+def _is_byte_level(decoder: JsonObject | None) -> bool:
+    return decoder is not None and (
+        decoder.get("type") == "ByteLevel" or any(map(_is_byte_level, decoder.get("decoders", ())))
+    )
+
+
+def _drop_prefix_space(pre_tokenizer: JsonObject | None) -> None:
+    for part in (pre_tokenizer or {}).get("pretokenizers", [pre_tokenizer or {}]):
+        if part.get("type") == "ByteLevel":
+            part["add_prefix_space"] = False

@@ -1,0 +1,129 @@
+"""Grammar texts to sessions, and sessions to masks."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ouzel.errors import ModelLoadError
+from ouzel.grammar.compiler import MAX_GRAMMAR_CHARS, GrammarCompiler, GrammarRefused
+from ouzel.grammar.session import GrammarBroken, Masks, Session
+from ouzel.grammar.tokenizer import build_tokenizer
+from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
+
+OBJECT = 'start: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    return GrammarCompiler(grammar_tokenizer())
+
+
+def compiled(compiler: GrammarCompiler, grammar: str) -> Session:
+    compilation = compiler.compile(grammar)
+    compilation.wait(60)
+    return compilation.session()
+
+
+def allowed(session: Session) -> set[int]:
+    row = np.zeros(512, np.float32)
+    assert Masks().apply([row], [session]) == [""]
+    return set(np.flatnonzero(np.isfinite(row)).tolist())
+
+
+def test_a_session_allows_what_fits_and_ends(compiler: GrammarCompiler) -> None:
+    session = compiled(compiler, OBJECT)
+    for token_id in trained_tokenizer().encode('{"a": 1').ids:
+        assert token_id in allowed(session)
+        session.accept(token_id)
+    session.accept(trained_tokenizer().encode("}").ids[0])
+    assert session.is_complete
+    assert allowed(session) == {special_ids()["<|im_end|>"]}
+
+
+def test_what_does_not_fit_is_refused(compiler: GrammarCompiler) -> None:
+    session = compiled(compiler, OBJECT)
+    with pytest.raises(GrammarBroken):
+        session.accept(trained_tokenizer().encode("x").ids[0])
+
+
+def test_forks_go_their_own_ways(compiler: GrammarCompiler) -> None:
+    session = compiled(compiler, 'start: "a" | "b"')
+    fork = session.fork()
+    session.accept(trained_tokenizer().encode("a").ids[0])
+    assert session.is_complete
+    fork.accept(trained_tokenizer().encode("b").ids[0])
+    assert fork.is_complete
+
+
+def test_forced_text_is_in_the_tokenizers_own_spelling(compiler: GrammarCompiler) -> None:
+    text = '{"name": "get_weather", "arguments": '
+    session = compiled(compiler, f'start: {json.dumps(text)} ("x" | "y")')
+    assert session.forced()[:3] == trained_tokenizer().encode(text).ids[:3]
+
+
+def test_marks_are_single_tokens_and_no_text(compiler: GrammarCompiler) -> None:
+    think = special_ids()["</think>"]
+    session = compiled(compiler, f'start: T <[{think}]> "x"\nT: /(?s:.*)/')
+    assert think in allowed(session)
+    spelled = compiled(compiler, 'start: "</think>"')  # as a client's schema may have it
+    for token_id in grammar_tokenizer().tokenize_str("</think>"):
+        assert token_id in allowed(spelled)
+        assert token_id != think
+        spelled.accept(token_id)
+    assert spelled.is_complete
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ("start: nowhere", "nowhere"),
+        ('start: %json {"not": {}}', "not"),
+        ('start: %json {"type": "integer", "minimum": 2, "maximum": 1}', "nsatisfiable"),
+        ("", "."),
+        ("x" * (MAX_GRAMMAR_CHARS + 1), "<= 524288 characters long, given 524289"),
+    ],
+)
+def test_a_bad_grammar_says_why(compiler: GrammarCompiler, grammar: str, message: str) -> None:
+    with pytest.raises(GrammarRefused, match=message):
+        compiled(compiler, grammar)
+
+
+def test_a_long_chain_of_references_does_not_overflow_the_stack(compiler: GrammarCompiler) -> None:
+    rules = "\n".join(f"r{number}: r{number + 1}" for number in range(5000))
+    session = compiled(compiler, f'start: r0\n{rules}\nr5000: "a"')
+    assert trained_tokenizer().encode("a").ids[0] in allowed(session)
+
+
+def test_one_that_takes_too_long_is_given_up_and_others_are_served() -> None:
+    hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=0.05)
+    slow = "start: " + " | ".join(f'"{number}"' for number in range(30_000))
+    late = [hurried.compile(slow + f' | "x{number}"') for number in range(2)]
+    for compilation in late:
+        compilation.wait(60)
+        with pytest.raises(GrammarRefused, match=r"takes longer than 0\.05 s"):
+            compilation.session()
+    other = hurried.compile('start: "a"')
+    while not other.is_done:
+        other.wait(1)
+    assert other.session().is_complete is False
+    hurried.close()
+
+
+def test_masks_of_a_batch_are_made_together(compiler: GrammarCompiler) -> None:
+    rows = [np.zeros(512, np.float32) for _ in range(3)]
+    sessions = [compiled(compiler, f'start: "{letter}"') for letter in "abc"]
+    assert Masks().apply(rows, sessions) == ["", "", ""]
+    for row, letter in zip(rows, "abc", strict=True):
+        assert np.flatnonzero(np.isfinite(row)).tolist() == trained_tokenizer().encode(letter).ids
+
+
+def test_a_session_that_hits_a_limit_says_so(compiler: GrammarCompiler) -> None:
+    names = {f"field_{number}": {"type": "integer"} for number in range(60_000)}
+    with pytest.raises(GrammarRefused):
+        compiled(compiler, "start: %json " + str({"type": "object", "properties": names}).replace("'", '"'))
+
+
+def test_a_tokenizer_without_an_end_token_is_refused() -> None:
+    with pytest.raises(ModelLoadError, match="no end token"):
+        build_tokenizer(trained_tokenizer().to_str(), vocab_size=512, eos_token_ids=())

@@ -1,0 +1,40 @@
+"""A byte-level tokenizer with marks, and one that merges."""
+
+import json
+from functools import lru_cache
+
+from llguidance import LLTokenizer
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from ouzel.grammar.tokenizer import build_tokenizer, special_token_ids
+
+MARKS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
+TEXT = [
+    '{"name": "get_weather", "arguments": {"city": "Paris"}}',
+    "Hello World! The weather is fine: 42.",
+    "\n\n",
+]
+
+
+@lru_cache
+def trained_tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(TEXT * 10, trainer)
+    tokenizer.add_special_tokens([AddedToken(mark, special=True) for mark in MARKS[:2]])
+    tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in MARKS[2:]])
+    return tokenizer
+
+
+@lru_cache
+def special_ids() -> dict[str, int]:
+    return dict(special_token_ids(json.loads(trained_tokenizer().to_str())))
+
+
+@lru_cache
+def grammar_tokenizer(vocab_size: int = 512) -> LLTokenizer:
+    end = special_ids()["<|im_end|>"]
+    return build_tokenizer(trained_tokenizer().to_str(), vocab_size=vocab_size, eos_token_ids=(end,))
