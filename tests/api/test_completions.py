@@ -154,7 +154,6 @@ def test_every_choice_has_the_logprobs_of_its_own_prompt(http: httpx.Client, is_
         ({"prompt": [["a"]]}, "prompt[0]"),
         ({"prompt": [[[97]]]}, "prompt[0]"),
         ({"prompt": {"text": "a"}}, "prompt"),
-        ({"prompt": "a", "echo": True}, "echo"),
         ({"prompt": "a", "suffix": "z"}, "suffix"),
         ({"prompt": "a", "logprobs": 21}, "logprobs"),
         ({"prompt": "a", "prompt_logprobs": 21}, "prompt_logprobs"),

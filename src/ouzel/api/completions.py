@@ -11,8 +11,9 @@ from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
-from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, prompt_logprobs, token_text
+from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
 from ouzel.api.prompt_field import OnePrompt, read_prompts
+from ouzel.api.shown_prompt import ShownPrompt
 from ouzel.config import LimitsConfig
 from ouzel.generation import (
     ContentDelta,
@@ -38,6 +39,7 @@ class CompletionRequest(GenerationFields, kw_only=True):
     logprobs: (
         Annotated[int, Meta(ge=0, description="Alternatives per token; at most the server's max_logprobs.")] | None
     ) = None
+    echo: Annotated[bool | None, Meta(description="Shows the prompt, and its logprobs, before the completion.")] = None
     add_special_tokens: Annotated[bool | None, Meta(description="Puts the model's first token before a text.")] = None
 
 
@@ -86,12 +88,18 @@ class Completions:
             max_tokens=("max_tokens", asked.max_tokens),
             default_max_tokens=_DEFAULT_MAX_TOKENS,
             num_logprobs=asked.logprobs,
-            num_prompt_logprobs=asked.prompt_logprobs,
-            shows_prompt=asked.prompt_logprobs is not None,
+            num_prompt_logprobs=_num_prompt_logprobs(asked),
+            shows_prompt=bool(asked.echo) or asked.prompt_logprobs is not None,
             continues_prompt=True,
             parses_output=False,
             arrival_s=arrival_s,
         )
+
+
+def _num_prompt_logprobs(asked: CompletionRequest) -> int | None:
+    """What the engine is asked for: enough for both who show them."""
+    echoed = asked.logprobs if asked.echo else None
+    return max((num for num in (echoed, asked.prompt_logprobs) if num is not None), default=None)
 
 
 class CompletionChoice(msgspec.Struct):
@@ -102,7 +110,7 @@ class CompletionChoice(msgspec.Struct):
     stop_reason: int | str | UnsetType = UNSET
     token_ids: list[int] | UnsetType = UNSET
     prompt_token_ids: list[int] | UnsetType = UNSET  # in a stream with the choice's first chunk
-    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # the same
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise
 
 
 class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
@@ -126,14 +134,20 @@ class CompletionAnswer:
         self.framing = SSE
         self._envelope = envelope
         self._model = model
-        self._prompts = prompts
+        self._asked = asked
         self._n = asked.n or 1
-        self._shows_token_ids = asked.return_token_ids or False
         self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
-        self._shows_logprobs = asked.logprobs is not None
+        self._prompts = [
+            ShownPrompt(
+                prompt,
+                model,
+                self._text_of,
+                num_logprobs=asked.logprobs,
+                num_prompt_logprobs=asked.prompt_logprobs,
+            )
+            for prompt in prompts
+        ]
         self._streamed_usage = StreamedUsage.asked_by(asked)
-        self._skips_special_tokens = asked.skip_special_tokens is not False
-        self._scored: dict[int, list[PositionLogprobs]] = {}  # by the first choice of a prompt
         self._begun: set[int] = set()  # choices of which something has been shown
         self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
 
@@ -145,57 +159,75 @@ class CompletionAnswer:
         return [self._completion([], usage_object(usage))] if self._streamed_usage.at_end else []
 
     def whole(self, events: Sequence[Event], usage: Usage) -> object:
-        self._scored = {event.index: event.logprobs for event in events if isinstance(event, PromptScored)}
+        for event in events:
+            if isinstance(event, PromptScored):
+                self._prompt_of(event.index).scores = event.logprobs
         return self._completion([self._whole_choice(choice) for choice in fold(events)], usage_object(usage))
 
     def _completion(self, choices: list[CompletionChoice], usage: UsageObject | UnsetType | None) -> Completion:
         envelope = self._envelope
         return Completion(envelope.id, envelope.created, envelope.model, envelope.system_fingerprint, choices, usage)
 
+    def _prompt_of(self, index: int) -> ShownPrompt:
+        return self._prompts[index // self._n]
+
     def _choices_of(self, event: Event) -> Iterator[CompletionChoice]:
         match event:
-            case PromptScored(index, logprobs):
-                self._scored[index] = logprobs
+            case PromptScored(index, scores):
+                self._prompt_of(index).scores = scores
             case Output(index, deltas, token_ids, logprobs):
                 text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta))
-                choice = CompletionChoice(index, text, self._logprobs(index, logprobs))
-                yield self._with_extensions(choice, token_ids)
-            case Finished(index, reason, stop_reason):
-                finish_reason = public_finish_reason(reason, called=False)
-                choice = CompletionChoice(index, "", None, finish_reason, UNSET if stop_reason is None else stop_reason)
-                yield self._with_extensions(choice, [])
+                yield self._piece(index, text, token_ids, self._logprobs(index, logprobs))
+            case Finished(index):
+                yield _ended(self._piece(index, "", [], None), event)
             case unreachable:
                 assert_never(unreachable)
 
     def _whole_choice(self, choice: FoldedChoice) -> CompletionChoice:
-        shown = CompletionChoice(
-            choice.index,
-            choice.content,
-            self._logprobs(choice.index, choice.logprobs),
-            public_finish_reason(choice.finished.reason, called=False),
-            UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
-        )
-        return self._with_extensions(shown, choice.token_ids)
+        logprobs = self._logprobs(choice.index, choice.logprobs)
+        return _ended(self._piece(choice.index, choice.content, choice.token_ids, logprobs), choice.finished)
 
-    def _with_extensions(self, choice: CompletionChoice, token_ids: list[int]) -> CompletionChoice:
-        if self._shows_token_ids:
-            choice.token_ids = token_ids
-            if choice.index not in self._begun:
-                choice.prompt_token_ids = self._prompts[choice.index // self._n].token_ids
-        first = choice.index // self._n * self._n
-        if choice.index not in self._begun and first in self._scored:
-            choice.prompt_logprobs = prompt_logprobs(self._scored[first], self._model)
-        self._begun.add(choice.index)
-        return choice
+    def _piece(
+        self, index: int, text: str, token_ids: list[int], logprobs: CompletionLogprobs | None
+    ) -> CompletionChoice:
+        """What is new of a choice; its first piece begins with what is shown of the prompt."""
+        piece = CompletionChoice(index, text, logprobs)
+        if self._asked.return_token_ids:
+            piece.token_ids = token_ids
+        if index not in self._begun:
+            self._begun.add(index)
+            self._put_prompt_before(piece)
+        return piece
+
+    def _put_prompt_before(self, piece: CompletionChoice) -> None:
+        asked, prompt = self._asked, self._prompt_of(piece.index)
+        if asked.return_token_ids:
+            piece.prompt_token_ids = prompt.token_ids
+        if asked.prompt_logprobs is not None:
+            piece.prompt_logprobs = prompt.prompt_logprobs
+        if asked.echo:
+            piece.text = prompt.text + piece.text
+        if asked.echo and asked.logprobs is not None:
+            echoed, _ = prompt.logprobs
+            piece.logprobs = echoed if piece.logprobs is None else joined(echoed, piece.logprobs)
 
     def _logprobs(self, index: int, positions: Sequence[PositionLogprobs]) -> CompletionLogprobs | None:
-        if not self._shows_logprobs:
+        if self._asked.logprobs is None:
             return None
+        if index not in self._num_chars:
+            self._num_chars[index] = self._prompt_of(index).logprobs[1] if self._asked.echo else 0
         shown, self._num_chars[index] = completion_logprobs(
             positions,
             self._model,
             self._text_of,
-            self._num_chars.get(index, 0),
-            skip_special_tokens=self._skips_special_tokens,
+            self._num_chars[index],
+            skip_special_tokens=self._asked.skip_special_tokens is not False,
         )
         return shown
+
+
+def _ended(piece: CompletionChoice, finished: Finished) -> CompletionChoice:
+    piece.finish_reason = public_finish_reason(finished.reason, called=False)
+    if finished.stop_reason is not None:
+        piece.stop_reason = finished.stop_reason
+    return piece

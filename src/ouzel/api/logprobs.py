@@ -1,10 +1,10 @@
 """Log probabilities as chat completions and as completions show them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from ouzel.generation import ServedModel
+from ouzel.generation import Prompt, ServedModel
 from ouzel.types import PositionLogprobs, TokenLogprob
 
 LEAST_LOGPROB = -9999.0  # stands for minus infinity, which JSON cannot say
@@ -37,9 +37,11 @@ class ChatLogprobs(msgspec.Struct):
 
 
 class CompletionLogprobs(msgspec.Struct):
+    """Null where nothing predicts the token: the first one of an echoed prompt."""
+
     tokens: list[str]
-    token_logprobs: list[float]
-    top_logprobs: list[dict[str, float]]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]  # in characters of the text, from its beginning
 
 
@@ -84,17 +86,60 @@ def completion_logprobs(
 ) -> tuple[CompletionLogprobs, int]:
     """`num_chars` characters have begun before the first token; returned is how many after the last."""
     hidden = model.tokenizer.special_token_ids if skip_special_tokens else frozenset()
-    shown = CompletionLogprobs([], [], [], [])
-    for position in positions:
-        token_id = position.sampled.token_id
-        shown.tokens.append(text_of(token_id))
-        shown.token_logprobs.append(_finite(position.sampled.logprob))
-        shown.top_logprobs.append(_by_text(position, text_of))
-        text_bytes = b"" if token_id in hidden else model.tokenizer.token_bytes(token_id)
-        goes_on = num_chars > 0 and text_bytes != b"" and not _is_first_byte(text_bytes[0])
-        shown.text_offset.append(num_chars - goes_on)
-        num_chars += sum(map(_is_first_byte, text_bytes))
-    return shown, num_chars
+    token_ids = [position.sampled.token_id for position in positions]
+    pieces = [b"" if token_id in hidden else model.tokenizer.token_bytes(token_id) for token_id in token_ids]
+    text_offset, num_chars = _text_offsets(pieces, num_chars)
+    tokens = list(map(text_of, token_ids))
+    token_logprobs: list[float | None] = [_finite(position.sampled.logprob) for position in positions]
+    top_logprobs: list[dict[str, float] | None] = [_by_text(position, text_of) for position in positions]
+    return CompletionLogprobs(tokens, token_logprobs, top_logprobs, text_offset), num_chars
+
+
+def echoed_logprobs(
+    prompt: Prompt, positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText
+) -> tuple[CompletionLogprobs, int]:
+    """Of a prompt before its completion, and how many characters have begun; `positions` as in `prompt_logprobs`."""
+    text_offset, num_chars = _text_offsets(_pieces_in_text(prompt, model), 0)
+    token_logprobs: list[float | None] = [None, *(_finite(position.sampled.logprob) for position in positions)]
+    top_logprobs: list[dict[str, float] | None] = [None, *(_by_text(position, text_of) for position in positions)]
+    tokens = list(map(text_of, prompt.token_ids))
+    return CompletionLogprobs(tokens, token_logprobs, top_logprobs, text_offset), num_chars
+
+
+def _pieces_in_text(prompt: Prompt, model: ServedModel) -> list[bytes]:
+    """The bytes of each token; none for a first token, and no first space, that only the tokenizer put there."""
+    tokenizer = model.tokenizer
+    pieces = [tokenizer.token_bytes(token_id) for token_id in prompt.token_ids]
+    first = 0
+    if prompt.token_ids[0] in tokenizer.special_token_ids and not prompt.text.startswith(pieces[0].decode()):
+        pieces[0], first = b"", 1
+    if first < len(pieces) and pieces[first].startswith(b" ") and not prompt.text.startswith(" "):
+        pieces[first] = pieces[first][1:]
+    return pieces
+
+
+def _text_offsets(pieces: Iterable[bytes], num_chars: int) -> tuple[list[int], int]:
+    """Where each piece begins in a text of which `num_chars` characters have begun, and how many after the last."""
+    offsets = []
+    for piece in pieces:
+        goes_on = num_chars > 0 and piece != b"" and not _is_first_byte(piece[0])
+        offsets.append(num_chars - goes_on)
+        num_chars += sum(map(_is_first_byte, piece))
+    return offsets, num_chars
+
+
+def joined(first: CompletionLogprobs, then: CompletionLogprobs) -> CompletionLogprobs:
+    return CompletionLogprobs(
+        first.tokens + then.tokens,
+        first.token_logprobs + then.token_logprobs,
+        first.top_logprobs + then.top_logprobs,
+        first.text_offset + then.text_offset,
+    )
+
+
+def with_num_top(positions: Sequence[PositionLogprobs], num_top: int) -> list[PositionLogprobs]:
+    """With at most so many alternatives, where the engine was asked for more."""
+    return [msgspec.structs.replace(position, top=position.top[:num_top]) for position in positions]
 
 
 def _is_first_byte(byte: int) -> bool:

@@ -19,7 +19,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "documents": ([],),
     "early_stopping": (False,),
     "ebnf": (),
-    "echo": (False,),
     "enable_thinking": (),
     "function_call": ("none", "auto"),
     "functions": ([],),

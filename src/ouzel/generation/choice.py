@@ -25,6 +25,8 @@ class Choice:
         self._includes_stop = request.include_stop_str_in_output
         self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens
         output_format = model.output_format if request.parses_output else PLAIN
+        # Evaluation harnesses count on one entry per generated token of a completion; chats show none for their end.
+        self._scores_end_token = request.continues_prompt
         self._detokenizer = model.tokenizer.detokenizer(
             skip_special_tokens=request.skip_special_tokens,
             shown_special_tokens=output_format.special_tokens(with_calls=bool(request.tools)),
@@ -96,6 +98,8 @@ class Choice:
         if matched is None:
             held = self._stop.finish()
             deltas += self._parser.feed(held) if held else []
+            if output.stop_token_id is not None and not self._shows(output.stop_token_id) and self._scores_end_token:
+                self._held_logprobs += [(self._num_chars_fed, position) for position in output.logprobs[-1:]]
             self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well
             assert output.finish_reason is not None
             asked_for = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token

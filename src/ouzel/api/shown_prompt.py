@@ -1,0 +1,53 @@
+"""What completions show of a prompt before its choices: its text and logprobs (echo), its ids and scores (vLLM)."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ouzel.api.logprobs import (
+    CompletionLogprobs,
+    PromptLogprobs,
+    TokenText,
+    echoed_logprobs,
+    prompt_logprobs,
+    with_num_top,
+)
+from ouzel.generation import Prompt, ServedModel
+from ouzel.types import PositionLogprobs
+
+
+class ShownPrompt:
+    """Written once and shown by all choices."""
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        model: ServedModel,
+        text_of: TokenText,
+        *,
+        num_logprobs: int | None,  # alternatives that the request asked for, in the echo and in prompt_logprobs
+        num_prompt_logprobs: int | None,
+    ) -> None:
+        self.token_ids = prompt.token_ids
+        self.scores: Sequence[PositionLogprobs] = ()  # of every token but the first; known before the first choice
+        self._prompt = prompt
+        self._model = model
+        self._text_of = text_of
+        self._num_logprobs = num_logprobs
+        self._num_prompt_logprobs = num_prompt_logprobs
+
+    @cached_property
+    def text(self) -> str:
+        """Up to the last whole character: one that has only begun is completed by the choice."""
+        tokenizer, prompt = self._model.tokenizer, self._prompt
+        unfinished = tokenizer.detokenizer(skip_special_tokens=False, prompt_token_ids=prompt.token_ids).finish()
+        return prompt.text.removesuffix(unfinished)
+
+    @cached_property
+    def logprobs(self) -> tuple[CompletionLogprobs, int]:
+        """And how many characters of the text have begun."""
+        scores = with_num_top(self.scores, self._num_logprobs or 0)
+        return echoed_logprobs(self._prompt, scores, self._model, self._text_of)
+
+    @cached_property
+    def prompt_logprobs(self) -> PromptLogprobs:
+        return prompt_logprobs(with_num_top(self.scores, self._num_prompt_logprobs or 0), self._model)
