@@ -6,9 +6,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 
+import msgspec
 import pytest
 
 from ouzel.api.fold import FoldedChoice, fold
+from ouzel.backends.fake import FakeRunner
+from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.errors import ContextLengthExceeded, EngineFailed, EngineUnavailable, InvalidRequest
 from ouzel.generation import (
@@ -345,6 +348,23 @@ async def test_a_failure_is_raised_and_counted(run: Run, engine: EngineClient) -
     with pytest.raises(EngineFailed, match="scripted failure"):
         await collect(failing, engine)
     assert failing.finish_reasons == ["error"]
+
+
+def create_random_model(options: dict[str, object]) -> EngineCore:
+    return EngineCore(FakeRunner(vocab_size=260))
+
+
+async def test_a_request_that_leaves_itself_no_token_is_refused() -> None:
+    engine = EngineClient(EngineSpec(factory="tests.test_generation:create_random_model", options={}), in_thread=True)
+    await engine.start()
+    params = SamplingParams(max_tokens=20, allowed_token_ids=(5, 6), no_repeat_ngram_size=1)
+    refused = Generation(msgspec.structs.replace(request("abc"), params=params), served(engine), Metrics("parrot"))
+
+    with pytest.raises(InvalidRequest, match="no token is left to choose: allowed_token_ids, no_repeat_ngram_size"):
+        await collect(refused, engine)
+
+    assert refused.finish_reasons == ["refused"]
+    await engine.close()
 
 
 async def test_a_bug_of_ours_is_counted_as_an_error(run: Run, engine: EngineClient) -> None:

@@ -20,7 +20,8 @@ class FinishReason(StrEnum):
     STOP = "stop"  # the model's end token, a stop token or a stop string
     LENGTH = "length"  # max_tokens or max_model_len
     ABORT = "abort"  # asked for by the client, or the client went away
-    ERROR = "error"  # this request failed; StepOutput.error says why
+    ERROR = "error"  # this request failed through no fault of its own; StepOutput.error says why
+    REFUSED = "refused"  # what this request asks for cannot be; StepOutput.error says why
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):

@@ -187,7 +187,7 @@ def test_a_request_that_bans_every_token_ends_with_an_error_of_its_own(
     assert results[good.request_id, 0].token_ids == plain_tokens([1, 2, 3], temperature=1.0, seed=1)
     ended = results[bad.request_id, 0]
     assert len(ended.token_ids) == num_tokens
-    assert ended.finish_reason is FinishReason.ERROR
+    assert ended.finish_reason is FinishReason.REFUSED
     assert ended.final.error == f"no token is left to choose: {named} rule out every one"
 
 
@@ -258,12 +258,12 @@ def test_a_request_id_in_use_is_refused() -> None:
     ("prompt", "message"),
     [([], "empty"), ([97], r"\[0, 97\)"), ([-1], r"\[0, 97\)"), ([1] * 128, "128 tokens, max_model_len is 128")],
 )
-def test_requests_that_cannot_run_end_with_an_error(prompt: list[int], message: str) -> None:
+def test_requests_that_cannot_run_are_refused(prompt: list[int], message: str) -> None:
     engine = EngineCore(FakeRunner())
 
     result = run_alone(engine, make_request(prompt))[0]
 
-    assert result.finish_reason is FinishReason.ERROR
+    assert result.finish_reason is FinishReason.REFUSED
     assert re.search(message, str(result.final.error))
 
 

@@ -16,7 +16,7 @@ class Engine(Protocol):
     def info(self) -> EngineInfo: ...
 
     def add(self, request: EngineRequest) -> None:
-        """Queues a request. One that cannot run gets an output with finish_reason `error` from the next step.
+        """Queues a request. One that cannot run gets an output with finish_reason `refused` from the next step.
 
         Raises ValueError when the request_id is in use.
         """

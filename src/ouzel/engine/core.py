@@ -24,7 +24,7 @@ from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch, FinishedBeam
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.own_logprobs import score
-from ouzel.engine.sampler import Sampled, draw, fault_of, prepare
+from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
 from ouzel.sampling import BeamSearchParams
@@ -70,7 +70,7 @@ class EngineCore:
         choices = [Sequence(request, index, arrival) for index in range(request.n)]
         if fault is not None:
             for sequence in choices:
-                sequence.finish(FinishReason.ERROR, fault)
+                sequence.finish(FinishReason.REFUSED, fault)
                 self._outputs.append(_output(sequence))
             return
         self._sequences[request.request_id] = {sequence.index: sequence for sequence in choices}
@@ -272,7 +272,7 @@ class EngineCore:
                 self._end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
-                self._end(each.sequence, FinishReason.ERROR, fault_of(each))
+                self._end(each.sequence, *why_none(each))
             else:
                 self._take_token(each.sequence, sampled)
 

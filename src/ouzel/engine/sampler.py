@@ -27,7 +27,7 @@ from ouzel.engine.sequence import Sequence
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
 from ouzel.sampling import SamplingParams
-from ouzel.types import PositionLogprobs
+from ouzel.types import FinishReason, PositionLogprobs
 
 _MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
@@ -72,12 +72,12 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
     ]
 
 
-def fault_of(prepared: PreparedRow) -> str:
+def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
     """Why `draw` gave None."""
     bans = [name for name in _BANS if getattr(prepared.sequence.params, name)]
     if bans and np.isneginf(prepared.row.max()):
-        return f"no token is left to choose: {', '.join(bans)} rule out every one"
-    return "the model's logits are not numbers"
+        return FinishReason.REFUSED, f"no token is left to choose: {', '.join(bans)} rule out every one"
+    return FinishReason.ERROR, "the model's logits are not numbers"
 
 
 # Adjusting the logits

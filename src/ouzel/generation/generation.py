@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import assert_never
 
-from ouzel.errors import EngineFailed, EngineUnavailable
+from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest
 from ouzel.generation.choice import Choice
 from ouzel.generation.records import Event, Finished, GenerationRequest, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel
@@ -52,6 +52,9 @@ class Generation:
                         break
         except (GeneratorExit, asyncio.CancelledError):
             reason_of_unfinished = FinishReason.ABORT
+            raise
+        except InvalidRequest:
+            reason_of_unfinished = FinishReason.REFUSED
             raise
         finally:
             self._count_unfinished(reason_of_unfinished)
@@ -142,6 +145,8 @@ class Generation:
 
 def _raise_if_lost(output: StepOutput) -> None:
     match output.finish_reason:
+        case FinishReason.REFUSED:
+            raise InvalidRequest(output.error or "the engine refused this request")
         case FinishReason.ERROR:
             raise EngineFailed(output.error or "the engine failed while it worked on this request")
         case FinishReason.ABORT:
