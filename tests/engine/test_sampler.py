@@ -360,7 +360,11 @@ def test_philox_known_answers() -> None:
 def test_uniforms_differ_by_seed_choice_position_and_draw() -> None:
     zero = np.zeros(1, dtype=np.int64)
     draws = [
-        uniforms(zero + a, zero + b, zero + c, d)[0] for a in (0, -1) for b in (0, 1) for c in (0, 1) for d in (0, 1)
+        uniforms(zero + a, zero + b, zero + c, zero + d)[0]
+        for a in (0, -1)
+        for b in (0, 1)
+        for c in (0, 1)
+        for d in (0, 1)
     ]
 
     assert len(set(draws)) == 16

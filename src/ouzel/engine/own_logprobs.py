@@ -1,17 +1,15 @@
 """Log probabilities of the model's own distribution, before the request's parameters change it."""
 
 import math
-import threading
 from collections.abc import Iterable
 
 import numpy as np
 
+from ouzel.engine import row_memory
 from ouzel.engine.columns import Row, largest
 from ouzel.types import PositionLogprobs, TokenLogprob
 
 _SAFE_LOGIT = 60.0  # the sum of e^60 over any vocabulary is a float32
-
-_memory = threading.local()  # one row's exponentials at a time: fresh memory costs as much as computing them
 
 
 class OwnLogprobs:
@@ -19,9 +17,9 @@ class OwnLogprobs:
 
     def __init__(self, row: Row, num_top: int) -> None:
         self._row = row
-        self._normaliser = log_sum_exp(row)
-        token_ids = largest(row, min(num_top, row.size)) if num_top else np.zeros(0, dtype=np.int64)
+        token_ids = largest(row, min(max(num_top, 1), row.size))  # none where the row holds no numbers
         descending = token_ids[np.argsort(-row[token_ids], kind="stable")]
+        self._normaliser = _log_sum_exp(row, float(row[descending[0]])) if descending.size else math.nan
         self._top = tuple(map(self._logprob, descending[:num_top].tolist()))
 
     def at(self, token_id: int) -> PositionLogprobs:
@@ -48,19 +46,13 @@ def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[P
     return positions
 
 
-def log_sum_exp(row: Row) -> float:
-    """NaN where the largest element is no number or infinite."""
-    largest_logit = float(row.max())
+def _log_sum_exp(row: Row, largest_logit: float) -> float:
+    """NaN where the largest is infinite."""
     if not math.isfinite(largest_logit):
         return math.nan
-    exponentials = _scratch(row.size)
+    exponentials = row_memory.take(row.size)
     shift = 0.0 if abs(largest_logit) <= _SAFE_LOGIT else largest_logit
     np.exp(row if shift == 0.0 else np.subtract(row, np.float32(shift), out=exponentials), out=exponentials)
-    return shift + float(np.log(np.float64(exponentials.sum())))
-
-
-def _scratch(size: int) -> Row:
-    scratch: Row | None = getattr(_memory, "row", None)
-    if scratch is None or scratch.size != size:
-        scratch = _memory.row = np.empty(size, dtype=np.float32)
-    return scratch
+    total = float(exponentials.sum())
+    row_memory.give_back([exponentials])
+    return shift + math.log(total)

@@ -28,15 +28,15 @@ def philox4x32(counters: Words, keys: Words) -> Words:
 
 
 def uniforms(
-    seeds: NDArray[np.int64], indices: NDArray[np.int64], positions: NDArray[np.int64], draw: int = 0
+    seeds: NDArray[np.int64], indices: NDArray[np.int64], positions: NDArray[np.int64], draws: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """One number in [0, 1) per row, 53 random bits; `draw` counts the numbers a row needs at one position."""
+    """One number in [0, 1) per row, 53 random bits; `draws` counts the numbers a row needs at one position."""
     key = seeds.astype(np.uint64)
     counters = np.stack(
         [
             positions.astype(np.uint64),
             indices.astype(np.uint64),
-            np.full(key.shape, draw, np.uint64),
+            draws.astype(np.uint64),
             np.zeros(key.shape, np.uint64),
         ]
     )

@@ -13,13 +13,14 @@ Three ways to a token, chosen by a row's own parameters alone, so that batch nei
   typical_p goes the same way, with "more typical" for "more likely"; top_p before it needs the sort.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.engine import row_memory
 from ouzel.engine.columns import ColumnSums, Row, largest
 from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.philox import uniforms
@@ -30,6 +31,8 @@ from ouzel.sampling import SamplingParams
 from ouzel.types import FinishReason, PositionLogprobs
 
 _MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
+_NUM_FURTHER = 16
+_NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
 
@@ -48,24 +51,26 @@ class PreparedRow:
     row: Row
     sequence: Sequence
     own_logprobs: OwnLogprobs | None
+    is_copy: bool  # in `row_memory`
 
 
 def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
     params = sequence.params
-    own_logprobs = None
-    if params.num_logprobs is not None:
-        own_logprobs = OwnLogprobs(row, params.num_logprobs)
-        if params.adjusts_logits or not (params.is_greedy or _has_candidates(params, row)):
-            row = row.copy()
+    own_logprobs = None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs)
+    is_copy = own_logprobs is not None and params.adjusts_logits
+    if is_copy:
+        model_row, row = row, row_memory.take(row.size)
+        np.copyto(row, model_row)
     if params.adjusts_logits:
         adjust(row, sequence)
-    return PreparedRow(row, sequence, own_logprobs)
+    return PreparedRow(row, sequence, own_logprobs, is_copy)
 
 
 def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
-    """The next token of each row, which is overwritten; None where the model's output is not a number."""
+    """The next token of each row; None where there is none, see `why_none`."""
     token_ids = choose_tokens([each.row for each in prepared], [each.sequence for each in prepared])
+    row_memory.give_back([each.row for each in prepared if each.is_copy])
     return [
         None if token_id is None else Sampled(token_id, each.own_logprobs.at(token_id) if each.own_logprobs else None)
         for each, token_id in zip(prepared, token_ids, strict=True)
@@ -121,7 +126,7 @@ def _ban(row: Row, sequence: Sequence) -> None:
 
 
 def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
-    """One token id per row, None for a row without a finite largest logit; overwrites rows drawn from as a whole."""
+    """One token id per row, None for a row without a finite largest logit."""
     token_ids: list[int | None] = [None] * len(rows)
     with_top_k: list[int] = []
     without: list[int] = []
@@ -140,7 +145,7 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
 
 
 def _has_candidates(params: SamplingParams, row: Row) -> bool:
-    """Whether top_k leaves so few that the row itself is not overwritten."""
+    """Whether top_k leaves few tokens, so that the others are best forgotten."""
     return 0 < params.top_k < min(row.size, _MAX_CANDIDATES)
 
 
@@ -182,7 +187,7 @@ def keep_typical(
 
     How far a token's information is from the entropy (Meister et al. 2022) is how far its logit is from the mean one.
     """
-    log_weights = np.maximum(log_weights, -1e9)  # of those without weight; any finite number does
+    log_weights = np.maximum(log_weights, _NO_WEIGHT)
     # Summed in sequence: the zeros at a row's end, whose number depends on its neighbours, then change nothing.
     totals = np.cumsum(weights, axis=1)[:, -1:]
     deviation = np.abs(log_weights - np.cumsum(weights * log_weights, axis=1)[:, -1:] / totals)
@@ -200,69 +205,79 @@ def draw_from_all(rows: list[Row], sequences: list[Sequence]) -> list[int | None
 
 
 def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | None:
-    """Everything from temperature on with a whole row, which is overwritten."""
-    params = sequence.params
+    """Everything from temperature on, with a whole row."""
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
         return None
-    if 0 < params.top_k < row.size:
-        row[row < np.partition(row, -params.top_k)[-params.top_k]] = -np.inf
-    row -= largest_logit
-    row *= np.float32(1.0 / params.temperature)
-    if params.typical_p < 1.0:
-        return _draw_typical(row, sequence, first_uniform)
-    weights = np.exp(row, out=row)
+    working_rows = [row_memory.take(row.size) for _ in range(3)]
+    log_weights, weights, ahead = working_rows
+    np.subtract(row, largest_logit, out=log_weights)
+    token_id = _draw_by_weight(log_weights, weights, ahead, sequence, first_uniform)
+    row_memory.give_back(working_rows)
+    return token_id
+
+
+def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Sequence, first_uniform: float) -> int:
+    """All three are overwritten; `log_weights` holds the logits, of which the largest is 0."""
+    params = sequence.params
+    if 0 < params.top_k < log_weights.size:
+        log_weights[log_weights < np.partition(log_weights, -params.top_k)[-params.top_k]] = -np.inf
+    log_weights *= np.float32(1.0 / params.temperature)
+    np.exp(log_weights, out=weights)
     if params.min_p > 0.0:
         weights[weights < np.float32(params.min_p)] = 0.0
-    return _draw_share(weights, params.top_p, lambda token_id: weights > weights[token_id], sequence, first_uniform)
-
-
-def _draw_typical(log_weights: Row, sequence: Sequence, first_uniform: float) -> int:
-    params = sequence.params
-    weights = np.exp(log_weights)
-    weights[weights < np.float32(params.min_p)] = 0.0
-    if params.top_p < 1.0:
-        descending = np.sort(weights)[::-1]
-        cumulative = np.cumsum(descending, dtype=np.float64)
-        weights[weights < descending[np.searchsorted(cumulative, params.top_p * cumulative[-1])]] = 0.0
-    np.maximum(log_weights, np.float32(-1e9), out=log_weights)  # of those without weight; any finite number does
-    mean = np.float32(np.dot(weights, log_weights) / weights.sum())
-    deviation = np.abs(np.subtract(log_weights, mean, out=log_weights), out=log_weights)
-    return _draw_share(
-        weights, params.typical_p, lambda token_id: deviation < deviation[token_id], sequence, first_uniform
-    )
-
-
-def _draw_share(
-    weights: Row,
-    share: float,
-    ahead_of: Callable[[int], NDArray[np.bool_]],  # the tokens that are kept before this one is
-    sequence: Sequence,
-    first_uniform: float,
-) -> int:
-    """A draw from the first tokens that together reach this share of the mass, by rejection."""
+    if params.typical_p < 1.0:
+        _keep_top_p(weights, params.top_p)
+        share, rank = params.typical_p, _to_deviation(log_weights, weights)
+    else:
+        share, rank = params.top_p, weights
+    is_ahead: np.ufunc = np.greater if rank is weights else np.less
     mass = ColumnSums(weights)
     needed = share * mass.total
     token_id = mass.find(first_uniform)
-    for attempt in count(1):
-        if share == 1.0:
-            return token_id
-        ahead = ahead_of(token_id).astype(np.float32)
+    further_uniforms = _further_uniforms(sequence)
+    while share < 1.0:
+        is_ahead(rank, rank[token_id], out=ahead)  # 1 for the tokens that are kept before this one is
         if float(np.dot(weights, ahead)) < needed:
-            return token_id
+            break  # sooner or later: nothing is ahead of the first
         weights *= ahead
-        token_id = ColumnSums(weights).find(float(_uniforms([sequence], attempt)[0]))
-    raise AssertionError("unreachable: nothing is ahead of the first")
+        token_id = ColumnSums(weights).find(next(further_uniforms))
+    return token_id
+
+
+def _keep_top_p(weights: Row, top_p: float) -> None:
+    """Sets to 0 what top_p drops."""
+    if top_p == 1.0:
+        return
+    total = float(weights.sum())
+    # Tokens with less than this have less together than what top_p drops, so the last one kept is not among them.
+    candidates = weights[weights >= np.float32((1.0 - top_p) * total / weights.size)]
+    descending = np.sort(candidates)[::-1]
+    last_kept = int(np.searchsorted(np.cumsum(descending, dtype=np.float64), top_p * total))
+    weights[weights < descending[min(last_kept, descending.size - 1)]] = 0.0
+
+
+def _to_deviation(log_weights: Row, weights: Row) -> Row:
+    """In place: how far each token is from typical, see `keep_typical`."""
+    np.maximum(log_weights, _NO_WEIGHT, out=log_weights)
+    log_weights -= np.float32(np.dot(weights, log_weights) / weights.sum())
+    return np.abs(log_weights, out=log_weights)
 
 
 def _column(params: list[SamplingParams], name: str) -> NDArray[np.float64]:
     return np.array([[getattr(each, name)] for each in params], dtype=np.float64)
 
 
-def _uniforms(sequences: list[Sequence], draw: int = 0) -> NDArray[np.float64]:
+def _uniforms(sequences: list[Sequence], draws: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:
     return uniforms(
         np.array([sequence.params.seed for sequence in sequences], dtype=np.int64),
         np.array([sequence.index for sequence in sequences], dtype=np.int64),
         np.array([sequence.num_output_tokens for sequence in sequences], dtype=np.int64),
-        draw,
+        np.broadcast_to(np.asarray(draws, dtype=np.int64), len(sequences)),
     )
+
+
+def _further_uniforms(sequence: Sequence) -> Iterator[float]:
+    """Those after the first, some at a time: one costs as much as many."""
+    for first in count(1, _NUM_FURTHER):
+        yield from _uniforms([sequence] * _NUM_FURTHER, np.arange(first, first + _NUM_FURTHER)).tolist()
