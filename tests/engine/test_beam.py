@@ -279,7 +279,7 @@ def test_more_choices_than_outputs_is_an_error_of_those_beyond() -> None:
 
     results = run_alone(EngineCore(tiny_runner(3)), request)
 
-    assert [result.finish_reason for result in results] == [FinishReason.LENGTH] * 3 + [FinishReason.ERROR]
+    assert [result.finish_reason for result in results] == [FinishReason.LENGTH] * 3 + [FinishReason.REFUSED]
     assert "found 3 outputs only" in str(results[3].final.error)
 
 
@@ -322,10 +322,10 @@ def test_a_fault_ends_all_choices_of_the_search_and_gives_its_blocks_back(is_fat
         ({"width": 8}, "8 beams of 60 tokens need 106 KV blocks of 64"),
     ],
 )
-def test_searches_that_cannot_run_end_with_an_error(params: dict[str, Any], message: str) -> None:
+def test_searches_that_cannot_run_are_refused(params: dict[str, Any], message: str) -> None:
     request = make_request(PROMPT, n=2, max_tokens=50, beam_search=BeamSearchParams(**params))
 
     results = run_alone(EngineCore(FakeRunner()), request)
 
-    assert [result.finish_reason for result in results] == [FinishReason.ERROR] * 2
+    assert [result.finish_reason for result in results] == [FinishReason.REFUSED] * 2
     assert re.search(message, str(results[0].final.error))

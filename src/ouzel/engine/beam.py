@@ -213,7 +213,7 @@ class _Group:
 
 def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
     """Turns logits into adjusted log probabilities in place; returns the model's own where they are wanted."""
-    normaliser = log_sum_exp(row)
+    normaliser = log_sum_exp(row, float(row.max()))
     if math.isnan(normaliser):
         raise ValueError("the model's logits are not numbers")
     num_logprobs = beam.params.num_logprobs

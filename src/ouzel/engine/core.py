@@ -252,7 +252,7 @@ class EngineCore:
         winners = search.winners()
         for choice in self._choices(search.request.request_id):
             if choice.index >= len(winners):
-                self._end(choice, FinishReason.ERROR, f"the beam search found {len(winners)} outputs only")
+                self._end(choice, FinishReason.REFUSED, f"the beam search found {len(winners)} outputs only")
                 continue
             winner = winners[choice.index]
             choice.token_ids += winner.token_ids

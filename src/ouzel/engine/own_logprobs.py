@@ -19,7 +19,7 @@ class OwnLogprobs:
         self._row = row
         token_ids = largest(row, min(max(num_top, 1), row.size))  # none where the row holds no numbers
         descending = token_ids[np.argsort(-row[token_ids], kind="stable")]
-        self._normaliser = _log_sum_exp(row, float(row[descending[0]])) if descending.size else math.nan
+        self._normaliser = log_sum_exp(row, float(row[descending[0]])) if descending.size else math.nan
         self._top = tuple(map(self._logprob, descending[:num_top].tolist()))
 
     def at(self, token_id: int) -> PositionLogprobs:
@@ -46,7 +46,7 @@ def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[P
     return positions
 
 
-def _log_sum_exp(row: Row, largest_logit: float) -> float:
+def log_sum_exp(row: Row, largest_logit: float) -> float:
     """NaN where the largest is infinite."""
     if not math.isfinite(largest_logit):
         return math.nan
