@@ -2,7 +2,6 @@
 for the `openai` client. A combination that cannot be honoured is refused in the same words in both modes.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any  # JSON
@@ -13,9 +12,8 @@ import pytest
 
 from ouzel.api.chat import ChatCompletionRequest
 from ouzel.api.completions import CompletionRequest
+from tests.cli.answers import Json, chunks_of, essence, put_together
 from tests.cli.running import RunningServer, serving
-
-Json = dict[str, Any]
 
 QUESTIONS = ("Hello!", "What is 12 plus 30?", "Repeat after me: the quick brown fox", "Spell the word window.")
 SHARED: dict[str, tuple[object, ...]] = {
@@ -64,7 +62,6 @@ CHAT: dict[str, tuple[object, ...]] = SHARED | {
     "max_completion_tokens": (3, 12),
     "reasoning_effort": ("low", "high"),
 }
-UNLIKE = {"id", "created", "object", "model", "system_fingerprint"}  # of two answers, or not told twice
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +124,6 @@ def streaming(body: Json, random: Random) -> Json:
     return body | {"stream": True, "stream_options": options}
 
 
-def chunks_of(response: httpx.Response) -> list[Json]:
-    *frames, done, end = response.text.split("\n\n")
-    assert (done, end) == ("data: [DONE]", "")
-    return [json.loads(frame.removeprefix("data: ")) for frame in frames]
-
-
 def asked_by_the_client(client: openai.OpenAI, path: str, body: Json) -> Any:
     """The answer, or the list of chunks. Fields that the client does not know go into its `extra_body`."""
     own = {name: body[name] for name in ("model", "messages", "prompt", "stream") if name in body}
@@ -142,39 +133,3 @@ def asked_by_the_client(client: openai.OpenAI, path: str, body: Json) -> Any:
     if "stream" in body:
         return [chunk.model_dump(exclude_unset=True) for chunk in answer]
     return answer.model_dump(exclude_unset=True)
-
-
-def put_together(chunks: list[Json]) -> Json:
-    """What all chunks add up to: text and lists are joined, later values count."""
-    answer: Json = {}
-    choices: dict[int, Json] = {}
-    for chunk in chunks:
-        for choice in chunk.pop("choices"):
-            joined = choices.setdefault(choice["index"], {})
-            join(joined, {"message" if name == "delta" else name: value for name, value in choice.items()})
-        answer |= {name: value for name, value in chunk.items() if value is not None}
-    return answer | {"choices": [choices[index] for index in sorted(choices)]}
-
-
-def join(joined: Json, piece: Json) -> None:
-    for name, value in piece.items():
-        match joined.get(name), value:
-            case dict() as before, dict():
-                join(before, value)
-            case str() as before, str():
-                joined[name] = before + value
-            case list() as before, list():
-                joined[name] = [*before, *value]
-            case before, _:
-                joined[name] = before if value is None else value
-
-
-def essence(answer: Json) -> Json:
-    """Without what differs by its nature, and without what is null or empty."""
-    answer = {name: value for name, value in answer.items() if name not in UNLIKE}
-    substance: Json = json.loads(json.dumps(answer), object_hook=_without_nothings)
-    return substance
-
-
-def _without_nothings(given: Json) -> Json:
-    return {name: value for name, value in given.items() if value not in (None, [], {})}

@@ -1,0 +1,336 @@
+"""Every request parameter that the documents of OpenVINO Model Server and LMI list for chat completions, tried on the
+demo model. Writes docs/conformance.md: `uv run python -m tests.cli.conformance`.
+
+A parameter works where its effect is seen; a 200 alone is no proof.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.cli.answers import Json, chunks_of, put_together
+from tests.cli.running import serving
+
+PATH = Path(__file__).parents[2] / "docs" / "conformance.md"
+COMMAND = "uv run python -m tests.cli.conformance"
+SERVER_OPTIONS = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching")
+
+_INTRODUCTION = """\
+# Conformance
+
+Every request parameter in the tables of these documents, and of their lists of parameters not supported there, as this
+server takes it on `/v1/chat/completions`:
+
+- **A** OpenVINO Model Server, chat completions, 2026 (with the parameters of speculative and prompt lookup decoding)
+- **B** the same page of 2024, **C** of 2025
+- **D** LMI 0.30, chat completions schema
+
+Written by a test run on the demo model (`{command}`). *Works* means that the effect
+was seen in that mode; *400* that the request was refused with the name of the parameter. There is no third: nothing is
+accepted and ignored.
+
+| parameter | in | unary | streamed | what was seen |
+|---|---|---|---|---|
+"""
+
+QUESTION = "Count from 1 to 60."
+TOKEN_ID = 400
+ALWAYS_THAT_TOKEN = {"logit_bias": {str(TOKEN_ID): 100}}
+WILD = {"temperature": 2, "top_k": -1, "seed": 5, "ignore_eos": True, "max_tokens": 80}
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+
+
+class Refused(Exception):
+    def __init__(self, param: str) -> None:
+        super().__init__(param)
+        self.param = param
+
+
+class Asker:
+    """Chats in one of the two modes; greedy, and short, unless told otherwise."""
+
+    def __init__(self, http: httpx.Client, *, is_stream: bool) -> None:
+        self.is_stream = is_stream
+        self._http = http
+
+    def __call__(self, said: object = QUESTION, **fields: object) -> Json:
+        """The answer, a stream's put together, with `num_chunks`."""
+        messages = [{"role": "user", "content": said}]
+        defaults = {"model": "ouzel-demo", "messages": messages, "temperature": 0, "max_tokens": 20, "logprobs": True}
+        streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.is_stream else {}
+        response = self._http.post("chat/completions", json=defaults | streaming | fields)
+        if response.status_code == 400:
+            raise Refused(response.json()["error"]["param"])
+        response.raise_for_status()
+        if not response.headers["content-type"].startswith("text/event-stream"):
+            whole: Json = response.json()
+            return whole | {"num_chunks": 1}
+        chunks = chunks_of(response)
+        return put_together(chunks) | {"num_chunks": len(chunks)}
+
+
+def text(answer: Json) -> str:
+    content: str = answer["choices"][0]["message"]["content"]
+    return content
+
+
+def tokens(answer: Json) -> list[str]:
+    return [position["token"] for position in answer["choices"][0]["logprobs"]["content"]]
+
+
+def finish_reason(answer: Json) -> str:
+    reason: str = answer["choices"][0]["finish_reason"]
+    return reason
+
+
+def greedy(ask: Asker, **fields: object) -> bool:
+    """Whether wild sampling is tamed by the fields to the most likely token."""
+    most_likely = tokens(ask(**{**WILD, "temperature": 0}))
+    return tokens(ask(**WILD)) != most_likely == tokens(ask(**(WILD | fields)))
+
+
+def variety(ask: Asker, **fields: object) -> int:
+    return len(set(tokens(ask(**(WILD | fields)))))
+
+
+def the_model(ask: Asker) -> bool:
+    try:
+        ask(model="another")
+    except httpx.HTTPStatusError as error:
+        return error.response.status_code == 404 and ask()["model"] == "ouzel-demo"
+    return False
+
+
+def stop(ask: Asker) -> bool:
+    whole = text(ask())
+    ended = ask(stop=["zzz", whole[6:9]])
+    return text(ended) == whole[: whole.index(whole[6:9])] and finish_reason(ended) == "stop"
+
+
+def include_stop_str_in_output(ask: Asker) -> bool:
+    whole = text(ask())
+    shown = text(ask(stop=whole[6:9], include_stop_str_in_output=True))
+    hidden = text(ask(stop=whole[6:9], include_stop_str_in_output=False))
+    return shown == whole[: whole.index(whole[6:9]) + 3] == hidden + whole[6:9]
+
+
+def stream(ask: Asker) -> bool:
+    answer = ask(stream=ask.is_stream)
+    kind = "chat.completion.chunk" if ask.is_stream else "chat.completion"
+    return bool(answer["object"] == kind) and (answer["num_chunks"] > 5) == ask.is_stream
+
+
+def include_usage(ask: Asker) -> bool:
+    answer = ask(stream_options={"include_usage": True})
+    return "usage" in answer and "usage" not in ask(stream_options={"include_usage": False})
+
+
+def ignore_eos(ask: Asker) -> bool:
+    ended, whole = ask("Hello!", max_tokens=60), ask("Hello!", max_tokens=60, ignore_eos=True)
+    return finish_reason(ended) == "stop" and len(tokens(ended)) < len(tokens(whole)) == 60
+
+
+def skip_special_tokens(ask: Asker) -> bool:
+    hidden, shown = (text(ask("Hello!", ignore_eos=True, skip_special_tokens=skips)) for skips in (True, False))
+    return "<|im_end|>" in shown and "<|im_end|>" not in hidden
+
+
+def logprobs(ask: Asker) -> bool:
+    answer = ask(logprobs=True)
+    num_tokens: int = answer["usage"]["completion_tokens"]
+    return len(tokens(answer)) == num_tokens and not ask(logprobs=False)["choices"][0].get("logprobs")
+
+
+def top_logprobs(ask: Asker) -> bool:
+    positions = ask(top_logprobs=3)["choices"][0]["logprobs"]["content"]
+    return all(
+        len(position["top_logprobs"]) == 3 and position["top_logprobs"][0]["token"] == position["token"]
+        for position in positions
+    )
+
+
+def seed(ask: Asker) -> bool:
+    first, again, other = (tokens(ask(**{**WILD, "seed": value})) for value in (1, 1, 2))
+    return first == again != other
+
+
+def stop_token_ids(ask: Asker) -> bool:
+    ended = ask(**ALWAYS_THAT_TOKEN, stop_token_ids=[TOKEN_ID])
+    return ended["usage"]["completion_tokens"] == 1 and finish_reason(ended) == "stop"
+
+
+def prompt_logprobs(ask: Asker) -> bool:
+    answer = ask(prompt_logprobs=1)
+    num_positions, num_tokens = len(answer["prompt_logprobs"]), answer["usage"]["prompt_tokens"]
+    return bool(num_positions == num_tokens)
+
+
+@dataclass(frozen=True)
+class Probe:
+    parameter: str
+    listed: str
+    fields: Json  # what is sent to see whether it is refused
+    seen: str = ""
+    holds: Callable[[Asker], bool] | None = None  # None: known to be refused
+    param: str = ""  # that the refusal names, where it is not the parameter itself
+
+
+def limit(name: str) -> Callable[[Asker], bool]:
+    def holds(ask: Asker) -> bool:
+        answer = ask(**{"max_tokens": 20, name: 3})
+        return answer["usage"]["completion_tokens"] == 3 and finish_reason(answer) == "length"
+
+    return holds
+
+
+PROBES = (
+    Probe("model", "A B C D", {}, "the answer names it; another name is a 404", the_model),
+    Probe("messages", "A B C D", {}, "the answer repeats what was said", lambda ask: "fox" in text(ask("Say fox."))),
+    Probe(
+        "messages, content parts of text",
+        "A D",
+        {},
+        "the answer is that to the same text",
+        lambda ask: text(ask([{"type": "text", "text": QUESTION}])) == text(ask()),
+    ),
+    Probe(
+        "messages, content parts of images",
+        "A C D",
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}]},
+        "the demo model reads text only",
+        param="messages[0].content[0].type",
+    ),
+    Probe("stream", "A B C D", {}, "one object, or many chunks", stream),
+    Probe("stream_options", "A B C", {"stream_options": {"include_usage": True}}, "only with stream", include_usage),
+    Probe(
+        "stream_options.include_usage",
+        "A B C",
+        {"stream_options": {"include_usage": True}},
+        "only with stream: a chunk with the usage, or none",
+        include_usage,
+        param="stream_options",
+    ),
+    Probe("stop", "A B C D", {"stop": "x"}, "the output ends before it", stop),
+    Probe(
+        "include_stop_str_in_output", "A B C", {}, "the output ends with it, or before it", include_stop_str_in_output
+    ),
+    Probe("max_tokens", "A B C D", {}, "so many tokens, finish reason length", limit("max_tokens")),
+    Probe("max_completion_tokens", "A C", {}, "the same, and stronger", limit("max_completion_tokens")),
+    Probe("ignore_eos", "A B C D", {}, "goes on to max_tokens", ignore_eos),
+    Probe("min_tokens", "A B C", {}, "goes on to it", lambda ask: len(tokens(ask("Hello!", min_tokens=18))) >= 18),
+    Probe("stop_token_ids", "A B C", {}, "the output ends at it", stop_token_ids),
+    Probe("skip_special_tokens", "A B C", {}, "special tokens in the text, or not", skip_special_tokens),
+    Probe("logprobs", "A B C D", {}, "one for each token, or none", logprobs),
+    Probe("top_logprobs", "A B C D", {}, "so many alternatives, the greedy token first", top_logprobs),
+    Probe("prompt_logprobs", "A B C", {"prompt_logprobs": 1}, "one for each prompt token", prompt_logprobs),
+    Probe("n", "A B C D", {}, "so many choices", lambda ask: len(ask(n=3)["choices"]) == 3),
+    Probe("best_of", "A B C", {"best_of": 4}),
+    Probe("use_beam_search", "A B C", {"use_beam_search": True}),
+    Probe("length_penalty", "A B C", {"length_penalty": 2}),
+    Probe("diversity_penalty", "B", {"diversity_penalty": 1}),
+    Probe("early_stopping", "A B C", {"early_stopping": True}),
+    Probe(
+        "temperature",
+        "A B C D",
+        {},
+        "0 is the most likely token each time, 2 is not",
+        lambda ask: tokens(ask(**WILD)) != tokens(ask(**{**WILD, "temperature": 0})),
+    ),
+    Probe("top_p", "A B C D", {}, "a tiny one leaves the most likely token", lambda ask: greedy(ask, top_p=1e-6)),
+    Probe("min_p", "A B C", {}, "a large one leaves the most likely token", lambda ask: greedy(ask, min_p=0.999)),
+    Probe("top_k", "A B C", {}, "1 leaves the most likely token", lambda ask: greedy(ask, top_k=1)),
+    Probe(
+        "repetition_penalty",
+        "A B C",
+        {},
+        "more different tokens at 2 than at 0.5",
+        lambda ask: variety(ask, repetition_penalty=2) > variety(ask, repetition_penalty=0.5),
+    ),
+    Probe(
+        "frequency_penalty",
+        "A B C D",
+        {},
+        "more different tokens at 2 than at -2",
+        lambda ask: variety(ask, frequency_penalty=2) > variety(ask, frequency_penalty=-2),
+    ),
+    Probe(
+        "presence_penalty",
+        "A B C D",
+        {},
+        "more different tokens at 2 than at -2",
+        lambda ask: variety(ask, presence_penalty=2) > variety(ask, presence_penalty=-2),
+    ),
+    Probe("seed", "A B C D", {}, "the same tokens again; others with another", seed),
+    Probe(
+        "logit_bias",
+        "A B C D",
+        {},
+        "100 makes every token that one",
+        lambda ask: len(set(tokens(ask(**ALWAYS_THAT_TOKEN)))) == 1,
+    ),
+    Probe("user", "A B C D", {}, "accepted; it changes nothing by its nature", lambda ask: ask(user="me") is not None),
+    Probe(
+        "chat_template_kwargs",
+        "A",
+        {},
+        "the template reads them: another prompt",
+        lambda ask: (
+            ask()["usage"]["prompt_tokens"]
+            > ask(chat_template_kwargs={"add_generation_prompt": False})["usage"]["prompt_tokens"]
+        ),
+    ),
+    Probe(
+        "truncate_prompt_tokens",
+        "A B C",
+        {"truncate_prompt_tokens": 5},
+        "a prompt of so many tokens",
+        lambda ask: ask(truncate_prompt_tokens=5)["usage"]["prompt_tokens"] == 5,
+    ),
+    Probe("spaces_between_special_tokens", "A B C", {"spaces_between_special_tokens": False}),
+    Probe("detokenize", "A B C", {"detokenize": False}),
+    Probe("logits_processors", "A B C", {"logits_processors": ["x"]}),
+    Probe("tools", "A B C", {"tools": [{"type": "function", "function": {"name": "f"}}]}),
+    Probe("tool_choice", "A B C", {"tool_choice": "required"}),
+    Probe("response_format", "A B C", {"response_format": {"type": "json_object"}}),
+    Probe("functions", "A B C", {"functions": [{"name": "f"}]}, "the old form of tools"),
+    Probe("function_call", "A B C", {"function_call": {"name": "f"}}, "the old form of tool_choice"),
+    Probe("num_assistant_tokens", "A C", {"num_assistant_tokens": 5}),
+    Probe("assistant_confidence_threshold", "A C", {"assistant_confidence_threshold": 0.5}),
+    Probe("max_ngram_size", "A C", {"max_ngram_size": 3}),
+)
+
+
+def result(probe: Probe, ask: Asker) -> str:
+    """Raises AssertionError where the parameter is accepted without its effect, or refused in the name of another."""
+    param = probe.param or probe.parameter
+    try:
+        ask(**probe.fields)
+        assert probe.holds is not None, f"{probe.parameter} is accepted: say how its effect is seen"
+        assert probe.holds(ask), f"{probe.parameter} is accepted without its effect (stream: {ask.is_stream})"
+    except Refused as refused:
+        assert refused.param == param, f"{probe.parameter} is refused in the name of {refused.param}"
+        return "400"
+    return "works"
+
+
+def conformance_document(url: str, probes: Sequence[Probe] = PROBES) -> str:
+    with httpx.Client(base_url=url, timeout=None) as http:
+        modes = [Asker(http, is_stream=is_stream) for is_stream in (False, True)]
+        rows = [
+            (f"`{probe.parameter}`", probe.listed, *(result(probe, ask) for ask in modes), probe.seen)
+            for probe in probes
+        ]
+    return _INTRODUCTION.format(command=COMMAND) + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+if __name__ == "__main__":
+    with (
+        tempfile.TemporaryDirectory() as cache_dir,
+        serving(*SERVER_OPTIONS, cache_dir=Path(cache_dir)) as running,
+    ):
+        PATH.write_text(conformance_document(running.url))
