@@ -54,15 +54,14 @@ def create_parrot(options: dict[str, object]) -> FakeEngine:
     return FakeEngine(msgspec.convert(options, FakeOptions), say_what_the_user_said)
 
 
-def byte_tokenizer() -> HuggingFaceTokenizer:
+def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
     """Token ids 0 to 255 are bytes."""
     alphabet = byte_alphabet()
     library_tokenizer = tokenizers.Tokenizer(models.BPE({alphabet[byte]: byte for byte in range(256)}, []))
     library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library_tokenizer.decoder = decoders.ByteLevel()
-    library_tokenizer.add_special_tokens(
-        [AddedToken(token, special=True) for token in ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>")]
-    )
+    special_tokens = ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>", *more_special_tokens)
+    library_tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special_tokens])
     return HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<|im_end|>"})
 
 
@@ -99,7 +98,9 @@ class RunningServer:
         *,
         has_chat_template: bool,
         trusts_request_template: bool,
+        more_special_tokens: tuple[str, ...],
     ) -> None:
+        self._tokenizer = byte_tokenizer(*more_special_tokens)
         self._trusts_request_template = trusts_request_template
         self._options = options
         self._limits = limits
@@ -140,7 +141,8 @@ class RunningServer:
             self._is_ready.set()
 
     async def _serve(self) -> None:
-        options = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
+        options: dict[str, object] = {"vocab_size": self._tokenizer.vocab_size}
+        options |= {"failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
         self._loop = asyncio.get_running_loop()
         spec = EngineSpec(factory="tests.api.serving:create_parrot", options=options)
         self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
@@ -155,7 +157,7 @@ class RunningServer:
         await self.engine.close()
 
     def _model(self) -> ServedModel:
-        tokenizer, info = byte_tokenizer(), self.engine.info
+        tokenizer, info = self._tokenizer, self.engine.info
         template = ChatTemplate({"default": CHAT_TEMPLATE}, {}) if self._has_chat_template else None
         return ServedModel(
             names=(MODEL, ALIAS),
@@ -179,6 +181,7 @@ def running_server(
     *,
     has_chat_template: bool = True,
     trusts_request_template: bool = False,
+    more_special_tokens: tuple[str, ...] = (),
 ) -> Iterator[RunningServer]:
     server = RunningServer(
         options or {},
@@ -186,6 +189,7 @@ def running_server(
         config or ServerConfig(),
         has_chat_template=has_chat_template,
         trusts_request_template=trusts_request_template,
+        more_special_tokens=more_special_tokens,
     )
     server.start()
     try:

@@ -1,6 +1,7 @@
 """Completions: prompts go on."""
 
 import json
+from collections.abc import Iterator
 
 import httpx
 import openai
@@ -155,6 +156,9 @@ def test_every_choice_has_the_logprobs_of_its_own_prompt(http: httpx.Client, is_
         ({"prompt": [[[97]]]}, "prompt[0]"),
         ({"prompt": {"text": "a"}}, "prompt"),
         ({"prompt": "a", "suffix": "z"}, "suffix"),
+        ({"prompt": "a", "suffix": 1}, "suffix"),
+        ({"prompt": "a", "suffix": "z", "echo": True}, "echo"),
+        ({"prompt": "a", "suffix": "z", "truncate_prompt_tokens": 2}, "truncate_prompt_tokens"),
         ({"prompt": "a", "logprobs": 21}, "logprobs"),
         ({"prompt": "a", "prompt_logprobs": 21}, "prompt_logprobs"),
         ({"prompt": "a", "max_tokens": 0}, "max_tokens"),
@@ -166,3 +170,33 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
     response = http.post("/v1/completions", json={"model": "parrot", **fields})
     assert response.status_code == 400
     assert error_of(response)["param"] == param
+
+
+@pytest.fixture(scope="module")
+def coder() -> Iterator[httpx.Client]:
+    """A parrot that knows StarCoder's tokens."""
+    tokens = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>")
+    with running_server(more_special_tokens=tokens) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+        yield http
+
+
+@pytest.mark.parametrize("prompt", ["ab", [[97, 98]], ["ab", "ab"]])
+def test_a_suffix_asks_for_the_middle(coder: httpx.Client, prompt: object) -> None:
+    body = {"model": "parrot", "prompt": prompt, "suffix": "yz", "max_tokens": 6, "return_token_ids": True}
+    choices = coder.post("/v1/completions", json={**body, "ignore_eos": True}).json()["choices"]
+    for choice in choices:
+        assert choice["prompt_token_ids"] == [260, *b"ab", 261, *b"yz", 262]
+        assert choice["text"] == "abyz"
+
+
+def test_a_middle_ends_where_the_model_begins_something_else(coder: httpx.Client) -> None:
+    body = {"model": "parrot", "suffix": "yz", "max_tokens": 9}
+    (choice,) = coder.post("/v1/completions", json={**body, "prompt": "ab"}).json()["choices"]
+    assert (choice["text"], choice["finish_reason"], "stop_reason" in choice) == ("", "stop", False)
+
+
+def test_an_empty_suffix_is_none(coder: httpx.Client) -> None:
+    (choice,) = coder.post(
+        "/v1/completions", json={"model": "parrot", "prompt": "ab", "suffix": "", "max_tokens": 4}
+    ).json()["choices"]
+    assert choice["text"] == "abab"

@@ -15,6 +15,7 @@ from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_lo
 from ouzel.api.prompt_field import OnePrompt, read_prompts
 from ouzel.api.shown_prompt import ShownPrompt
 from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
 from ouzel.generation import (
     ContentDelta,
     Event,
@@ -39,6 +40,9 @@ class CompletionRequest(GenerationFields, kw_only=True):
     logprobs: (
         Annotated[int, Meta(ge=0, description="Alternatives per token; at most the server's max_logprobs.")] | None
     ) = None
+    suffix: Annotated[
+        str | None, Meta(description="What follows the completion: fills in the middle, for models with such tokens.")
+    ] = None
     echo: Annotated[bool | None, Meta(description="Shows the prompt, and its logprobs, before the completion.")] = None
     add_special_tokens: Annotated[bool | None, Meta(description="Puts the model's first token before a text.")] = None
 
@@ -55,6 +59,7 @@ class Completions:
         log_ignored(unknown)
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
+        _check_suffix(asked)
         prompts = self._prompts(asked)
         envelope = new_envelope("cmpl", self._model)
         requests = [
@@ -71,9 +76,10 @@ class Completions:
         return [self._render(asked, path, prompt, truncation) for path, prompt in given]
 
     def _render(self, asked: CompletionRequest, path: str, prompt: OnePrompt, truncation: Truncation | None) -> Prompt:
-        renderer = self._model.renderer
+        renderer, special = self._model.renderer, asked.add_special_tokens is not False
+        if asked.suffix:
+            return renderer.render_infill(prompt, asked.suffix, add_special_tokens=special, param=path)
         if isinstance(prompt, str):
-            special = asked.add_special_tokens is not False
             return renderer.render_text(prompt, add_special_tokens=special, truncation=truncation, param=path)
         return renderer.render_token_ids(prompt, truncation=truncation, param=path)
 
@@ -94,6 +100,17 @@ class Completions:
             parses_output=False,
             arrival_s=arrival_s,
         )
+
+
+def _check_suffix(asked: CompletionRequest) -> None:
+    """A prompt laid out around a gap is neither what was sent nor to be cut."""
+    if not asked.suffix:
+        return
+    if asked.echo:
+        raise InvalidRequest("echo must not be true with a suffix", param="echo")
+    if asked.truncate_prompt_tokens is not None:
+        field = "truncate_prompt_tokens"
+        raise InvalidRequest(f"{field} must not be given with a suffix", param=field)
 
 
 def _num_prompt_logprobs(asked: CompletionRequest) -> int | None:

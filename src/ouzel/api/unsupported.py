@@ -55,7 +55,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "store": (False,),
     "structural_tag": (),
     "structured_outputs": (),
-    "suffix": ("",),
     "thinking": (),
     "thinking_token_budget": (),
     "tool_choice": ("none", "auto"),

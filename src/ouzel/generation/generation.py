@@ -23,7 +23,7 @@ class Generation:
         self.ttft_s: float | None = None
         self.finish_reasons: list[str] = []  # in the order in which choices ended
         self._engine = model.engine
-        self._eos_token_ids = model.tokenizer.eos_token_ids
+        self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._choices = [Choice(index, request, model) for index in range(request.n)]
         self._num_cached_tokens = 0

@@ -1,7 +1,7 @@
 """The last step before the engine: a request's messages, text or token ids become a prompt that fits the model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import jinja2
@@ -10,6 +10,7 @@ from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.continuation import render_unfinished
+from ouzel.prompts.infill import Infill
 from ouzel.prompts.messages import normalise_messages
 from ouzel.prompts.shape_messages import shape_messages
 from ouzel.prompts.truncation import Truncation
@@ -23,6 +24,7 @@ _AS_USUAL = ChatRendering()
 class Prompt:
     text: str
     token_ids: list[int]  # at least one, and room for one more in max_model_len
+    end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
 
 
 class PromptRenderer:
@@ -43,6 +45,7 @@ class PromptRenderer:
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         self._chat_template = chat_template
+        self._infill = Infill.of(tokenizer)
         self._max_model_len = max_model_len
         longest_token_bytes = max((len(tokenizer.token_bytes(id_)) for id_ in range(tokenizer.vocab_size)), default=1)
         self._max_chars = _MAX_SHRINKAGE * max_model_len * longest_token_bytes
@@ -107,13 +110,34 @@ class PromptRenderer:
     def render_token_ids(
         self, token_ids: Sequence[int], *, truncation: Truncation | None = None, param: str = "prompt"
     ) -> Prompt:
+        self._check_token_ids(token_ids, param)
+        kept = list(token_ids) if truncation is None else truncation.of_token_ids(list(token_ids), 0)
+        return self._checked(self._tokenizer.decode(kept, skip_special_tokens=False), kept, param)
+
+    def render_infill(
+        self, prefix: str | Sequence[int], suffix: str, *, add_special_tokens: bool = True, param: str = "prompt"
+    ) -> Prompt:
+        """What stands between `prefix` and `suffix` is asked for."""
+        if self._infill is None:
+            raise InvalidRequest("suffix: this model has no tokens to fill in the middle with", param="suffix")
+        num_chars = len(suffix) + (len(prefix) if isinstance(prefix, str) else 0)
+        if num_chars > self._max_chars:
+            raise self._too_long(f"{num_chars} characters", param)
+        if isinstance(prefix, str):
+            prefix = self._tokenizer.encode(prefix, add_special_tokens=False)
+        else:
+            self._check_token_ids(prefix, param)
+        added = self._tokenizer.encode("", add_special_tokens=True) if add_special_tokens else []
+        token_ids = added + self._infill.token_ids(prefix, suffix)
+        prompt = self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), token_ids, param)
+        return replace(prompt, end_token_ids=self._infill.end_token_ids)
+
+    def _check_token_ids(self, token_ids: Sequence[int], param: str) -> None:
         last_id = self._vocab_size - 1
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id <= last_id:
                 path = f"{param}[{position}]"
                 raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
-        kept = list(token_ids) if truncation is None else truncation.of_token_ids(list(token_ids), 0)
-        return self._checked(self._tokenizer.decode(kept, skip_special_tokens=False), kept, param)
 
     def _encoded(self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str) -> Prompt:
         if truncation is not None:

@@ -47,6 +47,10 @@ class Tokenizer(Protocol):
 
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
 
+    def token_id(self, token: str) -> int | None:
+        """The id of a token as the vocabulary writes it; None where there is none."""
+        ...
+
     def token_text(self, token_id: int) -> str:
         """The text of one token, with U+FFFD where its bytes are no whole character; special tokens are shown."""
         ...

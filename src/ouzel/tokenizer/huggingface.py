@@ -75,6 +75,9 @@ class HuggingFaceTokenizer:
         detokenizer = self.detokenizer(skip_special_tokens=skip_special_tokens)
         return detokenizer.feed(token_ids) + detokenizer.finish()
 
+    def token_id(self, token: str) -> int | None:
+        return self._library_tokenizer.token_to_id(token)
+
     def token_text(self, token_id: int) -> str:
         if self._table is None:
             return self._decode_with_library([token_id], skip_special_tokens=False)

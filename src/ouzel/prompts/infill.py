@@ -1,0 +1,75 @@
+"""Fill in the middle: a prefix and a suffix laid out with the tokens that a code model was trained with."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ouzel.tokenizer.base import Tokenizer
+
+_PREFIX, _SUFFIX = "{prefix}", "{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class InfillFormat:
+    layout: str  # of single tokens around the two texts; the middle follows
+    ends: tuple[str, ...]  # tokens that end a middle, beside the model's end tokens, where the vocabulary has them
+
+
+# As the model cards and tokenizers of these families write it. The first whose tokens the vocabulary has counts.
+INFILL_FORMATS = (
+    # Qwen2.5-Coder and later Qwen, CodeGemma, Granite 3 and 4
+    InfillFormat(
+        "<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>",
+        ends=("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|file_separator|>", "<|endoftext|>"),
+    ),
+    # StarCoder, StarCoder2, StableCode, Granite Code
+    InfillFormat(
+        "<fim_prefix>{prefix}<fim_suffix>{suffix}<fim_middle>",
+        ends=("<fim_pad>", "<repo_name>", "<file_sep>", "<|endoftext|>"),
+    ),
+    # SantaCoder
+    InfillFormat("<fim-prefix>{prefix}<fim-suffix>{suffix}<fim-middle>", ends=("<fim-pad>", "<|endoftext|>")),
+    # DeepSeek-Coder, DeepSeek-V2 and later
+    InfillFormat("<｜fim▁begin｜>{prefix}<｜fim▁hole｜>{suffix}<｜fim▁end｜>", ends=()),
+    # CodeLlama
+    InfillFormat("▁<PRE>{prefix}▁<SUF>{suffix}▁<MID>", ends=("▁<EOT>",)),
+    # Codestral
+    InfillFormat("[SUFFIX]{suffix}[PREFIX]{prefix}", ends=()),
+    # Seed-Coder
+    InfillFormat("<[fim-suffix]>{suffix}<[fim-prefix]>{prefix}<[fim-middle]>", ends=()),
+)
+
+
+class Infill:
+    """The format of one model."""
+
+    def __init__(self, tokenizer: Tokenizer, layout: Sequence[int | str], end_token_ids: tuple[int, ...]) -> None:
+        self.end_token_ids = end_token_ids
+        self._tokenizer = tokenizer
+        self._layout = layout  # token ids and the two placeholders
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "Infill | None":
+        """None where the vocabulary has no tokens to fill in the middle with."""
+        for each in INFILL_FORMATS:
+            parts = [part for part in re.split(f"({_PREFIX}|{_SUFFIX})", each.layout) if part]
+            layout = [part if part in (_PREFIX, _SUFFIX) else tokenizer.token_id(part) for part in parts]
+            own = [token_id for token_id in layout if isinstance(token_id, int)]
+            if None not in layout:
+                ends = [tokenizer.token_id(token) for token in each.ends]
+                end_token_ids = tuple(token_id for token_id in (*own, *ends) if token_id is not None)
+                return cls(tokenizer, [part for part in layout if part is not None], end_token_ids)
+        return None
+
+    def token_ids(self, prefix: Sequence[int], suffix: str) -> list[int]:
+        texts = {_PREFIX: prefix, _SUFFIX: _encoded_after_a_gap(suffix, self._tokenizer)}
+        return [token_id for part in self._layout for token_id in ([part] if isinstance(part, int) else texts[part])]
+
+
+def _encoded_after_a_gap(text: str, tokenizer: Tokenizer) -> list[int]:
+    """Without the space that SentencePiece puts before every text: the suffix does not begin one."""
+    mark = tokenizer.encode("\n", add_special_tokens=False)
+    if not mark or not tokenizer.token_bytes(mark[0]).startswith(b" "):
+        return tokenizer.encode(text, add_special_tokens=False)
+    marked = tokenizer.encode("\n" + text, add_special_tokens=False)
+    return marked[len(mark) :] if marked[: len(mark)] == mark else tokenizer.encode(text, add_special_tokens=False)
