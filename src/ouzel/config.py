@@ -11,7 +11,6 @@ from msgspec import Meta
 
 Weights = Literal["int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
-Profile = Literal["openai", "lmi"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
 
@@ -72,6 +71,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=16, description="Tokens in one step; prompts beyond it are prefilled in chunks.")
     ] = 512
     prefix_caching: Annotated[bool, Meta(description="Reuse of full KV blocks between requests.")] = True
+    grammar_timeout_s: Annotated[
+        float, Meta(gt=0, le=600, description="How long a response format or a tool's schema may take to be compiled.")
+    ] = 5.0
     num_threads: Annotated[int, Meta(ge=0, description="CPU threads of the model; 0 leaves it to the runtime.")] = 0
     engine_process: Annotated[bool, Meta(description="Run the engine in a child process (else in a thread).")] = True
 
@@ -113,19 +115,6 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ssl_client_auth: Annotated[
         Literal["none", "optional", "required"], Meta(description="Whether clients show a certificate.")
     ] = "none"
-    profile: Annotated[
-        Profile,
-        Meta(description="lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start."),
-    ] = "openai"
-    lmi_default_max_tokens: Annotated[
-        int, Meta(ge=1, description="Limit of generated tokens where a request in one of LMI's schemas gives none.")
-    ] = 30
-    lmi_tgi_compat: Annotated[
-        bool, Meta(description="LMI's standard schema is answered as text-generation-inference does.")
-    ] = False
-    lmi_strict_logprobs: Annotated[
-        bool, Meta(description="Logprobs in LMI's chat streams in the form that LMI gives them, mistakes included.")
-    ] = False
     api_key: Annotated[
         tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
         Meta(

@@ -37,6 +37,13 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
     rank: int | None = None  # of a prompt's token: 1 for the most likely
 
 
+class Grammar(msgspec.Struct, frozen=True, array_like=True):
+    """What the output must look like."""
+
+    text: str  # as `ouzel.grammar` writes it
+    param: str  # the request field that asked for it
+
+
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One accepted request, as the engine reads it: token ids only."""
 
@@ -46,6 +53,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     eos_token_ids: tuple[int, ...] = ()
     n: int = 1  # choices 0..n-1
     priority: int = 0  # smaller goes first
+    grammar: Grammar | None = None
     cache_salt: str = ""  # requests share cached blocks only under the same salt
 
 
@@ -68,6 +76,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     finish_reason: FinishReason | None = None
     stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
     error: str | None = None
+    error_param: str | None = None  # the request field at fault: the client must change the request
     timing: RequestTiming | None = None  # with the first token, or the end of a prompt without one
     score: float | None = None  # of a beam search's winner; index 0 has the highest
 

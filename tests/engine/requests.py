@@ -8,7 +8,7 @@ from typing import Any
 
 from ouzel.engine.base import Engine
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, StepOutput
+from ouzel.types import EngineRequest, FinishReason, Grammar, PositionLogprobs, StepOutput
 
 MAX_STEPS = 20_000  # a livelock is a failure, not a wait
 
@@ -23,6 +23,7 @@ def make_request(
     cache_salt: str = "",
     eos_token_ids: tuple[int, ...] = (),
     max_tokens: int = 8,
+    grammar: str = "",
     **params: Any,  # any fields of SamplingParams
 ) -> EngineRequest:
     return EngineRequest(
@@ -32,6 +33,7 @@ def make_request(
         eos_token_ids=eos_token_ids,
         n=n,
         priority=priority,
+        grammar=Grammar(grammar, "response_format") if grammar else None,
         cache_salt=cache_salt,
     )
 

@@ -27,7 +27,7 @@ def compiled(compiler: GrammarCompiler, grammar: str) -> Session:
 
 def allowed(session: Session) -> set[int]:
     row = np.zeros(512, np.float32)
-    assert Masks().apply([row], [session]) == [""]
+    assert Masks(512).apply([row], [session]) == [""]
     return set(np.flatnonzero(np.isfinite(row)).tolist())
 
 
@@ -113,7 +113,7 @@ def test_one_that_takes_too_long_is_given_up_and_others_are_served() -> None:
 def test_masks_of_a_batch_are_made_together(compiler: GrammarCompiler) -> None:
     rows = [np.zeros(512, np.float32) for _ in range(3)]
     sessions = [compiled(compiler, f'start: "{letter}"') for letter in "abc"]
-    assert Masks().apply(rows, sessions) == ["", "", ""]
+    assert Masks(512).apply(rows, sessions) == ["", "", ""]
     for row, letter in zip(rows, "abc", strict=True):
         assert np.flatnonzero(np.isfinite(row)).tolist() == trained_tokenizer().encode(letter).ids
 

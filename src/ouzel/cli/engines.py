@@ -1,15 +1,54 @@
 """Factories that `EngineSpec` names: they run in the engine's process."""
 
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import msgspec
+from llguidance import LLTokenizer
 
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
+from ouzel.errors import ModelLoadError
+from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.grammar.tokenizer import build_tokenizer, special_token_ids
+from ouzel.tokenizer.model_files import read_json_object, read_model_eos_token_ids, read_special_tokens
+
+logger = logging.getLogger(__name__)
 
 
 def openvino_engine(options: dict[str, object]) -> Engine:
     """`options` holds the fields of ModelConfig, whose `model` is a local directory, and of EngineConfig."""
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
-    return EngineCore(create_runner(model, engine), prefix_caching=engine.prefix_caching)
+    directory = Path(model.model)
+    with ThreadPoolExecutor(1) as threads:  # it takes most of a second for a large vocabulary
+        reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
+        runner = create_runner(model, engine)
+        tokenizer = reading.result()
+    if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
+        tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)
+    grammars = None if tokenizer is None else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
+    return EngineCore(runner, prefix_caching=engine.prefix_caching, grammars=grammars)
+
+
+def expected_vocab_size(directory: Path) -> int:
+    """The width of the logits as config.json has it; 0 when it does not say."""
+    declared = read_json_object(directory / "config.json").get("vocab_size")
+    return declared if isinstance(declared, int) else 0
+
+
+def grammar_tokenizer(directory: Path, vocab_size: int) -> LLTokenizer | None:
+    """None when grammars cannot be honoured with this tokenizer; the log says why."""
+    path = directory / "tokenizer.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+        named = special_token_ids(json.loads(text)).get(read_special_tokens(directory).get("eos_token", ""))
+        eos_token_ids = (*read_model_eos_token_ids(directory), *(() if named is None else (named,)))
+        return build_tokenizer(text, vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+    except (OSError, ValueError, ModelLoadError) as error:
+        logger.warning("response formats and strict tools will be refused: %s: %s", path, error)
+        return None

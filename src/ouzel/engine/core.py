@@ -8,6 +8,7 @@ Rules
 3. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
 4. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
 5. The choices of a beam search are never scheduled: its beams are, and the winners become the choices' outputs.
+6. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step.
 """
 
 import logging
@@ -23,10 +24,13 @@ from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch, FinishedBeam
 from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.constraints import Constraints
 from ouzel.engine.own_logprobs import score
 from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
+from ouzel.grammar.compiler import GrammarCompiler, GrammarRefused
+from ouzel.grammar.session import GrammarBroken
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import (
     EngineInfo,
@@ -44,7 +48,9 @@ logger = logging.getLogger(__name__)
 class EngineCore:
     """The engine of this house, over any `ModelRunner`."""
 
-    def __init__(self, runner: ModelRunner, *, prefix_caching: bool = True) -> None:
+    def __init__(
+        self, runner: ModelRunner, *, prefix_caching: bool = True, grammars: GrammarCompiler | None = None
+    ) -> None:
         info = runner.info
         self._runner = runner
         self._blocks = BlockManager(
@@ -55,6 +61,7 @@ class EngineCore:
         )
         self._sequences: dict[str, dict[int, Sequence]] = {}  # unfinished ones, by request id and index
         self._searches: dict[str, BeamSearch] = {}  # of unfinished requests, by request id
+        self._constraints = Constraints(grammars)
         self._outputs: list[StepOutput] = []  # of the step in progress
         self._arrivals = count()
 
@@ -77,10 +84,13 @@ class EngineCore:
         if request.params.beam_search is not None and request.params.max_tokens > 0:
             search = self._searches[request.request_id] = BeamSearch(request, arrival, self.info.max_model_len)
             self._scheduler.add(search.beams[0])
-            return
-        first, *further = choices
-        first.forks = further
-        self._scheduler.add(first)
+        elif request.grammar is None:
+            self._start(choices)
+        else:
+            try:
+                self._constraints.submit(request)
+            except GrammarRefused as error:
+                self._refuse(request, str(error))
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         for sequence in self._choices(request_id):
@@ -102,9 +112,11 @@ class EngineCore:
         )
 
     def close(self) -> None:
+        self._constraints.close()
         self._runner.close()
 
     def step(self) -> list[StepOutput]:
+        self._start_constrained()
         scheduled = self._scheduler.schedule()
         if scheduled:
             try:
@@ -116,6 +128,29 @@ class EngineCore:
         self._blocks.step_done()
         outputs, self._outputs = self._outputs, []
         return outputs
+
+    def _start(self, choices: list[Sequence]) -> None:
+        first, *first.forks = choices
+        self._scheduler.add(first)
+
+    def _start_constrained(self) -> None:
+        """Schedules the requests whose grammars are compiled by now."""
+        is_idle = not (self._scheduler.running or self._scheduler.waiting or self._outputs)
+        for request, session in self._constraints.compiled(is_idle=is_idle):
+            choices = self._choices(request.request_id)
+            if isinstance(session, str):
+                self._refuse(request, session)
+            elif choices:  # else aborted meanwhile
+                for choice in choices:
+                    choice.session = session.fork()
+                self._start(choices)
+
+    def _refuse(self, request: EngineRequest, why: str) -> None:
+        """Ends a request whose grammar cannot be honoured."""
+        assert request.grammar is not None
+        for choice in self._choices(request.request_id):
+            choice.error_param = request.grammar.param
+            self._end(choice, FinishReason.REFUSED, why)
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""
@@ -149,6 +184,8 @@ class EngineCore:
         if not all(request.params.bad_words):
             yield "bad_words must have at least one token each"
         if request.params.beam_search is not None:
+            if request.grammar is not None:
+                yield "beam search does not know grammars"
             yield from self._beam_search_faults(request, request.params.beam_search)
 
     def _beam_search_faults(self, request: EngineRequest, params: BeamSearchParams) -> Iterator[str]:
@@ -270,6 +307,9 @@ class EngineCore:
             except Exception as error:  # one request's fault must not end its batch neighbours
                 logger.exception("sampling failed for request %s", sequence.request.request_id)
                 self._end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
+        for sequence, why in self._constraints.mask([(each.row, each.sequence) for each in prepared]).items():
+            self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
+        prepared = [each for each in prepared if not each.sequence.is_finished]
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
                 self._end(each.sequence, *why_none(each))
@@ -277,8 +317,16 @@ class EngineCore:
                 self._take_token(each.sequence, sampled)
 
     def _take_token(self, sequence: Sequence, sampled: Sampled) -> None:
-        sequence.append(sampled.token_id, self._runner.info.max_model_len)
-        self._outputs.append(_output(sequence, sampled))
+        max_model_len = self._runner.info.max_model_len
+        num_tokens = sequence.num_tokens
+        sequence.append(sampled.token_id, max_model_len)
+        if sequence.session is not None and not sequence.is_finished:
+            try:
+                self._constraints.follow(sequence, max_model_len)
+            except GrammarBroken as error:
+                self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {error}")
+                return
+        self._outputs.append(_output(sequence, sampled, sequence.token_ids[num_tokens:]))
         if sequence.is_finished:
             self._retire(sequence)
 
@@ -313,26 +361,30 @@ class EngineCore:
 
 
 def _output(
-    sequence: Sequence, sampled: Sampled | None = None, prompt_logprobs: list[PositionLogprobs] | None = None
+    sequence: Sequence,
+    sampled: Sampled | None = None,
+    token_ids: list[int] | None = None,  # the sampled one, and what the grammar forces after it
+    prompt_logprobs: list[PositionLogprobs] | None = None,
 ) -> StepOutput:
     return StepOutput(
         request_id=sequence.request.request_id,
         index=sequence.index,
-        token_ids=[] if sampled is None else [sampled.token_id],
+        token_ids=token_ids or [],
         logprobs=[] if sampled is None or sampled.logprobs is None else [sampled.logprobs],
         num_cached_tokens=sequence.num_cached_tokens,
         prompt_logprobs=prompt_logprobs or [],
         finish_reason=sequence.finish_reason,
         stop_token_id=sequence.stop_token_id,
         error=sequence.error,
-        timing=sequence.timing() if _is_first_result(sequence, sampled) else None,
+        error_param=sequence.error_param,
+        timing=sequence.timing() if _is_first_result(sequence, len(token_ids or ())) else None,
     )
 
 
-def _is_first_result(sequence: Sequence, sampled: Sampled | None) -> bool:
+def _is_first_result(sequence: Sequence, num_new_tokens: int) -> bool:
     if sequence.params.max_tokens == 0:
         return sequence.first_token_at is not None
-    return sampled is not None and sequence.num_output_tokens == 1
+    return 0 < sequence.num_output_tokens == num_new_tokens
 
 
 def _winner_output(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:

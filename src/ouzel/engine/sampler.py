@@ -58,7 +58,8 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
     params = sequence.params
     own_logprobs = None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs)
-    is_copy = own_logprobs is not None and params.adjusts_logits
+    is_adjusted = params.adjusts_logits or sequence.session is not None  # a grammar's mask comes later
+    is_copy = own_logprobs is not None and is_adjusted
     if is_copy:
         model_row, row = row, row_memory.take(row.size)
         np.copyto(row, model_row)
@@ -80,6 +81,7 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
 def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
     """Why `draw` gave None."""
     bans = [name for name in _BANS if getattr(prepared.sequence.params, name)]
+    bans += ["the grammar"] if prepared.sequence.session is not None else []
     if bans and np.isneginf(prepared.row.max()):
         return FinishReason.REFUSED, f"no token is left to choose: {', '.join(bans)} rule out every one"
     return FinishReason.ERROR, "the model's logits are not numbers"

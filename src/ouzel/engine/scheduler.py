@@ -97,8 +97,11 @@ class Scheduler:
     def _schedule_decodes(self) -> list[Scheduled]:
         scheduled = []
         for sequence in tuple(self.running):
-            if sequence.status is not SequenceStatus.RUNNING or sequence.num_uncomputed_tokens > 1:
-                continue  # preempted a moment ago, or prefilling
+            if sequence.status is not SequenceStatus.RUNNING:
+                continue  # preempted a moment ago
+            if sequence.num_uncomputed_tokens > 1:
+                self._make_room(sequence)  # tokens that a grammar forced may need more blocks than it started with
+                continue
             together = sequence.steps_with
             if together[0] is sequence and all(map(self._make_room, together)):
                 for each in together:

@@ -9,6 +9,7 @@ from enum import Enum, auto
 
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
+from ouzel.grammar.session import Session
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
 
 
@@ -43,6 +44,8 @@ class Sequence:
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
+        self.error_param: str | None = None
+        self.session: Session | None = None  # of a request with a grammar, once that is compiled
         eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
         self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
         self.token_counts: TokenCounts | None = None  # kept by the sampler when a penalty asks for it

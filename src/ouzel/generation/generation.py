@@ -146,7 +146,7 @@ class Generation:
 def _raise_if_lost(output: StepOutput) -> None:
     match output.finish_reason:
         case FinishReason.REFUSED:
-            raise InvalidRequest(output.error or "the engine refused this request")
+            raise InvalidRequest(output.error or "the engine refused this request", param=output.error_param)
         case FinishReason.ERROR:
             raise EngineFailed(output.error or "the engine failed while it worked on this request")
         case FinishReason.ABORT:

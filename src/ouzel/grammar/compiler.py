@@ -72,6 +72,10 @@ class GrammarCompiler:
         for _ in range(_NUM_THREADS):
             self._start_thread()
 
+    @property
+    def vocab_size(self) -> int:
+        return self._tokenizer.vocab_size
+
     def compile(self, grammar: str) -> Compilation:
         """Raises GrammarRefused when too many grammars are being compiled, or this one is too long."""
         if len(grammar) > MAX_GRAMMAR_CHARS:

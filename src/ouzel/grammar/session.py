@@ -45,18 +45,19 @@ class Session:
 class Masks:
     """Which tokens may follow, for the sequences of one step. One native call for all: each call gives up the GIL."""
 
-    def __init__(self, num_threads: int = 1) -> None:
+    def __init__(self, vocab_size: int, num_threads: int = 1) -> None:
+        """`vocab_size`: of the grammar tokenizer, at least the width of the rows."""
+        self._vocab_size = vocab_size
         self._executor = LLExecutor(num_threads=num_threads)
 
     def apply(self, rows: Sequence[Row], sessions: Sequence[Session]) -> list[str]:
         """Forbids in place; returns each session's error, "" where there is none (then its row is untouched)."""
         if not rows:
             return []
-        width = rows[0].size
-        bits = np.empty((len(rows), -(-width // 32)), dtype=np.int32)
+        bits = np.empty((len(rows), -(-self._vocab_size // 32)), dtype=np.int32)
         pairs = [(session._matcher, place) for place, session in enumerate(sessions)]
         fill_next_token_bitmask_par(self._executor, pairs, bits)
-        allowed = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=width).view(np.bool_)
+        allowed = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=rows[0].size).view(np.bool_)
         errors = [session.error() for session in sessions]
         for row, permitted, error in zip(rows, allowed, errors, strict=True):
             if not error:

@@ -1,0 +1,76 @@
+"""The grammars of the engine's requests: compiled before a request is scheduled, followed token by token."""
+
+from collections.abc import Iterator
+
+from ouzel.engine.columns import Row
+from ouzel.engine.sequence import Sequence
+from ouzel.grammar.compiler import Compilation, GrammarCompiler, GrammarRefused
+from ouzel.grammar.session import GrammarBroken, Masks, Session
+from ouzel.types import EngineRequest, FinishReason
+
+_WAIT_S = 0.005  # while nothing else is to do
+
+
+class Constraints:
+    def __init__(self, compiler: GrammarCompiler | None) -> None:
+        self._compiler = compiler
+        self._masks = Masks(compiler.vocab_size if compiler else 0)
+        self._compiling: list[tuple[EngineRequest, Compilation]] = []
+
+    def submit(self, request: EngineRequest) -> None:
+        """Raises GrammarRefused."""
+        assert request.grammar is not None
+        if self._compiler is None:
+            raise GrammarRefused("this engine does not know grammars")
+        self._compiling.append((request, self._compiler.compile(request.grammar.text)))
+
+    def compiled(self, *, is_idle: bool) -> Iterator[tuple[EngineRequest, Session | str]]:
+        """Requests whose compilation is over, each with its session or with what is wrong with its grammar."""
+        if self._compiling and is_idle:
+            self._compiling[0][1].wait(_WAIT_S)
+        for entry in [entry for entry in self._compiling if entry[1].is_done]:
+            self._compiling.remove(entry)
+            request, compilation = entry
+            try:
+                yield request, compilation.session()
+            except GrammarRefused as error:
+                yield request, str(error)
+
+    def mask(self, rows: list[tuple[Row, Sequence]]) -> dict[Sequence, str]:
+        """Forbids what does not fit, in place; returns why the grammars of some can go no further."""
+        constrained = [(row, each, each.session) for row, each in rows if each.session is not None]
+        errors = self._masks.apply([row for row, _, _ in constrained], [session for _, _, session in constrained])
+        broken = {each: error for (_, each, _), error in zip(constrained, errors, strict=True) if error}
+        for sequence in broken:
+            self._forget(sequence)
+        return broken
+
+    def follow(self, sequence: Sequence, max_model_len: int) -> None:
+        """Takes note of the last token, and appends those that must come next. Raises GrammarBroken.
+
+        They are what sampling under the mask would give, so no model step is spent on them; logprobs would need one.
+        """
+        session = sequence.session
+        assert session is not None
+        try:
+            session.accept(sequence.token_ids[-1])
+            forced = [] if session.is_complete or sequence.params.num_logprobs is not None else session.forced()
+            for token_id in forced:
+                session.accept(token_id)
+                sequence.append(token_id, max_model_len)
+                if sequence.is_finished:
+                    return
+        except GrammarBroken:
+            self._forget(sequence)
+            raise
+        if session.is_complete:
+            sequence.finish(FinishReason.STOP)
+
+    def close(self) -> None:
+        if self._compiler is not None:
+            self._compiler.close()
+
+    def _forget(self, sequence: Sequence) -> None:
+        assert self._compiler is not None
+        assert sequence.request.grammar is not None
+        self._compiler.forget(sequence.request.grammar.text)
