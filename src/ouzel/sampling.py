@@ -82,7 +82,11 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     logit_bias: (
         Annotated[
             dict[str, Annotated[float, Meta(ge=-100.0, le=100.0)]],
-            Meta(max_length=1024, description="Added to the logits, by token id (a string)."),
+            Meta(
+                max_length=1024,
+                description="Added to the logits, by token id (a string).",
+                extra_json_schema={"propertyNames": {"pattern": "^(0|[1-9][0-9]{0,9})$"}},
+            ),
         ]
         | None
     ) = None

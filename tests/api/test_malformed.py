@@ -5,6 +5,7 @@ import re
 import httpx
 import pytest
 
+from ouzel.api.openapi import OPERATIONS
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, error_of
 
@@ -12,6 +13,10 @@ GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
     "/v1/completions": {"model": "parrot", "prompt": "abc", "max_tokens": 2},
 }
+
+
+def test_every_operation_with_a_body_is_tried() -> None:
+    assert GOOD.keys() == {operation.path for operation in OPERATIONS if operation.body is not None}
 
 
 @pytest.mark.parametrize("path", GOOD)

@@ -84,7 +84,8 @@ def _type_in_words(schema: JsonSchema) -> str:
         case {"enum": values}:
             words = ", ".join(f"`{_json(value)}`" for value in values)
         case {"type": "array", "items": items}:
-            words = f"list of {_type_in_words(items)}{_length(schema, 'Items', 'entries')}"
+            entries = _type_in_words(items)
+            words = f"list of {f'({entries})' if ' or ' in entries else entries}{_length(schema, 'Items', 'entries')}"
         case {"type": "object", "additionalProperties": dict(values)}:
             words = f"object of {_type_in_words(values)}{_length(schema, 'Properties', 'entries')}"
         case {"type": "string"}:

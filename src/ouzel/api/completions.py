@@ -12,7 +12,7 @@ from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs,
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
 from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
-from ouzel.api.prompt_field import OnePrompt, read_prompts
+from ouzel.api.prompt_field import OnePrompt, PromptField, read_prompts
 from ouzel.api.shown_prompt import ShownPrompt
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -34,9 +34,7 @@ _DEFAULT_MAX_TOKENS = 16  # OpenAI's
 
 
 class CompletionRequest(GenerationFields, kw_only=True):
-    prompt: Annotated[
-        str | list[object], Meta(description="A text, a list of texts, a list of token ids, or a list of such lists.")
-    ]
+    prompt: PromptField
     logprobs: (
         Annotated[int, Meta(ge=0, description="Alternatives per token; at most the server's max_logprobs.")] | None
     ) = None

@@ -10,6 +10,14 @@ from ouzel.errors import InvalidRequest
 
 OnePrompt = str | list[int]
 
+_TOKEN_ID = {"type": "integer", "minimum": 0}
+_ENTRY = {"anyOf": [{"type": "string"}, _TOKEN_ID, {"type": "array", "minItems": 1, "items": _TOKEN_ID}]}
+
+PromptField = Annotated[
+    str | Annotated[list[Annotated[object, Meta(extra_json_schema=_ENTRY)]], Meta(min_length=1)],
+    Meta(description="A text, a list of texts, a list of token ids, or a list of such lists."),
+]
+
 
 def read_prompts(prompt: str | list[object], *, max_prompts: int, n: int) -> list[tuple[str, OnePrompt]]:
     """Every prompt with its path in the body; at most `max_prompts`, each of `n` choices counting as one."""
