@@ -42,6 +42,38 @@ def check_any_text(make_parser: Callable[[], Parser], fragments: Sequence[str], 
         assert parse(make_parser, [text[:cut], text[cut:]]) == whole, (text[:cut], text[cut:])
 
 
+def check_truncation(make_parser: Callable[[], Parser], text: str) -> None:
+    """Every prefix of a good output gives a prefix of its calls, and loses nothing but marks.
+
+    What is not yet a call when the text ends comes out as content, as it was written.
+    """
+    whole = parse(make_parser, [text])
+    for end in range(len(text)):
+        prefix = text[:end]
+        cut = parse(make_parser, [prefix], FinishReason.LENGTH)
+        assert _is_start_of(cut.calls, whole.calls), prefix
+        for given, expected in ((cut.content, whole.content), (cut.reasoning, whole.reasoning)):
+            num_same = sum(1 for _ in itertools.takewhile(bool, map(str.__eq__, given, expected)))
+            assert prefix.endswith(given[num_same:]), prefix
+        assert _num_marks(prefix, cut) <= _num_marks(text, whole), prefix
+
+
+def _is_start_of(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> bool:
+    *before, (name, arguments) = calls or [("", "")]
+    return not calls or (
+        before == whole[: len(before)]
+        and len(whole) > len(before)
+        and name == whole[len(before)][0]
+        and whole[len(before)][1].startswith(arguments)
+    )
+
+
+def _num_marks(text: str, folded: Folded) -> int:
+    """How many characters, blanks aside, came out nowhere."""
+    given = "".join((folded.content, folded.reasoning, *itertools.chain(*folded.calls)))
+    return len("".join(text.split())) - len("".join(given.split()))
+
+
 def parse(make_parser: Callable[[], Parser], pieces: Sequence[str], reason: FinishReason = FinishReason.STOP) -> Folded:
     parser = make_parser()
     return fold([delta for piece in pieces for delta in parser.feed(piece)] + parser.finish(reason))

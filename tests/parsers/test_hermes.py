@@ -6,7 +6,7 @@ from ouzel.parsers.base import Parser
 from ouzel.parsers.hermes import HERMES, HermesParser
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser
+from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -68,6 +68,10 @@ CASES: dict[str, tuple[str, Folded]] = {
         Folded(call('{"name": "f", "arguments": [1]}')),
     ),
     "a broken one, then a good one": (call("?") + WEATHER, Folded(call("?"), calls=[("get_weather", PARIS)])),
+    "blanks around a broken one": (
+        f" <tool_call> <tool_call>\n{WEATHER}",
+        Folded(" <tool_call> <tool_call>\n", calls=[("get_weather", PARIS)]),
+    ),
     "one missing brace": (
         '<tool_call>\n{"name": "f", "arguments": {}\n</tool_call>',
         Folded(calls=[("f", "{}")]),
@@ -80,6 +84,11 @@ CASES: dict[str, tuple[str, Folded]] = {
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_calls(text: str, expected: Folded) -> None:
     check_parser(lambda: HermesParser(TOOLS), text, expected)
+
+
+@pytest.mark.parametrize("text", [text for text, expected in CASES.values() if expected.calls])
+def test_truncation(text: str) -> None:
+    check_truncation(lambda: HermesParser(TOOLS), text)
 
 
 def thinking(prompt_text: str = "") -> Parser:

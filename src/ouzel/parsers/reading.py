@@ -27,6 +27,8 @@ class ReadingParser:
         self._is_ended = False
         self._deltas: list[Delta] = []
         self._num_calls = 0
+        self._blank = ""  # the whitespace before the last marker, which belongs to it
+        self._is_after_text = False  # the marker turned out to be text
         self._reading = self.read()
 
     def read(self) -> Reading[None]:
@@ -144,22 +146,28 @@ class ReadingParser:
 
         `is_first`: no marker came before, so that whitespace alone up to the end is an answer.
         """
-        blank = ""  # held
-        is_blank = True
+        self._blank = ""
+        is_blank, self._is_after_text = not self._is_after_text, False
 
         def give(text: str) -> None:
-            nonlocal blank, is_blank
+            nonlocal is_blank
             is_blank = is_blank and not text.strip(WHITESPACE)
             if is_blank:
-                blank += text
+                self._blank += text
             else:
-                self.content(blank + text)
-                blank = ""
+                self.content(self._blank + text)
+                self._blank = ""
 
         marker = yield from self.give_until(give, *markers)
         if marker is None and is_first:
-            self.content(blank)
+            self.content(self._blank)
         return marker
+
+    def keep_as_text(self, marker: str) -> None:
+        """What followed the marker of the last `content_until` shows that it was none: it is content."""
+        self.rewind()
+        self.content(self._blank + marker)
+        self._is_after_text = True
 
 
 def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:

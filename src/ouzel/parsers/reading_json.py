@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
 
@@ -99,6 +99,22 @@ class JsonReadingParser(ReadingParser):
         text = yield from self.pass_value()
         return None if text is None else decoded_string(text)
 
+    def read_marked_calls(self, starts: Sequence[str], ends: Sequence[str], *, is_first: bool = True) -> Reading[None]:
+        """Reads to the end: content, and calls between marks. An end mark may be missing.
+
+        `is_first`: as of `content_until`.
+        """
+        while start := (yield from self.content_until(*starts, is_first=is_first)):
+            yield from self.pass_whitespace()
+            is_first = not (yield from self.read_calls())
+            if is_first:
+                self.keep_as_text(start)
+                continue
+            yield from self.pass_closers()
+            if (yield from self.passes(*ends)):
+                self.commit()
+            self.rewind()
+
     def read_calls(self, *, known: Collection[str] | None = None) -> Reading[bool]:
         """Reads one call `{"name": ..., "arguments": ...}` or a list of them; False, and nothing passed, without any.
 
@@ -140,7 +156,7 @@ class JsonReadingParser(ReadingParser):
             if call.arguments is not None and not is_arguments(call.arguments):
                 return False
             self.open_call(call.name)
-            self.arguments(arguments_text(call.arguments) if is_closed else "")
+            self.arguments(arguments_text(call.arguments) if is_closed or call.arguments else "")
         self.commit()
         return True
 
