@@ -26,7 +26,7 @@ def test_a_name_beats_the_template() -> None:
 
 @pytest.mark.parametrize("option", ["tool_parser", "reasoning_parser"])
 def test_an_unknown_name_is_refused(option: str) -> None:
-    with pytest.raises(ModelLoadError, match=f"{option} must be one of auto, none, hermes.*, given 'wonder'"):
+    with pytest.raises(ModelLoadError, match=f"{option} must be one of auto, none, .*hermes.*, given 'wonder'"):
         choose_output_format("", **{option: "wonder"})
 
 

@@ -66,6 +66,8 @@ class Reasoning:
     start: str
     end: str
     special_tokens: frozenset[str] = frozenset()
+    other_starts: tuple[str, ...] = ()  # that some models write instead
+    other_ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

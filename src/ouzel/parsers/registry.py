@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
+from ouzel.parsers.granite import GRANITE
 from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FunctionTool
@@ -16,7 +18,13 @@ THINKING_ONLY = Family(
     reasoning=THINK_TAGS,
 )
 
-FAMILIES: tuple[Family, ...] = (HERMES, THINKING_ONLY)  # the first that matches counts
+FAMILIES: tuple[Family, ...] = (  # the first that matches counts
+    PHI4,
+    PHI4_MINI,
+    GRANITE,
+    HERMES,
+    THINKING_ONLY,
+)
 
 AUTO, NONE = "auto", "none"
 
@@ -52,7 +60,9 @@ def choose_output_format(chat_template: str, *, tool_parser: str = AUTO, reasoni
     """`chat_template`: its source, "" for none. Raises ModelLoadError for a name that is no parser's."""
     matching = [family for family in FAMILIES if family.matches(chat_template)]
     with_calls = next((family for family in matching if _has_calls(family)), None)
-    with_reasoning = next((family for family in matching if _has_reasoning(family)), None)
+    reasoning = [family for family in matching if _has_reasoning(family)]
+    shown = [family for family in reasoning if _shows_marks(family, chat_template)]
+    with_reasoning = next(iter(shown + reasoning), None)
     return OutputFormat(
         with_calls if tool_parser == AUTO else _named(tool_parser, "tool_parser"),
         with_reasoning if reasoning_parser == AUTO else _named(reasoning_parser, "reasoning_parser"),
@@ -65,6 +75,12 @@ def _has_calls(family: Family) -> bool:
 
 def _has_reasoning(family: Family) -> bool:
     return family.reasoning is not None or family.interleaved is not None
+
+
+def _shows_marks(family: Family, chat_template: str) -> bool:
+    """Models of one family may reason in the marks of another: Granite 3.3, Magistral."""
+    marks = family.reasoning
+    return marks is None or marks.start in chat_template or marks.end in chat_template
 
 
 def _named(name: str, option: str) -> Family | None:

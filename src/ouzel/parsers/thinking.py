@@ -31,7 +31,7 @@ class ThinkingParser(ReadingParser):
     def read(self) -> Reading[None]:
         if not self._is_open:
             yield from self.pass_whitespace()
-        if self._is_open or (yield from self.passes(self._marks.start)):
+        if self._is_open or (yield from self.passes(self._marks.start, *self._marks.other_starts)):
             self.commit()
             yield from self._read_reasoning()
         else:
@@ -50,7 +50,7 @@ class ThinkingParser(ReadingParser):
             has_begun = has_begun or inner != ""
             self.reasoning(inner)
 
-        if (yield from self.give_until(give, self._marks.end)) is not None:
+        if (yield from self.give_until(give, self._marks.end, *self._marks.other_ends)) is not None:
             while (yield from self.peek()) == "\n":
                 self._at += 1
             self.commit()

@@ -1,0 +1,44 @@
+"""Granite 3: a list of JSON objects after a mark; Granite 4 writes calls as Hermes does.
+
+Here is my thought process: ... Here is my response: ...
+<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+"""
+
+from collections.abc import Sequence
+
+from ouzel.parsers.base import Calls, Family, Reasoning
+from ouzel.parsers.reading import Reading
+from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.schemas import json_call_tag
+from ouzel.types import FunctionTool
+
+_START, _OTHER_START, _OTHER_END = "<|tool_call|>", "<tool_call>", "</tool_call>"
+
+
+class GraniteParser(JsonReadingParser):
+    def __init__(self, tools: Sequence[FunctionTool]) -> None:
+        super().__init__()
+
+    def read(self) -> Reading[None]:
+        yield from self.read_marked_calls([_START, _OTHER_START], [_OTHER_END])
+
+
+GRANITE = Family(
+    names=("granite",),
+    matches=lambda template: "<|start_of_role|>" in template and _OTHER_END not in template,
+    calls=Calls(
+        make_parser=GraniteParser,
+        trigger=_START,
+        call_format=json_call_tag,
+        before=_START + "[",
+        separator=", ",
+        after="]",
+        special_tokens=frozenset({_START}),
+    ),
+    reasoning=Reasoning(
+        start="Here is my thought process:",
+        end="Here is my response:",
+        other_starts=("Here's my thought process:",),
+        other_ends=("Here's my response:",),
+    ),
+)

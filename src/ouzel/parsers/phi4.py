@@ -1,0 +1,53 @@
+"""Phi-4-mini: a list of JSON objects after a word, or between special tokens.
+
+functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
+<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
+"""
+
+from collections.abc import Sequence
+
+from ouzel.parsers.base import Calls, Family
+from ouzel.parsers.reading import Reading
+from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.schemas import json_call_tag
+from ouzel.types import FunctionTool
+
+_WORD = "functools"
+_START, _END = "<|tool_call|>", "<|/tool_call|>"
+
+
+class Phi4Parser(JsonReadingParser):
+    def __init__(self, tools: Sequence[FunctionTool]) -> None:
+        super().__init__()
+
+    def read(self) -> Reading[None]:
+        yield from self.read_marked_calls([_WORD, _START], [_END])
+
+
+PHI4 = Family(  # the template asks for the word
+    names=("phi4", "phi4_mini_json"),
+    matches=lambda template: _WORD in template,
+    calls=Calls(
+        make_parser=Phi4Parser,
+        trigger=_WORD,
+        call_format=json_call_tag,
+        before=_WORD + "[",
+        separator=", ",
+        after="]",
+        special_tokens=frozenset({_START, _END}),
+    ),
+)
+
+PHI4_MINI = Family(
+    names=("phi4_mini",),
+    matches=lambda template: "<|tool|>" in template and "<|/tool|>" in template,
+    calls=Calls(
+        make_parser=Phi4Parser,
+        trigger=_START,
+        call_format=json_call_tag,
+        before=_START + "[",
+        separator=", ",
+        after="]" + _END,
+        special_tokens=frozenset({_START, _END}),
+    ),
+)
