@@ -35,7 +35,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.sampling import SamplingFields, SamplingParams
 from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import FinishReason
+from ouzel.types import FinishReason, PositionLogprobs, TokenLogprob
 from tests.api.requests import metric
 from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of
 
@@ -303,7 +303,8 @@ async def test_tokens_after_a_stop_string_are_not_counted(run: Run, engine: Engi
     generation = run("abc", stop=("bca",))
     (choice,) = fold(await collect(generation, engine, is_slow=True))
     assert choice.content == "a"
-    assert choice.finished == Finished(0, FinishReason.STOP, "bca")
+    hidden = [PositionLogprobs(TokenLogprob(token_id, 0.0), ()) for token_id in b"bca"]
+    assert choice.finished == Finished(0, FinishReason.STOP, "bca", hidden)
     assert generation.usage().completion_tokens == len("abca")
     assert len(choice.logprobs) == len("a")
 

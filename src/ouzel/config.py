@@ -11,6 +11,7 @@ from msgspec import Meta
 
 Weights = Literal["int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
+Profile = Literal["openai", "lmi"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
 
@@ -115,6 +116,19 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ssl_client_auth: Annotated[
         Literal["none", "optional", "required"], Meta(description="Whether clients show a certificate.")
     ] = "none"
+    profile: Annotated[
+        Profile,
+        Meta(description="lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start."),
+    ] = "openai"
+    lmi_default_max_tokens: Annotated[
+        int, Meta(ge=1, description="Limit of generated tokens where a request in one of LMI's schemas gives none.")
+    ] = 30
+    lmi_tgi_compat: Annotated[
+        bool, Meta(description="LMI's standard schema is answered as text-generation-inference does.")
+    ] = False
+    lmi_strict_logprobs: Annotated[
+        bool, Meta(description="Logprobs in LMI's chat streams in the form that LMI gives them, mistakes included.")
+    ] = False
     api_key: Annotated[
         tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
         Meta(

@@ -5,7 +5,9 @@ import socket
 import httpx
 import pytest
 
+from ouzel.api.chat import ChatCompletionRequest
 from ouzel.api.openapi import OPERATIONS
+from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
@@ -186,6 +188,13 @@ def test_numbers_are_read_leniently_and_null_is_not_given(
     response = http.post("/v1/chat/completions", content=body)
     assert response.status_code == 200, response.text
     assert [choice["message"]["content"] for choice in response.json()["choices"]] == answers
+
+
+def test_null_is_not_given_in_any_field(http: httpx.Client) -> None:
+    optional = {*ChatCompletionRequest.__struct_encode_fields__, *NEUTRAL_VALUES} - {"model", "messages"}
+    response = http.post("/v1/chat/completions", json=chat("Hi", **dict.fromkeys(optional)))
+    assert response.status_code == 200, response.text
+    assert response.json()["choices"][0]["message"]["content"] == "Hi"
 
 
 def test_the_content_type_does_not_matter(http: httpx.Client) -> None:

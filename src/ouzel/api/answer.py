@@ -18,11 +18,11 @@ class Answer(Protocol):
     is_stream: bool
     framing: Framing  # of the stream
 
-    def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
+    def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
         """The objects of one wake-up."""
         ...
 
-    def last_chunks(self, usage: Usage) -> list[object]:
+    def last_chunks(self, usage: Usage) -> Sequence[object]:
         """What follows the last event."""
         ...
 

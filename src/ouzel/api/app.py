@@ -1,13 +1,13 @@
 """The HTTP application: which path is which endpoint."""
 
 import ssl
-from collections.abc import Callable
 
 import uvicorn
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from ouzel.api.answer import Dialect
 from ouzel.api.chat import ChatCompletions
 from ouzel.api.completions import Completions
 from ouzel.api.edge import Edge
@@ -15,6 +15,7 @@ from ouzel.api.error_answers import ErrorAnswers
 from ouzel.api.generating import GeneratingEndpoint
 from ouzel.api.guard import Guard
 from ouzel.api.health import Watch
+from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
 from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
 from ouzel.config import LimitsConfig, ServerConfig
@@ -31,9 +32,9 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     openapi = OpenApi()
     watch = Watch(model, metrics)
 
-    def generating(dialect: Callable[[ServedModel, LimitsConfig], ChatCompletions | Completions]) -> ASGIApp:
+    def generating(dialect: Dialect) -> ASGIApp:
         return GeneratingEndpoint(
-            dialect(model, limits),
+            dialect,
             model,
             metrics,
             max_body_bytes=limits.max_body_bytes,
@@ -41,9 +42,10 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
             write_timeout_s=limits.write_timeout_s,
         )
 
-    chat, completions = generating(ChatCompletions), generating(Completions)
+    chat, completions = generating(ChatCompletions(model, limits)), generating(Completions(model, limits))
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
     routes.append(Route("/openapi.json", openapi.document))
+    routes += lmi_routes(model, limits, server, generating)
     for prefix in PREFIXES:
         routes += [
             Route(f"{prefix}/chat/completions", chat, methods=["POST"]),
@@ -55,7 +57,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     app: ASGIApp = Router(routes, redirect_slashes=False)
     if server.api_key:
         app = Guard(app, server.api_key)
-    app = ErrorAnswers(app, error_styles={})
+    app = ErrorAnswers(app, lmi_error_styles(server))
     if server.allowed_origins:
         app = _cors(app, server)
     return Edge(app)

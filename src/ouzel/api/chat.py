@@ -197,7 +197,7 @@ class ChatAnswer:
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
         self._called: set[int] = set()  # choices that call tools
 
-    def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
         chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
         if chunks:
@@ -205,10 +205,10 @@ class ChatAnswer:
             chunks[0].prompt_token_ids, self._prompt_token_ids = self._prompt_token_ids, UNSET
         return list(chunks)
 
-    def last_chunks(self, usage: Usage) -> list[object]:
+    def last_chunks(self, usage: Usage) -> list[ChatCompletionChunk]:
         return [self._chunk([], usage_object(usage))] if self._streamed_usage.at_end else []
 
-    def whole(self, events: Sequence[Event], usage: Usage) -> object:
+    def whole(self, events: Sequence[Event], usage: Usage) -> ChatCompletion:
         envelope = self._envelope
         return ChatCompletion(
             envelope.id,

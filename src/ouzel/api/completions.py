@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
-from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
@@ -53,7 +53,10 @@ class Completions:
         self._limits = limits
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        asked, unknown = decode_body(body, CompletionRequest)
+        return self.read(parse_object(body), arrival_s)
+
+    def read(self, given: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
+        asked, unknown = decode_object(given, CompletionRequest)
         log_ignored(unknown)
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.logprobs, self._limits, param="logprobs")

@@ -12,6 +12,7 @@ from ouzel.observability import request_id_in_scope
 
 logger = logging.getLogger(__name__)
 
+_REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -39,8 +40,8 @@ class Edge:
 
 
 def _request_id(scope: Scope) -> str:
-    given = header(scope, b"x-request-id")
-    return given if given is not None and _SANE_REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+    given = next((value for name in _REQUEST_ID_HEADERS if (value := header(scope, name)) is not None), "")
+    return given if _SANE_REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
 
 
 def _log(exchange: Exchange, scope: Scope) -> None:

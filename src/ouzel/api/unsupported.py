@@ -7,9 +7,11 @@ from ouzel.errors import InvalidRequest
 
 # By field: the values that ask for nothing. null never asks.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
+    "adapter_id": ("",),
     "add_generation_prompt": (),
     "assistant_confidence_threshold": (),
     "audio": (),
+    "cached_prompt": (),
     "chat_template": (),
     "chat_template_kwargs": ({},),
     "chunk_frames": (),
@@ -22,6 +24,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "enable_thinking": (),
     "function_call": ("none", "auto"),
     "functions": ([],),
+    "grammar": (),
     "guided_choice": (),
     "guided_decoding_backend": (),
     "guided_grammar": (),
@@ -35,6 +38,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "logits_processors": ([],),
     "max_new_tokens": (),
     "max_ngram_size": (),
+    "min_length": (0, 1),
     "min_new_tokens": (),
     "mm_processor_kwargs": ({},),
     "modalities": (["text"],),
@@ -62,12 +66,14 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "use_beam_search": (False,),
     "verbosity": ("medium",),
     "vllm_xargs": ({},),
+    "watermark": (False,),
     "web_search_options": (),
 }
 
 # By field: the one that we have for it.
 INSTEAD: Mapping[str, str] = {
     "max_new_tokens": "max_tokens",
+    "min_length": "min_tokens",
     "min_new_tokens": "min_tokens",
     "num_return_sequences": "n",
 }

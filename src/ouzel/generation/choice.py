@@ -105,7 +105,8 @@ class Choice:
             asked_for = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
             finished = Finished(self._index, output.finish_reason, output.stop_token_id if asked_for else None)
         else:
-            finished = Finished(self._index, FinishReason.STOP, matched)
+            hidden = [logprobs for start, logprobs in self._held_logprobs if start >= self._num_chars_given]
+            finished = Finished(self._index, FinishReason.STOP, matched, hidden)
         deltas += self._parser.finish(finished.reason)
         logprobs = self._due_logprobs()
         if not deltas and not token_ids:

@@ -1,5 +1,7 @@
 """What goes into a generation, and what comes out of it."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from ouzel.parsers.base import Delta
@@ -48,6 +50,7 @@ class Finished(msgspec.Struct, frozen=True):
     index: int
     reason: FinishReason
     stop_reason: int | str | None  # the request's stop token or stop string that ended it
+    hidden_logprobs: Sequence[PositionLogprobs] = ()  # when asked for, of a hidden stop string's tokens
 
 
 Event = PromptScored | Output | Finished

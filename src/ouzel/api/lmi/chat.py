@@ -1,0 +1,210 @@
+"""LMI's chat schema: the request is OpenAI's with other defaults, the answer OpenAI's in other words."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ouzel.api.answer import Answer, UsageObject
+from ouzel.api.chat import (
+    ChatAnswer,
+    ChatChoice,
+    ChatCompletionChunk,
+    ChatCompletions,
+    ChatMessage,
+    ChunkChoice,
+    ChunkDelta,
+)
+from ouzel.api.decode import JsonObject, log_ignored
+from ouzel.api.framing import JSON_LINES, SSE, Framing
+from ouzel.api.lmi.given import with_defaults
+from ouzel.api.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+
+
+class ChatSchema:
+    def __init__(self, model: ServedModel, limits: LimitsConfig, config: ServerConfig) -> None:
+        self._model = model
+        self._openai = ChatCompletions(model, limits)
+        self._default_max_tokens = config.lmi_default_max_tokens
+        self._is_strict = config.lmi_strict_logprobs
+
+    def prepare(
+        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+    ) -> tuple[list[GenerationRequest], Answer]:
+        given = with_defaults(given, self._model)
+        if not given.get("logprobs") and given.pop("top_logprobs", None) is not None:
+            log_ignored({"top_logprobs"})  # LMI reads it only where logprobs is true
+        asked, envelope, request = self._openai.read(given, arrival_s, default_max_tokens=self._default_max_tokens)
+        openai_answer = ChatAnswer(envelope, self._model, asked, request.prompt)
+        framing = SSE if takes_events else JSON_LINES
+        return [request], LmiChatAnswer(openai_answer, framing, is_strict=self._is_strict)
+
+
+class LmiUsage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class LmiLogprobs(msgspec.Struct):
+    content: list[ContentLogprob]
+
+
+class StrictTopLogprob(msgspec.Struct):
+    """As LMI streams it: the number stands where the text belongs."""
+
+    token: float
+    logprob: float
+    bytes: list[int]
+
+
+class StrictContentLogprob(msgspec.Struct):
+    token: str
+    logprob: float
+    bytes: list[int]
+    top_logprobs: list[StrictTopLogprob]
+
+
+class StrictLogprobs(msgspec.Struct):
+    content: list[StrictContentLogprob]
+
+
+class LmiChunkChoice(msgspec.Struct):
+    index: int
+    delta: ChunkDelta
+    logprobs: LmiLogprobs | list[StrictLogprobs] | None
+    finish_reason: str | None
+    token_ids: list[int] | UnsetType = UNSET
+
+
+class LmiChunk(msgspec.Struct):
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    choices: list[LmiChunkChoice]
+    usage: LmiUsage | UnsetType | None = UNSET
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET
+    prompt_token_ids: list[int] | UnsetType = UNSET
+
+
+class LmiMessage(msgspec.Struct):
+    role: Literal["assistant"]
+    content: str | None
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: object = UNSET
+
+
+class LmiChoice(msgspec.Struct):
+    index: int
+    message: LmiMessage
+    logprobs: LmiLogprobs | None
+    finish_reason: str
+    token_ids: list[int] | UnsetType = UNSET
+
+
+class LmiChatCompletion(msgspec.Struct):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    choices: list[LmiChoice]
+    usage: LmiUsage
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET
+    prompt_token_ids: list[int] | UnsetType = UNSET
+
+
+class LmiChatAnswer:
+    """The `Answer` of LMI's chat: no model names, its finish reasons, and no chunk without a content."""
+
+    def __init__(self, openai: ChatAnswer, framing: Framing, *, is_strict: bool) -> None:
+        self.is_stream = openai.is_stream
+        self.framing = framing
+        self._openai = openai
+        self._is_strict = is_strict
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[LmiChunk]:
+        """The finish reason of a choice is in the chunk of its last text, where that comes in the same wake-up."""
+        chunks: list[LmiChunk] = []
+        newest: dict[int, LmiChunkChoice] = {}
+        for chunk in self._openai.chunks(events, usage):
+            for choice in chunk.choices:
+                if choice.finish_reason is not None and choice.index in newest:
+                    newest[choice.index].finish_reason = _finish_reason(choice)
+                    continue
+                newest[choice.index] = self._chunk_choice(choice)
+                chunks.append(_chunk(chunk, [newest[choice.index]]))
+        return chunks
+
+    def _chunk_choice(self, choice: ChunkChoice) -> LmiChunkChoice:
+        if choice.finish_reason is not None:
+            choice.delta.content = ""
+        logprobs = self._chunk_logprobs(choice.logprobs)
+        return LmiChunkChoice(choice.index, choice.delta, logprobs, _finish_reason(choice), choice.token_ids)
+
+    def last_chunks(self, usage: Usage) -> list[LmiChunk]:
+        return [_chunk(chunk, []) for chunk in self._openai.last_chunks(usage)]
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> LmiChatCompletion:
+        answer = self._openai.whole(events, usage)
+        choices = [_choice(choice) for choice in answer.choices]
+        return LmiChatCompletion(
+            answer.id,
+            "chat.completion",
+            answer.created,
+            choices,
+            _usage(answer.usage),
+            answer.prompt_logprobs,
+            answer.prompt_token_ids,
+        )
+
+    def _chunk_logprobs(self, logprobs: ChatLogprobs | None) -> LmiLogprobs | list[StrictLogprobs] | None:
+        shown = _logprobs(logprobs)
+        if shown is None or not self._is_strict:
+            return shown
+        return [StrictLogprobs([_strict(entry) for entry in shown.content])]
+
+
+def _chunk(chunk: ChatCompletionChunk, choices: list[LmiChunkChoice]) -> LmiChunk:
+    usage = _usage(chunk.usage) if isinstance(chunk.usage, UsageObject) else chunk.usage
+    shown_prompt = chunk.prompt_logprobs, chunk.prompt_token_ids
+    return LmiChunk(chunk.id, "chat.completion.chunk", chunk.created, choices, usage, *shown_prompt)
+
+
+def _choice(choice: ChatChoice) -> LmiChoice:
+    finish_reason = _finish_reason(choice)
+    assert finish_reason is not None
+    logprobs = _logprobs(choice.logprobs)
+    return LmiChoice(choice.index, _message(choice.message), logprobs, finish_reason, choice.token_ids)
+
+
+def _message(message: ChatMessage) -> LmiMessage:
+    return LmiMessage(message.role, message.content, message.reasoning_content, message.tool_calls)
+
+
+def _finish_reason(choice: ChatChoice | ChunkChoice) -> str | None:
+    if choice.finish_reason != "stop":
+        return choice.finish_reason
+    return "eos_token" if choice.stop_reason is UNSET else "stop_sequence"
+
+
+def _usage(usage: UsageObject) -> LmiUsage:
+    return LmiUsage(usage.prompt_tokens, usage.completion_tokens, usage.total_tokens)
+
+
+def _logprobs(logprobs: ChatLogprobs | None) -> LmiLogprobs | None:
+    return None if logprobs is None else LmiLogprobs([_with_sampled(entry) for entry in logprobs.content])
+
+
+def _with_sampled(entry: ContentLogprob) -> ContentLogprob:
+    """The sampled token is always among the alternatives, as LMI's clients expect."""
+    sampled = TopLogprob(entry.token, entry.logprob, entry.bytes)
+    if sampled not in entry.top_logprobs:
+        entry.top_logprobs.append(sampled)
+    return entry
+
+
+def _strict(entry: ContentLogprob) -> StrictContentLogprob:
+    top = [StrictTopLogprob(each.logprob, each.logprob, each.bytes) for each in entry.top_logprobs]
+    return StrictContentLogprob(entry.token, entry.logprob, entry.bytes, top)

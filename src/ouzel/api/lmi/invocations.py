@@ -1,0 +1,150 @@
+"""POST /invocations, /predictions/{model} and /models/{model}/invoke: the body says which schema it is in.
+
+What comes beside the body: the model's name, custom attributes, the content type, and whether events are wanted.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Protocol
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.api.answer import Answer, Dialect
+from ouzel.api.completions import Completions
+from ouzel.api.decode import JsonObject, log_ignored, parse_object
+from ouzel.api.exchange import header
+from ouzel.api.framing import JSON_LINES
+from ouzel.api.lmi.chat import ChatSchema
+from ouzel.api.lmi.errors import UnknownSchema
+from ouzel.api.lmi.given import with_defaults
+from ouzel.api.lmi.standard import StandardSchema
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import GenerationRequest, ServedModel
+
+logger = logging.getLogger(__name__)
+
+_CUSTOM_ATTRIBUTES = b"x-amzn-sagemaker-custom-attributes"  # a=b;c=d
+_REFUSED = {  # headers and custom attributes that ask for what is not here, with the value that does not
+    "x-amzn-sagemaker-adapter-identifier": "",
+    "x-amzn-sagemaker-session-id": "",
+    "x-starting-token": "",
+    "x-synchronous": "true",
+    "adapter": "",
+    "handler": "",
+}
+
+
+class Schema(Protocol):
+    def prepare(
+        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+    ) -> tuple[list[GenerationRequest], Answer]: ...
+
+
+class CompletionSchema:
+    """OpenAI's completions, framed as LMI frames."""
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._openai = Completions(model, limits)
+
+    def prepare(
+        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+    ) -> tuple[list[GenerationRequest], Answer]:
+        requests, answer = self._openai.read(with_defaults(given, self._model), arrival_s)
+        if not takes_events:
+            answer.framing = JSON_LINES
+        return requests, answer
+
+
+class Invocations:
+    """An ASGI app."""
+
+    def __init__(
+        self,
+        model: ServedModel,
+        limits: LimitsConfig,
+        config: ServerConfig,
+        generating: Callable[[Dialect], ASGIApp],
+    ) -> None:
+        self._model = model
+        self._generating = generating
+        self._schemas: Mapping[str, Schema] = {  # by the field that tells them apart, first match
+            "messages": ChatSchema(model, limits, config),
+            "inputs": StandardSchema(model, limits, config),
+            "prompt": CompletionSchema(model, limits),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        attributes = _attributes(scope)
+        _refuse(scope, attributes)
+        self._check_model(scope, attributes)
+        invocation = Invocation(
+            self._schemas,
+            content_type=header(scope, b"content-type") or "application/json",
+            takes_events="text/event-stream" in (header(scope, b"accept") or ""),
+        )
+        await self._generating(invocation)(scope, receive, send)
+
+    def _check_model(self, scope: Scope, attributes: Mapping[str, str]) -> None:
+        """One model is served, under its names and those that LMI would make of them; there are no versions."""
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        path = scope["path_params"]
+        for key, places in (("model_name", [path, query, attributes]), ("model_version", [path, query, attributes])):
+            given = next((place[key] for place in places if place.get(key)), header(scope, key.encode()))
+            if given is not None and (key == "model_version" or given not in self._names):
+                raise ModelNotFound(f"Model or workflow not found: {given[:100]}", param=key)
+
+    @property
+    def _names(self) -> set[str]:
+        return {*self._model.names, *(re.sub(r"\W", "_", name) for name in self._model.names)}
+
+
+class Invocation(msgspec.Struct, frozen=True):
+    """The `Dialect` of one request."""
+
+    schemas: Mapping[str, Schema]
+    content_type: str
+    takes_events: bool
+
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        given = self._given(body)
+        for field, schema in self.schemas.items():
+            if given.get(field) is not None:
+                return schema.prepare(given, arrival_s, takes_events=self.takes_events)
+        raise UnknownSchema
+
+    def _given(self, body: bytes) -> JsonObject:
+        media_type = self.content_type.partition(";")[0].strip().lower()
+        if media_type == "text/plain":
+            return {"inputs": _text(body)}
+        if media_type != "application/json":
+            raise InvalidRequest(
+                f"Content-Type must be application/json or text/plain, given {media_type[:60]!r}", param="Content-Type"
+            )
+        return parse_object(body)
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"a text/plain body must be UTF-8: {error.reason}") from error
+
+
+def _attributes(scope: Scope) -> dict[str, str]:
+    given = header(scope, _CUSTOM_ATTRIBUTES) or ""
+    pairs = (pair.partition("=") for pair in given.split(";") if pair.strip())
+    attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    log_ignored({f"custom attribute {name}" for name in attributes.keys() - {*_REFUSED, "model_name", "model_version"}})
+    return attributes
+
+
+def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
+    for name, neutral in _REFUSED.items():
+        given = attributes.get(name, header(scope, name.encode()))
+        if given is not None and given.lower() != neutral:
+            raise InvalidRequest(f"{name} is not supported by this server, given {given[:60]!r}", param=name)

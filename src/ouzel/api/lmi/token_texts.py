@@ -1,0 +1,60 @@
+"""Which token a piece of text came from.
+
+A choice's text comes without the boundaries between its tokens, and may end within one where a stop string is hidden. A
+detokenizer of our own gives the length of each token's text; the text itself is shared out by these lengths, so that
+the tokens' texts always add up to it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from ouzel.api.lmi.tokens import ShownToken
+from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.types import PositionLogprobs
+
+
+class TokenTexts:
+    """Of one choice."""
+
+    def __init__(self, model: ServedModel, request: GenerationRequest, *, skips_special_tokens: bool) -> None:
+        self._detokenizer = model.tokenizer.detokenizer(
+            skip_special_tokens=skips_special_tokens, prompt_token_ids=request.prompt.token_ids
+        )
+        self._pieces: list[str] = []  # of the text
+        self._unshared = ""  # the end of the text, whose tokens have not been told yet
+        self._waiting: deque[tuple[PositionLogprobs, int]] = deque()  # with the number of its characters
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def feed(self, text: str, positions: Sequence[PositionLogprobs]) -> list[ShownToken]:
+        """The tokens whose whole text has come."""
+        self._take(text, positions)
+        told: list[ShownToken] = []
+        while self._waiting and self._is_complete(self._waiting[0][1]):
+            told.append(self._tell(self._waiting[0][1]))
+        return told
+
+    def _is_complete(self, num_chars: int) -> bool:
+        """A last token without text may still be part of a character."""
+        return num_chars <= len(self._unshared) and (num_chars > 0 or len(self._waiting) > 1)
+
+    def finish(self, hidden: Sequence[PositionLogprobs]) -> list[ShownToken]:
+        """The remaining tokens, each with what there is of its text, then those without any."""
+        told = [self._tell(num_chars) for _, num_chars in list(self._waiting)]
+        if told and self._unshared:  # half a character at the end
+            told[-1] = ShownToken(told[-1].position, told[-1].text + self._unshared)
+        return told + [ShownToken(position, "") for position in hidden]
+
+    def _take(self, text: str, positions: Sequence[PositionLogprobs]) -> None:
+        self._pieces.append(text)
+        self._unshared += text
+        for position in positions:
+            num_chars = len(self._detokenizer.feed((position.sampled.token_id,)))
+            self._waiting.append((position, num_chars))
+
+    def _tell(self, num_chars: int) -> ShownToken:
+        position, _ = self._waiting.popleft()
+        text, self._unshared = self._unshared[:num_chars], self._unshared[num_chars:]
+        return ShownToken(position, text)

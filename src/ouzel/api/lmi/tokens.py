@@ -1,0 +1,65 @@
+"""Tokens as LMI writes them, and as text-generation-inference (TGI) does."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ouzel.api.logprobs import LEAST_LOGPROB
+from ouzel.generation import ServedModel
+from ouzel.types import PositionLogprobs
+
+
+class ShownToken(msgspec.Struct, frozen=True):
+    position: PositionLogprobs
+    text: str
+
+
+class Token(msgspec.Struct):
+    id: int
+    text: str
+    log_prob: float | None
+    special_token: bool | UnsetType = UNSET  # only where true
+
+
+class TgiToken(msgspec.Struct):
+    id: int
+    text: str
+    logprob: float | None
+    special: bool
+
+
+AnyToken = Token | TgiToken
+
+
+class TokenWriter:
+    def __init__(self, model: ServedModel, *, is_tgi: bool, num_top_tokens: int) -> None:
+        self._tokenizer = model.tokenizer
+        self._is_tgi = is_tgi
+        self._num_top_tokens = num_top_tokens
+
+    def token(self, shown: ShownToken) -> AnyToken:
+        sampled = shown.position.sampled
+        return self._write(sampled.token_id, shown.text, sampled.logprob)
+
+    def top_tokens(self, shown: ShownToken) -> list[AnyToken]:
+        """The most likely tokens at its place, most likely first."""
+        return [
+            self._write(entry.token_id, self._tokenizer.token_text(entry.token_id), entry.logprob)
+            for entry in shown.position.top[: self._num_top_tokens]
+        ]
+
+    def prefill(self, first_token_id: int, positions: Sequence[PositionLogprobs]) -> list[AnyToken]:
+        """The prompt's tokens; nothing predicts the first one."""
+        entries = [(position.sampled.token_id, position.sampled.logprob) for position in positions]
+        return [
+            self._write(token_id, self._tokenizer.token_text(token_id), logprob)
+            for token_id, logprob in ((first_token_id, None), *entries)
+        ]
+
+    def _write(self, token_id: int, text: str, logprob: float | None) -> AnyToken:
+        finite = None if logprob is None else max(logprob, LEAST_LOGPROB)
+        is_special = token_id in self._tokenizer.special_token_ids
+        if self._is_tgi:
+            return TgiToken(token_id, text, finite, is_special)
+        return Token(token_id, text, finite, is_special or UNSET)

@@ -1,0 +1,189 @@
+"""What comes beside the body: the path, the model's name, headers; and what goes beside the answer."""
+
+import logging
+import socket
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from ouzel.config import LimitsConfig
+from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
+from tests.api.requests import Json
+from tests.api.serving import RunningServer, running_server
+
+BODY: Json = {"inputs": "Hi", "parameters": {"max_new_tokens": 4}}
+ANSWER = {"generated_text": "HiHi"}
+NO_SCHEMA = "Input parsing failed: invalid payload. must contain prompt, inputs, or messages"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/invocations", {}),
+        ("/invocations?model_name=parrot", {}),
+        ("/invocations?model_name=org/parrot", {}),
+        ("/invocations", {"model_name": "org_parrot"}),
+        ("/invocations", {"X-Amzn-SageMaker-Custom-Attributes": "model_name=parrot; trace=1"}),
+        ("/predictions/parrot", {}),
+        ("/models/org/parrot/invoke", {}),
+    ],
+)
+def test_the_one_model_goes_by_its_names(http: httpx.Client, path: str, headers: dict[str, str]) -> None:
+    assert http.post(path, json=BODY, headers=headers).json() == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "name"),
+    [
+        ("/invocations?model_name=owl", {}, "owl"),
+        ("/invocations?model_name=owl", {"model_name": "parrot"}, "owl"),
+        ("/invocations", {"model_name": "owl"}, "owl"),
+        ("/invocations", {"X-Amzn-SageMaker-Custom-Attributes": "model_name=owl"}, "owl"),
+        ("/predictions/owl", {}, "owl"),
+        ("/predictions/parrot/2", {}, "2"),
+        ("/models/owl/invoke", {}, "owl"),
+    ],
+)
+def test_another_model_is_a_404(http: httpx.Client, path: str, headers: dict[str, str], name: str) -> None:
+    response = http.post(path, json=BODY, headers=headers)
+    assert response.status_code == 404
+    assert response.json() == {
+        "code": 404,
+        "type": "ModelNotFoundException",
+        "message": f"Model or workflow not found: {name}",
+    }
+
+
+def test_the_body_says_which_schema_it_is_in(http: httpx.Client) -> None:
+    message = {"role": "user", "content": "Hi"}
+    assert "choices" in http.post("/invocations", json={"messages": [message], "inputs": "a"}).json()
+    assert "generated_text" in http.post("/invocations", json={"inputs": "Hi", "prompt": "a"}).json()
+    assert http.post("/invocations", json={"prompt": "Hi"}).json()["object"] == "text_completion"
+    chunks = lines_of(http.post("/invocations", json={"prompt": "Hi", "max_tokens": 4, "stream": True}))
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "HiHi"
+
+
+@pytest.mark.parametrize("body", [{}, {"input": "Hi"}, {"messages": None}])
+def test_a_body_in_no_schema_is_refused_in_the_documented_words(http: httpx.Client, body: Json) -> None:
+    assert refusal_of(http.post("/invocations", json=body)) == NO_SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("", "the body is not valid JSON"),
+        ("{", "the body is not valid JSON"),
+        ("[1]", "the body must be a JSON object, given [1]"),
+    ],
+)
+def test_a_body_that_is_no_object_is_refused(http: httpx.Client, body: str, message: str) -> None:
+    response = http.post("/invocations", content=body, headers={"content-type": "application/json"})
+    assert refusal_of(response).startswith(PREFIX + message)
+
+
+def test_the_reason_phrase_is_one_line(http: httpx.Client) -> None:
+    response = http.post("/invocations", json={"inputs": "a\nb", "parameters": {"temperature": 9}})
+    assert (response.status_code, response.reason_phrase) == (424, "Failed Dependency")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("application/json", b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}'),
+        ("Application/JSON; charset=utf-8", b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}'),
+        (None, b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}'),
+        ("text/plain; charset=utf-8", b"HiHi"),
+    ],
+)
+def test_content_types(http: httpx.Client, content_type: str | None, content: bytes) -> None:
+    headers = {} if content_type is None else {"content-type": content_type}
+    assert http.post("/invocations", content=content, headers=headers).json()["generated_text"].startswith("HiHi")
+
+
+@pytest.mark.parametrize("content_type", ["text/csv", "image/png", "application/x-www-form-urlencoded"])
+def test_other_content_types_are_named(http: httpx.Client, content_type: str) -> None:
+    message = refusal_of(http.post("/invocations", content=b"x", headers={"content-type": content_type}))
+    assert message == f"{PREFIX}Content-Type must be application/json or text/plain, given {content_type!r}"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Amzn-SageMaker-Adapter-Identifier": "mine"},
+        {"X-Amzn-SageMaker-Session-Id": "mine"},
+        {"x-synchronous": "false"},
+        {"X-Amzn-SageMaker-Custom-Attributes": "x-synchronous=false"},
+        {"X-Amzn-SageMaker-Custom-Attributes": "a=b;handler=other"},
+    ],
+)
+def test_headers_that_ask_for_what_is_not_here_are_refused(http: httpx.Client, headers: dict[str, str]) -> None:
+    assert "is not supported by this server" in refusal_of(http.post("/invocations", json=BODY, headers=headers))
+
+
+def test_other_custom_attributes_are_ignored_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    headers = {"X-Amzn-SageMaker-Custom-Attributes": "accept_eula=true;b=2;x-synchronous=true"}
+    assert http.post("/invocations", json=BODY, headers=headers).json() == ANSWER
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"]
+    assert lines == ["ignored fields: 'custom attribute accept_eula', 'custom attribute b'"]
+
+
+def test_the_request_id_may_be_that_of_sagemaker(http: httpx.Client) -> None:
+    headers = {"X-Amzn-SageMaker-Inference-Id": "inference-7"}
+    assert http.post("/invocations", json=BODY, headers=headers).headers["x-request-id"] == "inference-7"
+    assert http.post("/invocations", json={}, headers=headers).headers["x-request-id"] == "inference-7"
+    both = headers | {"x-request-id": "mine"}
+    assert http.post("/invocations", json=BODY, headers=both).headers["x-request-id"] == "mine"
+
+
+def test_ping_says_healthy(http: httpx.Client) -> None:
+    response = http.get("/ping")
+    assert response.status_code == 200
+    assert response.text == '{\n  "org/parrot": {\n    "status": "Healthy"\n  }\n}\n'
+
+
+def test_front_end_errors_have_their_own_object(http: httpx.Client) -> None:
+    wrong_method = http.get("/invocations")
+    assert (wrong_method.status_code, wrong_method.headers["allow"]) == (405, "POST")
+    assert wrong_method.json().keys() == {"code", "type", "message"}
+    assert wrong_method.json()["type"] == "MethodNotAllowedException"
+    unknown = http.post("/predictions", json=BODY)
+    assert (unknown.status_code, unknown.json()["type"]) == (404, "ResourceNotFoundException")
+
+
+def test_a_body_that_is_too_long_is_a_413() -> None:
+    with running_server(limits=LimitsConfig(max_body_bytes=1024)) as server:
+        response = httpx.post(f"{server.url}/invocations", json={"inputs": "a" * 2000}, timeout=None)
+    assert (response.status_code, response.json()["code"]) == (413, 413)
+
+
+def test_a_full_server_is_a_503() -> None:
+    with running_server({"max_num_seqs": 1}, LimitsConfig(max_queued_requests=0)) as server, held(server):
+        response = httpx.post(f"{server.url}/invocations", json=BODY, timeout=None)
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "1"
+    assert response.json()["type"] == "WlmCapacityException"
+
+
+def held(server: RunningServer) -> socket.socket:
+    """A connection whose request waits at the door for its body, and has a place."""
+    connection = socket.create_connection((urlsplit(server.url).hostname, server.port))
+    connection.sendall(b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+    assert connection.recv(100).startswith(b"HTTP/1.1 100")
+    return connection
+
+
+def test_a_failure_of_the_engine_is_a_424_or_the_last_line(http: httpx.Client) -> None:
+    body = {"inputs": "ab<|fail|>"}
+    assert refusal_of(http.post("/invocations", json=body)) == "scripted failure"
+    lines = lines_of(http.post("/invocations", json=body | {"stream": True}))
+    assert lines[-1] == {"error": "scripted failure", "code": 424}
+    assert [list(line) for line in lines[:-1]] == [["token"]]
+
+
+def test_a_bug_of_ours_is_a_500_without_details(http: httpx.Client) -> None:
+    response = http.post("/invocations", json={"messages": [{"role": "user", "content": "#"}]})
+    assert response.status_code == 500
+    assert response.json()["type"] == "InternalServerException"
+    assert "a detail" not in response.text
