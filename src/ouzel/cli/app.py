@@ -1,6 +1,7 @@
 """The `ouzel` command."""
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,8 @@ from ouzel.cli.options import add_options, read_options
 from ouzel.cli.serve import serve
 from ouzel.errors import OuzelError
 from ouzel.observability import configure_logging
+
+logger = logging.getLogger(__name__)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -42,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = read_options(arguments)
         configure_logging(options.server.log_level)
+        for remark in options.remarks:
+            logger.info(remark)
         with bound(options.server) as listener:
             local = locate_model(options.model.model)  # may download for minutes: not in the event loop
             uvloop.run(serve(options, local, listener))

@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from ouzel.cli.api_keys import with_all_keys
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig
 
 RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig)
@@ -27,6 +28,7 @@ class Options:
     engine: EngineConfig
     limits: LimitsConfig
     server: ServerConfig
+    remarks: tuple[str, ...] = ()  # for the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ def _add_option(group: "argparse._ArgumentGroup", option: Option) -> None:
 
 
 def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
-    """Flags over environment over file over defaults. Raises InvalidOption."""
+    """Flags over environment over file over LMI's settings, if that is the profile, over defaults.
+
+    Raises InvalidOption.
+    """
     given = dict(arguments)
     values: dict[str, Any] = {}
     environment = os.environ if environment is None else environment
@@ -113,10 +118,14 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         values |= _read_file(Path(config_path))
     values |= _read_environment(environment)
     values |= {name: value for name, value in given.items() if value is not None}
+    remarks: list[str] = []
+    if values.get("profile") == "lmi":
+        lmi_values, remarks = read_lmi_settings(environment, str(values.get("model", "")))
+        values = lmi_values | values
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
     _check_cors(options.server)
-    return replace(options, server=with_all_keys(options.server, environment))
+    return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -1,0 +1,145 @@
+"""What LMI's containers are told, as options of ours."""
+
+from pathlib import Path
+
+import pytest
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.lmi_settings import MEANINGS, Setting
+from ouzel.cli.options import RECORDS, Options, options_of
+from tests.cli.test_options import parse
+
+NOWHERE = {"SERVING_MODEL_STORE": "/nowhere"}
+
+
+def lmi(*arguments: str, **environment: str) -> Options:
+    return parse("--profile", "lmi", *arguments, environment=NOWHERE | environment)
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> Path:
+    """A model directory with settings of its own."""
+    (tmp_path / "config.json").write_text("{}")
+    path = tmp_path / "serving.properties"
+    path.write_text(
+        "# comment\n! another\nengine=Python\noption.model_id = org/model\noption.max_rolling_batch_size: 8\n"
+        "option.max_model_len=\\\n  512\njob_queue_size=7\noption.tgi_compat=True\noption.rolling_batch=\n"
+    )
+    return path
+
+
+def test_the_container_listens_where_sagemaker_asks() -> None:
+    assert (lmi().server.host, lmi().server.port) == ("0.0.0.0", 8080)
+    assert lmi(SAGEMAKER_BIND_TO_PORT="8123").server.port == 8123
+    address = lmi(SERVING_INFERENCE_ADDRESS="http://127.0.0.1:9000").server
+    assert (address.host, address.port) == ("127.0.0.1", 9000)
+
+
+@pytest.mark.parametrize(
+    ("environment", "record", "option", "value"),
+    [
+        ({"HF_MODEL_ID": "org/model"}, "model", "model", "org/model"),
+        ({"OPTION_MODEL_ID": "org/model"}, "model", "model", "org/model"),
+        ({"OPTION_SERVED_MODEL_NAME": "a, b"}, "model", "served_model_name", ("a", "b")),
+        ({"OPTION_MAX_MODEL_LEN": "99"}, "model", "max_model_len", 99),
+        ({"OPTION_DTYPE": "fp32"}, "engine", "precision", "f32"),
+        ({"OPTION_DTYPE": "fp16"}, "engine", "precision", "auto"),
+        ({"OPTION_MAX_ROLLING_BATCH_SIZE": "9"}, "engine", "max_num_seqs", 9),
+        ({"MAX_BATCH_SIZE": "9"}, "engine", "max_num_seqs", 9),
+        ({"MAX_BATCH_SIZE": "9", "OPTION_MAX_ROLLING_BATCH_SIZE": "8"}, "engine", "max_num_seqs", 8),
+        ({"OPTION_MAX_ROLLING_BATCH_PREFILL_TOKENS": "999"}, "engine", "max_num_batched_tokens", 999),
+        ({"OPTION_ENABLE_PREFIX_CACHING": "False"}, "engine", "prefix_caching", False),
+        ({"SERVING_JOB_QUEUE_SIZE": "5"}, "limits", "max_queued_requests", 5),
+        ({"MAX_CONCURRENT_REQUESTS": "5"}, "limits", "max_queued_requests", 5),
+        ({"SERVING_MAX_REQUEST_SIZE": "5000"}, "limits", "max_body_bytes", 5000),
+        ({"SAGEMAKER_MAX_PAYLOAD_IN_MB": "6"}, "limits", "max_body_bytes", 6 * 2**20),
+        ({"SAGEMAKER_MAX_REQUEST_SIZE": "6000", "SERVING_MAX_REQUEST_SIZE": "7"}, "limits", "max_body_bytes", 6000),
+        ({"OPTION_TGI_COMPAT": "true"}, "server", "lmi_tgi_compat", True),
+        ({"SERVING_CORS_ALLOWED_ORIGIN": "*"}, "server", "allowed_origins", ("*",)),
+    ],
+)
+def test_a_setting_is_an_option_of_ours(environment: dict[str, str], record: str, option: str, value: object) -> None:
+    options = lmi(**environment)
+
+    assert getattr(getattr(options, record), option) == value
+    assert options.remarks == ()
+
+
+def test_the_properties_beat_the_environment_and_our_options_beat_both(properties: Path) -> None:
+    environment = {"SERVING_MODEL_STORE": str(properties.parent), "OPTION_MAX_ROLLING_BATCH_SIZE": "9"}
+
+    options = lmi(**environment)
+
+    assert (options.model.model, options.model.max_model_len) == ("org/model", 512)
+    assert options.engine.max_num_seqs == 8
+    assert options.limits.max_queued_requests == 7
+    assert options.server.lmi_tgi_compat
+    assert options.remarks == (f"LMI's engine ({properties}) has no meaning here",)
+    assert lmi("--max-num-seqs", "3", **environment).engine.max_num_seqs == 3
+    assert lmi(OUZEL_MAX_NUM_SEQS="3", **environment).engine.max_num_seqs == 3
+    assert lmi("other/model", **environment).model.model == "other/model"
+
+
+def test_the_model_directory_is_the_model_unless_another_is_named(properties: Path) -> None:
+    directory = str(properties.parent)
+    properties.unlink()
+
+    assert lmi(SERVING_MODEL_STORE=directory).model.model == directory
+    assert lmi(SERVING_MODEL_STORE=directory, HF_MODEL_ID="org/model").model.model == "org/model"
+    assert lmi().model.model == ""
+
+
+def test_the_properties_of_a_directory_that_is_named_count(properties: Path) -> None:
+    assert lmi(str(properties.parent)).engine.max_num_seqs == 8
+    assert lmi(str(properties.parent)).model.model == str(properties.parent)
+
+
+def test_what_has_no_meaning_is_named_without_its_value() -> None:
+    options = lmi(OPTION_TENSOR_PARALLEL_DEGREE="2", SERVING_KEYSTORE_PASS="secret", SM_NUM_GPUS="4")
+
+    assert options.remarks == (
+        "LMI's tensor_parallel_degree (environment OPTION_TENSOR_PARALLEL_DEGREE) has no meaning here",
+        "LMI's keystore_pass (environment SERVING_KEYSTORE_PASS) has no meaning here",
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"HF_REVISION": "abc"}, r"LMI's revision \(environment HF_REVISION\): only 'main' is supported, given 'abc'"),
+        ({"OPTION_TASK": "text-embedding"}, r"LMI's task .*: only 'text-generation' is supported"),
+        ({"OPTION_BEDROCK_COMPAT": "true"}, r"LMI's bedrock_compat .*: only 'false' is supported"),
+        ({"OPTION_DTYPE": "int3"}, r"LMI's dtype .*: must be one of .*, given 'int3'"),
+        ({"SERVING_INFERENCE_ADDRESS": "unix:/x"}, r"LMI's inference_address .*: must be like http://"),
+        ({"SERVING_INFERENCE_ADDRESS": "http://h:x"}, r"LMI's inference_address .*: must be like http://"),
+        ({"SAGEMAKER_MAX_PAYLOAD_IN_MB": "x"}, r"LMI's max_payload_in_mb .*: must be a whole number, given 'x'"),
+        ({"OPTION_MAX_ROLLING_BATCH_SIZE": "many"}, r"--max-num-seqs: .*given 'many'"),
+    ],
+)
+def test_what_cannot_be_is_refused(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        lmi(**environment)
+
+
+def test_properties_that_are_no_text_are_named(properties: Path) -> None:
+    properties.write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(InvalidOption, match=r"serving\.properties"):
+        lmi(str(properties.parent))
+
+
+def test_without_the_profile_nothing_of_it_is_read(properties: Path) -> None:
+    environment = {"HF_MODEL_ID": "org/model", "OPTION_DTYPE": "int3", "SERVING_MODEL_STORE": str(properties.parent)}
+
+    options = parse(environment=environment)
+
+    assert (options.model.model, options.server.host, options.server.port) == ("", "127.0.0.1", 8000)
+    assert options.remarks == ()
+
+
+def test_every_meaning_is_an_option() -> None:
+    ours = {option.name for record in RECORDS for option in options_of(record)}
+    given = {"dtype": "auto", "inference_address": "http://h:1", "max_payload_in_mb": "1"}
+
+    for key, meaning in MEANINGS.items():
+        assert meaning(Setting(key, given.get(key, "1"), "a test")).keys() <= ours
