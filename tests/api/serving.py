@@ -55,6 +55,10 @@ def create_parrot(options: dict[str, object]) -> FakeEngine:
 
 
 def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
+    return HuggingFaceTokenizer(byte_library_tokenizer(*more_special_tokens), {"eos_token": "<|im_end|>"})
+
+
+def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
     """Token ids 0 to 255 are bytes."""
     alphabet = byte_alphabet()
     library_tokenizer = tokenizers.Tokenizer(models.BPE({alphabet[byte]: byte for byte in range(256)}, []))
@@ -62,7 +66,7 @@ def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
     library_tokenizer.decoder = decoders.ByteLevel()
     special_tokens = ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>", *more_special_tokens)
     library_tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special_tokens])
-    return HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<|im_end|>"})
+    return library_tokenizer
 
 
 def byte_alphabet() -> list[str]:
@@ -98,9 +102,9 @@ class RunningServer:
         *,
         has_chat_template: bool,
         trusts_request_template: bool,
-        more_special_tokens: tuple[str, ...],
+        tokenizer: HuggingFaceTokenizer | None,
     ) -> None:
-        self._tokenizer = byte_tokenizer(*more_special_tokens)
+        self._tokenizer = tokenizer or byte_tokenizer()
         self._trusts_request_template = trusts_request_template
         self._options = options
         self._limits = limits
@@ -181,7 +185,7 @@ def running_server(
     *,
     has_chat_template: bool = True,
     trusts_request_template: bool = False,
-    more_special_tokens: tuple[str, ...] = (),
+    tokenizer: HuggingFaceTokenizer | None = None,
 ) -> Iterator[RunningServer]:
     server = RunningServer(
         options or {},
@@ -189,7 +193,7 @@ def running_server(
         config or ServerConfig(),
         has_chat_template=has_chat_template,
         trusts_request_template=trusts_request_template,
-        more_special_tokens=more_special_tokens,
+        tokenizer=tokenizer,
     )
     server.start()
     try:

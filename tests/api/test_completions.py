@@ -9,7 +9,7 @@ import pytest
 
 from ouzel.config import LimitsConfig
 from tests.api.requests import error_of, events_of, wait_until
-from tests.api.serving import running_server
+from tests.api.serving import byte_tokenizer, running_server
 from tests.api.test_streams import FOREVER, num_running, send_raw
 
 
@@ -176,7 +176,8 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
 def coder() -> Iterator[httpx.Client]:
     """A parrot that knows StarCoder's tokens."""
     tokens = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>")
-    with running_server(more_special_tokens=tokens) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    tokenizer = byte_tokenizer(*tokens)
+    with running_server(tokenizer=tokenizer) as server, httpx.Client(base_url=server.url, timeout=None) as http:
         yield http
 
 

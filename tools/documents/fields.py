@@ -21,7 +21,8 @@ _INTRODUCTION = """\
 Generated from the code by `{command}`; a test keeps it true.
 The same facts for machines: `GET /openapi.json`.
 
-Each field works in whole answers and in streams, unless the table says otherwise. `null` is the same as not given.
+Each field works in whole answers and in streams, unless the table says otherwise; in `all` endpoints that generate, or
+in those named. `null` is the same as not given.
 Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
 parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
 below. A field that stands in neither table is ignored, with a line in the server's log.
@@ -54,6 +55,10 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
     return {
         operation.path.removeprefix("/v1"): operation.body for operation in OPERATIONS if operation.body is not None
     }
+
+
+def _generating() -> list[str]:
+    return [operation.path.removeprefix("/v1") for operation in OPERATIONS if operation.chunk is not None]
 
 
 def _rows_of_fields() -> Iterator[list[str]]:
@@ -113,7 +118,8 @@ def _length(schema: JsonSchema, of: str, unit: str) -> str:
 
 def _rows_of_refused() -> Iterator[list[str]]:
     for name, neutral in sorted(NEUTRAL_VALUES.items()):
-        refusing = [endpoint for endpoint, body in _endpoints().items() if name not in body.__struct_encode_fields__]
+        bodies = {endpoint: _endpoints()[endpoint] for endpoint in _generating()}
+        refusing = [endpoint for endpoint, body in bodies.items() if name not in body.__struct_encode_fields__]
         if refusing:
             values = ", ".join(f"`{_json(value)}`" for value in neutral)
             instead = f"`{INSTEAD[name]}`" if name in INSTEAD else ""
@@ -121,7 +127,7 @@ def _rows_of_refused() -> Iterator[list[str]]:
 
 
 def _listed(endpoints: list[str]) -> str:
-    return "all" if len(endpoints) == len(_endpoints()) else ", ".join(f"`{endpoint}`" for endpoint in endpoints)
+    return "all" if endpoints == _generating() else ", ".join(f"`{endpoint}`" for endpoint in endpoints)
 
 
 def _json(value: object) -> str:

@@ -18,6 +18,7 @@ from ouzel.api.health import Watch
 from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
 from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
+from ouzel.api.tokenize import TokenizerEndpoint, Tokenizing
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
@@ -46,6 +47,12 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
     routes.append(Route("/openapi.json", openapi.document))
     routes += lmi_routes(model, limits, server, generating)
+    tokenizing = Tokenizing(model)
+    tokenize = TokenizerEndpoint(tokenizing.tokenize, model, metrics, limits)
+    detokenize = TokenizerEndpoint(tokenizing.detokenize, model, metrics, limits)
+    for prefix in ("", *PREFIXES):  # vLLM has these two at the root
+        routes.append(Route(f"{prefix}/tokenize", tokenize, methods=["POST"]))
+        routes.append(Route(f"{prefix}/detokenize", detokenize, methods=["POST"]))
     for prefix in PREFIXES:
         routes += [
             Route(f"{prefix}/chat/completions", chat, methods=["POST"]),

@@ -13,6 +13,8 @@ from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge
 from ouzel.generation import Generation, SeveralGenerations
 
 _SCOPE_KEY = "ouzel.exchange"
+_LONG_BODY_BYTES = 4096
+_TEMPLATE_FIELD = b'chat_template"'
 
 
 class ClientDisconnected(Exception):
@@ -73,6 +75,11 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int) -> 
         pieces.append(piece)
         more = message.get("more_body", False)
     return b"".join(pieces)
+
+
+def may_take_long(body: bytes) -> bool:
+    """Over a millisecond to make a prompt of: a long body, or one with a template of its own."""
+    return len(body) > _LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
 def header(scope: Scope, name: bytes) -> str | None:

@@ -71,11 +71,16 @@ class GenerationFields(SamplingFields, kw_only=True):
     ] = None
 
 
+def check_model(name: str | None, model: ServedModel) -> None:
+    """None is the served model, where `model` may be left out."""
+    if name is not None and name not in model.names:
+        names = ", ".join(model.names)
+        raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
+
+
 def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> None:
     """What depends on this server rather than on the field's type."""
-    if body.model not in model.names:
-        names = ", ".join(model.names)
-        raise ModelNotFound(f"the model {body.model[:100]!r} does not exist; this server has: {names}", param="model")
+    check_model(body.model, model)
     if (body.n or 1) > limits.max_choices:
         raise InvalidRequest(f"n must be <= {limits.max_choices}, given {body.n}", param="n")
     if body.best_of is not None and body.best_of != (body.n or 1):

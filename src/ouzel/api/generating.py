@@ -9,13 +9,11 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.answer import Answer, Dialect
-from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body, send_within
+from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, may_take_long, read_body, send_within
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
 
-_LONG_BODY_BYTES = 4096  # preparing more than this may take over a millisecond
-_TEMPLATE_FIELD = b'chat_template"'  # and so may a template of the request's own
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 
 
@@ -54,7 +52,7 @@ class GeneratingEndpoint:
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
         prepare = self._dialect.prepare
-        if len(body) > _LONG_BODY_BYTES or _TEMPLATE_FIELD in body:
+        if may_take_long(body):
             requests, answer = await asyncio.to_thread(prepare, body, exchange.arrival_s)
         else:
             requests, answer = prepare(body, exchange.arrival_s)

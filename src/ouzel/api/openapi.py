@@ -15,6 +15,7 @@ from ouzel.api.error_objects import ErrorBody
 from ouzel.api.field_defaults import default_in_words
 from ouzel.api.health import Health
 from ouzel.api.models import ModelList, ModelObject
+from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
 
 JsonObject = dict[str, object]
 StructType = type[msgspec.Struct]
@@ -54,6 +55,20 @@ OPERATIONS = (
         body=CompletionRequest,
         answer=Completion,
         chunk=Completion,
+    ),
+    Operation(
+        method="post",
+        path="/v1/tokenize",
+        summary="Token ids of a text or a chat.",
+        body=TokenizeRequest,
+        answer=TokenizedText,
+    ),
+    Operation(
+        method="post",
+        path="/v1/detokenize",
+        summary="The text of token ids.",
+        body=DetokenizeRequest,
+        answer=DetokenizedText,
     ),
     Operation(method="get", path="/v1/models", summary="What is served.", answer=ModelList),
     Operation(method="get", path="/v1/models/{name}", summary="One served model.", answer=ModelObject),

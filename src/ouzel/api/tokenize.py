@@ -1,0 +1,224 @@
+"""POST /tokenize and /detokenize: text or a chat to token ids, and back, as the engine would see them.
+
+Both shapes in use are read: `text` is OpenVINO Model Server's, `prompt` and `messages` are vLLM's.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ouzel.api.chat_prompt import (
+    AddGenerationPrompt,
+    AddSpecialTokens,
+    ChatTemplateText,
+    ContinueFinalMessage,
+    Effort,
+    JsonObjects,
+    RetrievedDocuments,
+    TemplateKwargs,
+    Thinking,
+    chat_rendering,
+)
+from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.exchange import may_take_long, read_body, send_within
+from ouzel.api.fields import check_model
+from ouzel.api.message_schema import Messages
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest, Overloaded
+from ouzel.generation import ServedModel
+from ouzel.observability import Metrics
+
+_MAX_PADDED_TOKENS = 2**22  # in one answer
+_INPUTS = ("text", "prompt", "messages")
+_GOES_WITH = {  # by field: the inputs
+    "max_length": ("text",),
+    "pad_to_max_length": ("text",),
+    "padding_side": ("text",),
+    "return_token_strs": ("prompt", "messages"),
+    "tools": ("messages",),
+    "chat_template": ("messages",),
+    "chat_template_kwargs": ("messages",),
+    "add_generation_prompt": ("messages",),
+    "continue_final_message": ("messages",),
+    "documents": ("messages",),
+    "reasoning_effort": ("messages",),
+    "enable_thinking": ("messages",),
+    "thinking": ("messages",),
+}
+
+
+class TokenizeRequest(msgspec.Struct, kw_only=True):
+    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    text: (
+        Annotated[str, Meta(description="A text, or several; answered with the token ids alone.")]
+        | Annotated[list[str], Meta(min_length=1)]
+        | None
+    ) = None
+    prompt: Annotated[str | None, Meta(description="A text; answered with the token ids and their count.")] = None
+    messages: Messages = None
+    tools: Annotated[JsonObjects | None, Meta(description="The tools that the chat template shows.")] = None
+    chat_template: ChatTemplateText = None
+    chat_template_kwargs: TemplateKwargs = None
+    add_generation_prompt: AddGenerationPrompt = None
+    continue_final_message: ContinueFinalMessage = None
+    documents: RetrievedDocuments = None
+    reasoning_effort: Effort = None
+    enable_thinking: Thinking = None
+    thinking: Thinking = None
+    add_special_tokens: AddSpecialTokens = None
+    max_length: Annotated[int, Meta(ge=1, description="Cuts longer texts at their end.")] | None = None
+    pad_to_max_length: Annotated[bool | None, Meta(description="Pads shorter texts to max_length.")] = None
+    padding_side: Annotated[Literal["left", "right"] | None, Meta(description="Where the padding goes.")] = None
+    return_token_strs: Annotated[bool | None, Meta(description="Returns the text of each token, as logprobs do.")] = (
+        None
+    )
+
+
+class DetokenizeRequest(msgspec.Struct, kw_only=True):
+    tokens: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(description="Token ids.")]
+    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+
+
+class TokenizedText(msgspec.Struct):
+    """`text` is answered with `tokens` alone: a list for each of several."""
+
+    tokens: Sequence[int | list[int]]
+    count: int | UnsetType = UNSET
+    max_model_len: int | UnsetType = UNSET
+    token_strs: list[str] | UnsetType | None = UNSET
+    prompt: str | UnsetType = UNSET  # what `messages` were rendered to
+
+
+class DetokenizedText(msgspec.Struct):
+    prompt: str
+
+
+class TokenizerEndpoint:
+    """An ASGI app; it holds a place at the engine's door, so that waiting bodies are bounded."""
+
+    def __init__(
+        self, answer: Callable[[bytes], msgspec.Struct], model: ServedModel, metrics: Metrics, limits: LimitsConfig
+    ) -> None:
+        self._answer = answer
+        self._model = model
+        self._metrics = metrics
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        limits = self._limits
+        try:
+            with self._model.engine.admit():
+                body = await read_body(
+                    scope, receive, max_body_bytes=limits.max_body_bytes, timeout_s=limits.body_timeout_s
+                )
+                answer = await asyncio.to_thread(self._write, body) if may_take_long(body) else self._write(body)
+                with send_within(send, limits.write_timeout_s) as send_or_leave:
+                    await Response(answer, media_type="application/json")(scope, receive, send_or_leave)
+        except Overloaded:
+            self._metrics.request_refused()
+            raise
+
+    def _write(self, body: bytes) -> bytes:
+        return msgspec.json.encode(self._answer(body))
+
+
+class Tokenizing:
+    """What both endpoints answer."""
+
+    def __init__(self, model: ServedModel) -> None:
+        self._model = model
+        self._tokenizer = model.tokenizer
+
+    def tokenize(self, body: bytes) -> TokenizedText:
+        asked, unknown = decode_body(body, TokenizeRequest)
+        log_ignored(unknown)
+        check_model(asked.model, self._model)
+        _check_combination(asked)
+        if asked.text is not None:
+            return TokenizedText(self._texts_to_ids(asked, asked.text))
+        if asked.prompt is not None:
+            return self._counted(asked, self._encoded(asked.prompt, asked.add_special_tokens is not False))
+        text = self._model.renderer.chat_text(asked.messages, chat_rendering(asked, tools=asked.tools))
+        counted = self._counted(asked, self._encoded(text, asked.add_special_tokens or False))
+        counted.prompt = text
+        return counted
+
+    def detokenize(self, body: bytes) -> DetokenizedText:
+        asked, unknown = decode_body(body, DetokenizeRequest)
+        log_ignored(unknown)
+        check_model(asked.model, self._model)
+        last_id = self._tokenizer.vocab_size - 1
+        if asked.tokens and max(asked.tokens) > last_id:
+            position = next(position for position, token_id in enumerate(asked.tokens) if token_id > last_id)
+            path = f"tokens[{position}]"
+            raise InvalidRequest(f"{path} must be <= {last_id}, given {asked.tokens[position]}", param=path)
+        return DetokenizedText(self._tokenizer.decode(asked.tokens, skip_special_tokens=False))
+
+    def _counted(self, asked: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
+        texts = [self._tokenizer.token_text(token_id) for token_id in token_ids] if asked.return_token_strs else None
+        return TokenizedText(token_ids, len(token_ids), self._model.engine.info.max_model_len, texts)
+
+    def _texts_to_ids(self, asked: TokenizeRequest, text: str | list[str]) -> Sequence[int | list[int]]:
+        texts = [text] if isinstance(text, str) else text
+        pad = self._padding(asked, len(texts))
+        special = asked.add_special_tokens is not False
+        all_ids = [pad(self._encoded(each, special, asked.max_length)) for each in texts]
+        return all_ids[0] if isinstance(text, str) else all_ids
+
+    def _encoded(self, text: str, add_special_tokens: bool, max_length: int | None = None) -> list[int]:
+        """The special tokens that the tokenizer puts around a text stay when the text is cut."""
+        token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        if max_length is None or len(token_ids) <= max_length:
+            return token_ids
+        num_after = self._num_added_after(token_ids) if add_special_tokens else 0
+        after = token_ids[len(token_ids) - num_after :]
+        return [*token_ids[: max(max_length - num_after, 0)], *after][:max_length]
+
+    def _num_added_after(self, token_ids: list[int]) -> int:
+        around_nothing = self._tokenizer.encode("", add_special_tokens=True)
+        num_added = len(around_nothing)
+        num_before = next((n for n in range(num_added, -1, -1) if token_ids[:n] == around_nothing[:n]), 0)
+        after = around_nothing[num_before:]
+        return len(after) if token_ids[len(token_ids) - len(after) :] == after else 0
+
+    def _padding(self, asked: TokenizeRequest, num_texts: int) -> Callable[[list[int]], list[int]]:
+        if not asked.pad_to_max_length:
+            return lambda token_ids: token_ids
+        length = asked.max_length
+        if length is None:
+            raise InvalidRequest("pad_to_max_length needs max_length", param="pad_to_max_length")
+        if length * num_texts > _MAX_PADDED_TOKENS:
+            limit = _MAX_PADDED_TOKENS // num_texts
+            message = f"max_length must be <= {limit} to pad {num_texts} texts to it, given {length}"
+            raise InvalidRequest(message, param="max_length")
+        pad_token = self._tokenizer.special_tokens.get("pad_token")
+        pad_ids = self._tokenizer.encode(pad_token, add_special_tokens=False) if pad_token else []
+        if len(pad_ids) != 1:
+            message = "pad_to_max_length must be false, given true: this model's tokenizer has no padding token"
+            raise InvalidRequest(message, param="pad_to_max_length")
+
+        def pad(token_ids: list[int]) -> list[int]:
+            padding = pad_ids * (length - len(token_ids))
+            return padding + token_ids if asked.padding_side == "left" else token_ids + padding
+
+        return pad
+
+
+def _check_combination(asked: TokenizeRequest) -> None:
+    given = {name for name, value in msgspec.structs.asdict(asked).items() if value is not None}
+    inputs = [name for name in _INPUTS if name in given]
+    if len(inputs) != 1:
+        shown = " and ".join(inputs) or "none of them"
+        raise InvalidRequest(
+            f"one of text, prompt and messages is required, given {shown}", param=inputs[1] if inputs else "text"
+        )
+    for name, goes_with in _GOES_WITH.items():
+        if name in given and inputs[0] not in goes_with and getattr(asked, name):
+            raise InvalidRequest(f"{name} goes with {' or '.join(goes_with)}, given {inputs[0]}", param=name)
+    if "padding_side" in given and not asked.pad_to_max_length:
+        raise InvalidRequest("padding_side needs pad_to_max_length to be true", param="padding_side")

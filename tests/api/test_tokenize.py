@@ -1,0 +1,201 @@
+"""Tokenizing and back, in the shapes of OpenVINO Model Server and of vLLM."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from tokenizers.processors import TemplateProcessing
+
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
+from tests.api.requests import Json, chat, error_of
+from tests.api.serving import END, FAIL, START, byte_library_tokenizer, running_server
+
+CHAT_IDS = [START, *b"user\nHi", END, *b"\n", START, *b"assistant\n"]
+CHAT_TEXT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+MESSAGES = [{"role": "user", "content": "Hi"}]
+
+
+def tokenize(http: httpx.Client, **fields: object) -> Json:
+    response = http.post("/tokenize", json=fields)
+    assert response.status_code == 200, response.text
+    answer: Json = response.json()
+    return answer
+
+
+@pytest.mark.parametrize("prefix", ["", "/v1", "/v3", "/v3/v1"])
+def test_there_and_back_on_every_path(http: httpx.Client, prefix: str) -> None:
+    text = "Hello, wörld 🦉<|im_end|>"
+    there = http.post(f"{prefix}/tokenize", content=f'{{"model": "parrot", "prompt": "{text}"}}'.encode())
+    tokens = there.json()["tokens"]
+    assert tokens == [*"Hello, wörld 🦉".encode(), END]
+    back = http.post(f"{prefix}/detokenize", json={"model": "parrot", "tokens": tokens})
+    assert back.json() == {"prompt": text}
+
+
+def test_a_text_gives_token_ids_alone(http: httpx.Client) -> None:
+    assert tokenize(http, model="parrot", text="Hi") == {"tokens": [72, 105]}
+    assert tokenize(http, text=["Hi", "", "a"]) == {"tokens": [[72, 105], [], [97]]}
+    assert tokenize(http, text="") == {"tokens": []}
+
+
+def test_a_prompt_gives_token_ids_and_their_count(http: httpx.Client) -> None:
+    expected = {"count": 2, "max_model_len": 4096, "tokens": [72, 105], "token_strs": None}
+    assert tokenize(http, prompt="Hi") == expected
+    assert tokenize(http, prompt="Hi", return_token_strs=True) == {**expected, "token_strs": ["H", "i"]}
+
+
+def test_a_chat_gives_the_rendered_text_too(http: httpx.Client) -> None:
+    answer = tokenize(http, messages=MESSAGES)
+    assert (answer["tokens"], answer["count"], answer["prompt"]) == (CHAT_IDS, len(CHAT_IDS), CHAT_TEXT)
+    usage = http.post("/v1/chat/completions", json=chat("Hi")).json()["usage"]
+    assert usage["prompt_tokens"] == answer["count"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "prompt"),
+    [
+        ({"add_generation_prompt": False}, "<|im_start|>user\nHi<|im_end|>\n"),
+        ({"continue_final_message": True}, "<|im_start|>user\nHi"),
+        ({"chat_template_kwargs": {"add_generation_prompt": False}}, "<|im_start|>user\nHi<|im_end|>\n"),
+        ({"enable_thinking": False, "tools": [], "return_token_strs": False}, CHAT_TEXT),
+    ],
+)
+def test_a_chat_is_rendered_as_it_is_asked_for(http: httpx.Client, fields: dict[str, object], prompt: str) -> None:
+    assert tokenize(http, messages=MESSAGES, **fields)["prompt"] == prompt
+
+
+def test_more_than_fits_the_model_is_counted_all_the_same(http: httpx.Client) -> None:
+    assert tokenize(http, prompt="x" * 300_000)["count"] == 300_000
+    assert tokenize(http, messages=[{"role": "user", "content": "x" * 300_000}])["count"] == 300_000 + len(CHAT_IDS) - 2
+    assert http.post("/detokenize", json={"tokens": [120] * 300_000}).json()["prompt"] == "x" * 300_000
+
+
+def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
+    with running_server(trusts_request_template=True) as server, httpx.Client(base_url=server.url) as http:
+        own = "{{ tools[0].function.name }} {{ messages[0].content }} {{ mood }}"
+        tools = [{"type": "function", "function": {"name": "look"}}]
+        fields = {"chat_template": own, "chat_template_kwargs": {"mood": "!"}, "tools": tools}
+        assert tokenize(http, messages=MESSAGES, **fields)["prompt"] == "look Hi !"
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ({}, "text", "one of text, prompt and messages is required, given none of them"),
+        ({"text": "a", "messages": MESSAGES}, "messages", "is required, given text and messages"),
+        ({"text": []}, "text", "text must have a length >= 1, given []"),
+        ({"text": [1, 2]}, "text[0]", "text[0] must be a string, given 1"),
+        ({"text": {}}, "text", "text must be a string or a list, given {}"),
+        ({"prompt": ["a"]}, "prompt", 'prompt must be a string, given ["a"]'),
+        ({"text": "a", "max_length": 0}, "max_length", "max_length must be >= 1, given 0"),
+        ({"text": "a", "max_length": "long"}, "max_length", 'max_length must be an integer, given "long"'),
+        ({"text": "a", "pad_to_max_length": 1}, "pad_to_max_length", "must be true or false, given 1"),
+        ({"text": "a", "pad_to_max_length": True}, "pad_to_max_length", "pad_to_max_length needs max_length"),
+        ({"text": "a", "max_length": 5, "pad_to_max_length": True}, "pad_to_max_length", "has no padding token"),
+        (
+            {"text": ["a", "b"], "max_length": 2**22, "pad_to_max_length": True},
+            "max_length",
+            "max_length must be <= 2097152 to pad 2 texts to it, given 4194304",
+        ),
+        ({"text": "a", "padding_side": "left"}, "padding_side", "needs pad_to_max_length to be true"),
+        ({"text": "a", "padding_side": "middle"}, "padding_side", 'one of "left", "right", given "middle"'),
+        ({"prompt": "a", "max_length": 5}, "max_length", "max_length goes with text, given prompt"),
+        ({"text": "a", "return_token_strs": True}, "return_token_strs", "goes with prompt or messages, given text"),
+        ({"prompt": "a", "tools": [{}]}, "tools", "tools goes with messages, given prompt"),
+        ({"prompt": "a", "chat_template_kwargs": {"a": 1}}, "chat_template_kwargs", "goes with messages"),
+        ({"messages": []}, "messages", "messages must be a non-empty list"),
+        ({"messages": MESSAGES, "tools": [{}]}, "tools", "has no tools"),
+        ({"messages": MESSAGES, "tools": [5]}, "tools[0]", "tools[0] must be an object, given 5"),
+        ({"messages": MESSAGES, "chat_template": "x"}, "chat_template", "--trust-request-chat-template"),
+        ({"messages": MESSAGES, "enable_thinking": True}, "enable_thinking", "has no effect"),
+        ({"model": 5, "text": "a"}, "model", "model must be a string, given 5"),
+    ],
+)
+def test_what_cannot_be_tokenized_is_named(http: httpx.Client, body: Json, param: str, message: str) -> None:
+    response = http.post("/v1/tokenize", json=body)
+    assert response.status_code == 400
+    assert error_of(response)["param"] == param
+    assert message in error_of(response)["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ({}, "tokens", "tokens is required"),
+        ({"tokens": "abc"}, "tokens", 'tokens must be a list, given "abc"'),
+        ({"tokens": ["a"]}, "tokens[0]", 'tokens[0] must be an integer, given "a"'),
+        ({"tokens": [5, -1]}, "tokens[1]", "tokens[1] must be >= 0, given -1"),
+        ({"tokens": [5, 7, 260]}, "tokens[2]", "tokens[2] must be <= 259, given 260"),
+        ({"tokens": [2**70]}, "tokens[0]", "tokens[0]"),
+    ],
+)
+def test_what_cannot_be_text_is_named(http: httpx.Client, body: Json, param: str, message: str) -> None:
+    response = http.post("/v1/detokenize", json=body)
+    assert response.status_code == 400
+    assert error_of(response)["param"] == param
+    assert message in error_of(response)["message"]
+
+
+def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:
+    assert http.post("/detokenize", json={"tokens": [72.0, "105"]}).json() == {"prompt": "Hi"}
+    assert http.post("/detokenize", json={"tokens": []}).json() == {"prompt": ""}
+
+
+@pytest.mark.parametrize(("path", "body"), [("/tokenize", {"text": "a"}), ("/detokenize", {"tokens": [1]})])
+def test_the_door_is_that_of_the_other_endpoints(http: httpx.Client, path: str, body: Json) -> None:
+    unknown = http.post(path, json={**body, "model": "gpt-9"})
+    assert (unknown.status_code, error_of(unknown)["code"]) == (404, "model_not_found")
+    assert http.post(path, content=b"{").status_code == 400
+    assert http.post(path, content=b"x" * (16 * 2**20 + 1)).status_code == 413
+    wrong_method = http.get(path)
+    assert (wrong_method.status_code, error_of(wrong_method)["code"]) == (405, "method_not_allowed")
+
+
+def test_without_a_chat_template_only_chats_are_refused() -> None:
+    with running_server(has_chat_template=False) as server, httpx.Client(base_url=server.url) as http:
+        assert tokenize(http, text="a") == {"tokens": [97]}
+        response = http.post("/tokenize", json={"messages": MESSAGES})
+        assert response.status_code == 400
+        assert "no chat template" in error_of(response)["message"]
+
+
+@pytest.fixture(scope="module")
+def framing_http() -> Iterator[httpx.Client]:
+    """Of a model whose tokenizer puts every text between two special tokens, and has a padding token."""
+    library_tokenizer = byte_library_tokenizer()
+    library_tokenizer.post_processor = TemplateProcessing(
+        single="<|im_start|> $A <|im_end|>", special_tokens=[("<|im_start|>", START), ("<|im_end|>", END)]
+    )
+    tokenizer = HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<|im_end|>", "pad_token": "<|fail|>"})
+    with running_server(tokenizer=tokenizer) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+        yield http
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [
+        ({"text": "abc"}, [START, 97, 98, 99, END]),
+        ({"text": "abc", "add_special_tokens": False}, [97, 98, 99]),
+        ({"prompt": "a"}, [START, 97, END]),
+        ({"prompt": "a", "add_special_tokens": False}, [97]),
+        ({"messages": MESSAGES}, CHAT_IDS),
+        ({"messages": MESSAGES, "add_special_tokens": True}, [START, *CHAT_IDS, END]),
+        ({"text": "abc", "max_length": 4}, [START, 97, 98, END]),
+        ({"text": "abc", "max_length": 1}, [END]),
+        ({"text": "abc", "max_length": 2, "add_special_tokens": False}, [97, 98]),
+        ({"text": ["abc", "a"], "max_length": 4}, [[START, 97, 98, END], [START, 97, END]]),
+        (
+            {"text": ["abc", ""], "max_length": 4, "pad_to_max_length": True},
+            [[START, 97, 98, END], [START, END, FAIL, FAIL]],
+        ),
+        (
+            {"text": "a", "max_length": 5, "pad_to_max_length": True, "padding_side": "left"},
+            [FAIL, FAIL, START, 97, END],
+        ),
+        ({"text": "a", "max_length": 5, "pad_to_max_length": False}, [START, 97, END]),
+    ],
+)
+def test_special_tokens_stay_around_what_is_cut_and_within_what_is_padded(
+    framing_http: httpx.Client, fields: dict[str, object], tokens: list[int]
+) -> None:
+    assert tokenize(framing_http, **fields)["tokens"] == tokens
