@@ -164,8 +164,13 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
             or self.presence_penalty != 0.0
             or self.frequency_penalty != 0.0
             or self.min_tokens > 0
-            or bool(self.logit_bias or self.allowed_token_ids or self.bad_words or self.no_repeat_ngram_size)
+            or bool(self.logit_bias)
+            or self.bans_tokens
         )
+
+    @property
+    def bans_tokens(self) -> bool:
+        return bool(self.allowed_token_ids or self.bad_words or self.no_repeat_ngram_size)
 
 
 # Reference functions: one row, float64 inside, no speed. Order of application is the order of this file.

@@ -63,6 +63,16 @@ def test_forced_tokens_take_no_step_and_change_nothing(compiler: GrammarCompiler
     assert len(runners[1].batches) < len(runners[0].batches) / 3
 
 
+@pytest.mark.parametrize("num_logprobs", [None, 0])
+def test_a_banned_token_is_not_forced(compiler: GrammarCompiler, num_logprobs: int | None) -> None:
+    answer = run_alone(make_engine(compiler), constrained(ANSWER))[0].token_ids
+    banned = constrained(ANSWER, bad_words=((answer[2], answer[3]),), num_logprobs=num_logprobs)
+    result = run_alone(make_engine(compiler), banned)[0]
+    assert result.token_ids == answer[:3]
+    assert result.finish_reason is FinishReason.REFUSED
+    assert result.final.error == "no token is left to choose: bad_words, the grammar rule out every one"
+
+
 @pytest.mark.parametrize("max_tokens", range(1, 12))
 def test_forced_tokens_end_at_the_limit(compiler: GrammarCompiler, max_tokens: int) -> None:
     result = run_alone(make_engine(compiler), constrained(ANSWER, max_tokens=max_tokens))[0]

@@ -48,14 +48,16 @@ class Constraints:
     def follow(self, sequence: Sequence, max_model_len: int) -> None:
         """Takes note of the last token, and appends those that must come next. Raises GrammarBroken.
 
-        They are what sampling under the mask would give, so no model step is spent on them; logprobs would need one.
+        They are what sampling under the mask would give, so no model step is spent on them; logprobs would need one,
+        and where tokens are banned the sampler has to see whether they are among them.
         """
         session = sequence.session
         assert session is not None
         try:
             session.accept(sequence.token_ids[-1])
-            forced = [] if session.is_complete or sequence.params.num_logprobs is not None else session.forced()
-            for token_id in forced:
+            params = sequence.params
+            needs_steps = session.is_complete or params.num_logprobs is not None or params.bans_tokens
+            for token_id in [] if needs_steps else session.forced():
                 session.accept(token_id)
                 sequence.append(token_id, max_model_len)
                 if sequence.is_finished:

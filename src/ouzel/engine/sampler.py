@@ -71,11 +71,13 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
 def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
     """The next token of each row; None where there is none, see `why_none`."""
     token_ids = choose_tokens([each.row for each in prepared], [each.sequence for each in prepared])
-    row_memory.give_back([each.row for each in prepared if each.is_copy])
-    return [
+    drawn = [
         None if token_id is None else Sampled(token_id, each.own_logprobs.at(token_id) if each.own_logprobs else None)
         for each, token_id in zip(prepared, token_ids, strict=True)
     ]
+    # A row without a token is kept for `why_none` to read.
+    row_memory.give_back([each.row for each, sampled in zip(prepared, drawn, strict=True) if each.is_copy and sampled])
+    return drawn
 
 
 def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
@@ -97,7 +99,7 @@ def adjust(row: Row, sequence: Sequence) -> None:
         row[token_id] += bias
     if params.repetition_penalty != 1.0 or params.presence_penalty != 0.0 or params.frequency_penalty != 0.0:
         _penalise(row, sequence)
-    if params.allowed_token_ids or params.bad_words or params.no_repeat_ngram_size:
+    if params.bans_tokens:
         _ban(row, sequence)
     if sequence.num_output_tokens < params.min_tokens:
         row[[token_id for token_id in sequence.stop_token_ids if token_id < row.size]] = -np.inf
