@@ -5,7 +5,7 @@ import socket
 import httpx
 import pytest
 
-from ouzel.api.chat import ChatCompletionRequest
+from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.openapi import OPERATIONS
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig

@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 
-from ouzel.api.chat import ChatCompletionRequest
+from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.completions import CompletionRequest
 from tests.cli.answers import Json, chunks_of, essence, put_together
 from tests.cli.running import RunningServer, serving

@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel import __version__, errors
-from ouzel.api.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionRequest
+from ouzel.api.chat_answer import ChatCompletion, ChatCompletionChunk
+from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.completions import Completion, CompletionRequest
 from ouzel.api.error_objects import ErrorBody
 from ouzel.api.field_defaults import default_in_words

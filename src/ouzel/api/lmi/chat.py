@@ -7,11 +7,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.api.answer import Answer, UsageObject
-from ouzel.api.chat import (
+from ouzel.api.chat import ChatCompletions
+from ouzel.api.chat_answer import (
     ChatAnswer,
     ChatChoice,
     ChatCompletionChunk,
-    ChatCompletions,
     ChatMessage,
     ChunkChoice,
     ChunkDelta,

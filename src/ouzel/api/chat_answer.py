@@ -1,0 +1,207 @@
+"""What /chat/completions answers: one object, or chunks."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, assert_never
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ouzel.api.answer import Envelope, StreamedUsage, UsageObject, usage_object
+from ouzel.api.chat_request import ChatCompletionRequest
+from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
+from ouzel.api.framing import SSE
+from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
+from ouzel.generation import (
+    ContentDelta,
+    Delta,
+    Event,
+    Finished,
+    Output,
+    Prompt,
+    PromptScored,
+    ReasoningDelta,
+    ServedModel,
+    ToolCallDelta,
+    Usage,
+)
+from ouzel.types import PositionLogprobs
+
+
+class ChunkToolCall(msgspec.Struct, omit_defaults=True):
+    index: int
+    function: ToolFunction
+    id: str | UnsetType = UNSET
+    type: Literal["function"] | UnsetType = UNSET
+
+
+class ChunkDelta(msgspec.Struct):
+    role: Literal["assistant"] | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[ChunkToolCall] | UnsetType = UNSET
+
+
+class ChunkChoice(msgspec.Struct):
+    index: int
+    delta: ChunkDelta
+    logprobs: ChatLogprobs | None = None
+    finish_reason: str | None = None
+    stop_reason: int | str | UnsetType = UNSET
+    token_ids: list[int] | UnsetType = UNSET
+
+
+class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completion.chunk"):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[ChunkChoice]
+    usage: UsageObject | UnsetType | None = UNSET
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # in the first chunk
+    prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
+
+
+class ChatMessage(msgspec.Struct):
+    content: str | None
+    role: Literal["assistant"] = "assistant"
+    refusal: None = None
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[ToolCall] | UnsetType = UNSET
+
+
+class ChatChoice(msgspec.Struct):
+    index: int
+    message: ChatMessage
+    logprobs: ChatLogprobs | None
+    finish_reason: str
+    stop_reason: int | str | UnsetType = UNSET
+    token_ids: list[int] | UnsetType = UNSET
+
+
+class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[ChatChoice]
+    usage: UsageObject
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET
+    prompt_token_ids: list[int] | UnsetType = UNSET
+
+
+class ChatAnswer:
+    """The `Answer` of chat completions."""
+
+    def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest, prompt: Prompt) -> None:
+        self.is_stream = bool(asked.stream)
+        self.framing = SSE
+        self._envelope = envelope
+        self._model = model
+        self._shows_token_ids = asked.return_token_ids or False
+        self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
+        self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
+        self._shows_logprobs = bool(asked.logprobs)
+        self._streamed_usage = StreamedUsage.asked_by(asked)
+        self._introduced: set[int] = set()  # choices whose chunk with the role has been made
+        self._called: set[int] = set()  # choices that call tools
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
+        chunk_usage = self._streamed_usage.of_chunk(usage)
+        chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+        if chunks:
+            chunks[0].prompt_logprobs = self._prompt_logprobs(events)
+            chunks[0].prompt_token_ids, self._prompt_token_ids = self._prompt_token_ids, UNSET
+        return list(chunks)
+
+    def last_chunks(self, usage: Usage) -> list[ChatCompletionChunk]:
+        return [self._chunk([], usage_object(usage))] if self._streamed_usage.at_end else []
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> ChatCompletion:
+        envelope = self._envelope
+        return ChatCompletion(
+            envelope.id,
+            envelope.created,
+            envelope.model,
+            envelope.system_fingerprint,
+            [self._whole_choice(choice) for choice in fold(events)],
+            usage_object(usage),
+            self._prompt_logprobs(events),
+            self._prompt_token_ids,
+        )
+
+    def _prompt_logprobs(self, events: Sequence[Event]) -> PromptLogprobs | UnsetType:
+        positions = prompt_logprobs_in(events)
+        return UNSET if positions is None else prompt_logprobs(positions, self._model)
+
+    def _chunk(self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None) -> ChatCompletionChunk:
+        envelope = self._envelope
+        return ChatCompletionChunk(
+            envelope.id, envelope.created, envelope.model, envelope.system_fingerprint, choices, usage
+        )
+
+    def _choices_of(self, event: Event) -> Iterator[ChunkChoice]:
+        match event:
+            case PromptScored():
+                return  # belongs to no choice
+            case Output(index, deltas, token_ids, logprobs):
+                shown = self._logprobs(logprobs) if logprobs else None
+                shown_ids = token_ids if self._shows_token_ids else UNSET
+                is_first = index not in self._introduced
+                if not deltas and (is_first or shown is not None or shown_ids):
+                    deltas = [ContentDelta("")]  # the first token, or what is told of one, without text of its own
+                for delta in deltas:
+                    chunk_delta = self._chunk_delta(index, delta, is_first=is_first)
+                    yield ChunkChoice(index, chunk_delta, shown, token_ids=shown_ids)
+                    is_first, shown, shown_ids = False, None, [] if self._shows_token_ids else UNSET
+                self._introduced.add(index)
+            case Finished(index, reason, stop_reason):
+                role: Literal["assistant"] | UnsetType = UNSET if index in self._introduced else "assistant"
+                finish_reason = public_finish_reason(reason, called=index in self._called)
+                yield ChunkChoice(
+                    index,
+                    ChunkDelta(role),
+                    None,
+                    finish_reason,
+                    UNSET if stop_reason is None else stop_reason,
+                    [] if self._shows_token_ids else UNSET,
+                )
+            case unreachable:
+                assert_never(unreachable)
+
+    def _chunk_delta(self, index: int, delta: Delta, *, is_first: bool) -> ChunkDelta:
+        role: Literal["assistant"] | UnsetType = "assistant" if is_first else UNSET
+        match delta:
+            case ContentDelta(text):
+                return ChunkDelta(role, text)
+            case ReasoningDelta(text):
+                return ChunkDelta(role, reasoning_content=text)
+            case ToolCallDelta():
+                self._called.add(index)
+                return ChunkDelta(role, tool_calls=[_chunk_tool_call(delta)])
+            case unreachable:
+                assert_never(unreachable)
+
+    def _whole_choice(self, choice: FoldedChoice) -> ChatChoice:
+        message = ChatMessage(choice.content if choice.content or not choice.tool_calls else None)
+        if choice.reasoning:
+            message.reasoning_content = choice.reasoning
+        if choice.tool_calls:
+            message.tool_calls = choice.tool_calls
+        return ChatChoice(
+            choice.index,
+            message,
+            self._logprobs(choice.logprobs),
+            public_finish_reason(choice.finished.reason, called=bool(choice.tool_calls)),
+            UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
+            choice.token_ids if self._shows_token_ids else UNSET,
+        )
+
+    def _logprobs(self, positions: Sequence[PositionLogprobs]) -> ChatLogprobs | None:
+        return chat_logprobs(positions, self._model, self._text_of) if self._shows_logprobs else None
+
+
+def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:
+    function = ToolFunction(arguments=delta.arguments, name=UNSET if delta.name is None else delta.name)
+    if delta.id is None:
+        return ChunkToolCall(delta.index, function)
+    return ChunkToolCall(delta.index, function, delta.id, "function")

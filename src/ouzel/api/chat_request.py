@@ -1,0 +1,39 @@
+"""The body of /chat/completions."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from ouzel.api.chat_prompt import (
+    AddGenerationPrompt,
+    AddSpecialTokens,
+    ChatTemplateText,
+    ContinueFinalMessage,
+    Effort,
+    RetrievedDocuments,
+    TemplateKwargs,
+    Thinking,
+)
+from ouzel.api.fields import GenerationFields
+from ouzel.api.message_schema import Messages
+
+
+class ChatCompletionRequest(GenerationFields, kw_only=True):
+    messages: Messages
+    max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
+    logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
+    top_logprobs: (
+        Annotated[
+            int, Meta(ge=0, description="Alternatives per token; needs logprobs; at most the server's max_logprobs.")
+        ]
+        | None
+    ) = None
+    chat_template: ChatTemplateText = None
+    chat_template_kwargs: TemplateKwargs = None
+    add_generation_prompt: AddGenerationPrompt = None
+    continue_final_message: ContinueFinalMessage = None
+    add_special_tokens: AddSpecialTokens = None
+    documents: RetrievedDocuments = None
+    reasoning_effort: Effort = None
+    enable_thinking: Thinking = None
+    thinking: Thinking = None
