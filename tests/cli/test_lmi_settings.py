@@ -1,5 +1,6 @@
 """What LMI's containers are told, as options of ours."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from ouzel.cli.lmi_settings import MEANINGS, Setting
 from ouzel.cli.options import RECORDS, Options, options_of
 from tests.cli.test_options import parse
 
+ROOT = Path(__file__).parents[2]
 NOWHERE = {"SERVING_MODEL_STORE": "/nowhere"}
 
 
@@ -143,3 +145,11 @@ def test_every_meaning_is_an_option() -> None:
 
     for key, meaning in MEANINGS.items():
         assert meaning(Setting(key, given.get(key, "1"), "a test")).keys() <= ours
+
+
+def test_the_document_names_every_setting() -> None:
+    settings = (ROOT / "docs" / "lmi.md").read_text().split("## Settings")[1]
+
+    named = set(re.findall(r"`(\w+)`", settings))
+
+    assert MEANINGS.keys() - named == {"max_payload_in_mb", "port"}, "these two have no name in serving.properties"

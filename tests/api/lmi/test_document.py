@@ -1,0 +1,16 @@
+"""docs/lmi.md names what there is."""
+
+import re
+from pathlib import Path
+
+from ouzel.api.fields import GenerationFields
+from ouzel.api.lmi.standard import Parameters, StandardRequest
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "lmi.md").read_text()
+
+
+def test_it_names_every_field_of_the_standard_schema() -> None:
+    section = DOCUMENT.split("## Standard schema")[1].split("\n## ")[0]
+    named = set(re.findall(r"`(\w+)`", section))
+    own = set(Parameters.__struct_fields__) - set(GenerationFields.__struct_fields__)
+    assert own | set(StandardRequest.__struct_fields__) <= named
