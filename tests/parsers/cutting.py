@@ -69,8 +69,9 @@ def _is_start_of(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> 
 
 
 def _num_marks(text: str, folded: Folded) -> int:
-    """How many characters, blanks aside, came out nowhere."""
-    given = "".join((folded.content, folded.reasoning, *itertools.chain(*folded.calls)))
+    """How many characters, blanks aside, came out nowhere. A parser may have made up empty arguments itself."""
+    calls = [name + ("" if arguments == "{}" else arguments) for name, arguments in folded.calls]
+    given = "".join((folded.content, folded.reasoning, *calls))
     return len("".join(text.split())) - len("".join(given.split()))
 
 

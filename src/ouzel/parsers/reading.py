@@ -16,6 +16,7 @@ Reading = Generator[None, None, Result]
 Give = Callable[[str], None]
 
 WHITESPACE = " \t\r\n"
+_NAME_MARKS = "_-.:/"
 
 
 class ReadingParser:
@@ -25,6 +26,7 @@ class ReadingParser:
         self._text = ""
         self._at = 0
         self._is_ended = False
+        self._is_cut = False  # at the end: more would have come
         self._deltas: list[Delta] = []
         self._num_calls = 0
         self._blank = ""  # the whitespace before the last marker, which belongs to it
@@ -40,7 +42,7 @@ class ReadingParser:
         return self._read_on()
 
     def finish(self, reason: FinishReason) -> list[Delta]:
-        self._is_ended = True
+        self._is_ended, self._is_cut = True, reason is FinishReason.LENGTH
         deltas = self._read_on()
         rest, self._text = self._text, ""
         return deltas + ([ContentDelta(rest)] if rest else [])
@@ -107,6 +109,13 @@ class ReadingParser:
     def pass_whitespace(self) -> Reading[None]:
         while (char := (yield from self.peek())) and char in WHITESPACE:
             self._at += 1
+
+    def pass_name(self) -> Reading[str]:
+        """Passes the name of a function, or an id, and returns it; "" when none begins here."""
+        start = self._at
+        while (char := (yield from self.peek())).isalnum() or (char and char in _NAME_MARKS):
+            self._at += 1
+        return self._text[start : self._at]
 
     def pass_until(self, *markers: str) -> Reading[str | None]:
         """Passes the text before the first of the markers and returns it; None, and nothing passed, without one."""

@@ -12,6 +12,7 @@ _SCALAR_END = re.compile(r"[,:}\]\s;<]")
 
 NAME_KEYS = ("name",)
 ARGUMENTS_KEYS = ("arguments", "parameters")
+_CALL_KEYS = (*NAME_KEYS, *ARGUMENTS_KEYS, "type", "id")
 
 
 class JsonScan:
@@ -118,7 +119,8 @@ class JsonReadingParser(ReadingParser):
     def read_calls(self, *, known: Collection[str] | None = None) -> Reading[bool]:
         """Reads one call `{"name": ..., "arguments": ...}` or a list of them; False, and nothing passed, without any.
 
-        `known`: the only names that make an object a call.
+        `known`: where no mark says that calls follow, the only names that make an object one. Another answer is not
+        held back for long then: an object with a key that calls do not have is none.
         """
         if (yield from self.peek()) != "[":
             return (yield from self.read_call(known=known))
@@ -167,6 +169,8 @@ class JsonReadingParser(ReadingParser):
         yield from self.pass_whitespace()
         if key is None or (yield from self.passes(":")) is None:
             return False
+        if known is not None and not call.is_open and key not in _CALL_KEYS:
+            return False
         yield from self.pass_whitespace()
         is_object = (yield from self.peek()) == "{"
         if key in ARGUMENTS_KEYS and call.name and is_object and not call.is_open:
@@ -185,6 +189,26 @@ class JsonReadingParser(ReadingParser):
             elif key in ARGUMENTS_KEYS:
                 call.arguments = value
         yield from self.pass_whitespace()
+        return True
+
+    def read_arguments(self, name: str, *marks: str, call_id: str | None = None) -> Reading[bool]:
+        """Reads the arguments of a call whose name was passed; None at all, before one of the marks or the end, are {}.
+
+        False, and nothing committed, when something else follows.
+        """
+        yield from self.pass_whitespace()
+        following = yield from self.peek()
+        if following == "{":
+            self.open_call(name, call_id)
+            yield from self.give_value(self.arguments)
+            return True
+        end = self._at
+        if following and not (yield from self.passes(*marks)):
+            return False
+        self._at = end
+        self.commit()
+        self.open_call(name, call_id)
+        self.arguments("" if self._is_cut and not following else "{}")
         return True
 
     def pass_closers(self) -> Reading[None]:

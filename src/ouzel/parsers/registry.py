@@ -7,6 +7,8 @@ from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
 from ouzel.parsers.granite import GRANITE
 from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.llama3_json import LLAMA3_JSON
+from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
@@ -21,6 +23,9 @@ THINKING_ONLY = Family(
 FAMILIES: tuple[Family, ...] = (  # the first that matches counts
     PHI4,
     PHI4_MINI,
+    DEVSTRAL,
+    MISTRAL,
+    LLAMA3_JSON,
     GRANITE,
     HERMES,
     THINKING_ONLY,

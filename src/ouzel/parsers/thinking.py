@@ -18,7 +18,8 @@ class ThinkingParser(ReadingParser):
         super().__init__()
         self._marks = marks
         self._rest = rest
-        self._is_open = prompt_text.rstrip(WHITESPACE).endswith(marks.start.rstrip(WHITESPACE))
+        starts = tuple(start.rstrip(WHITESPACE) for start in (marks.start, *marks.other_starts))
+        self._is_open = prompt_text.rstrip(WHITESPACE).endswith(starts)
 
     def content(self, text: str) -> None:
         if text:

@@ -1,0 +1,65 @@
+"""Llama 3.1 to 3.3: JSON objects, with or without a tag before them, several separated by semicolons or lines.
+
+<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}}; {"name": "ping", "parameters": {}}
+
+Without the tag an object counts at the beginning of the output or of a line, and only with the name of one of the
+request's tools: any other JSON is an answer.
+"""
+
+from collections.abc import Collection, Sequence
+
+from ouzel.parsers.base import Calls, Family
+from ouzel.parsers.reading import Reading
+from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.schemas import json_call_tag
+from ouzel.types import FunctionTool
+
+_TAG = "<|python_tag|>"
+_SEPARATOR = ";"
+
+
+class Llama3JsonParser(JsonReadingParser):
+    def __init__(self, tools: Sequence[FunctionTool]) -> None:
+        super().__init__()
+        self._names = frozenset(tool.name for tool in tools)
+
+    def read(self) -> Reading[None]:
+        is_first = not (yield from self._read_row(self._names))
+        while (marker := (yield from self.content_until(_TAG, "\n", is_first=is_first))) is not None:
+            if marker == _TAG:
+                is_first = not (yield from self._read_row(None))
+                if is_first:
+                    self.keep_as_text(_TAG)
+            else:
+                self.keep_as_text("\n")
+                if (yield from self.peek()) in ("{", "["):
+                    is_first = not (yield from self._read_row(self._names))
+
+    def _read_row(self, known: Collection[str] | None) -> Reading[bool]:
+        """Reads calls and what separates them; False, and nothing passed, without any."""
+        has_calls = False
+        while True:
+            yield from self.pass_whitespace()
+            if (yield from self.passes(_TAG)):
+                known = None
+                yield from self.pass_whitespace()
+            if not (yield from self.read_calls(known=known)):
+                self.rewind()
+                return has_calls
+            has_calls = True
+            yield from self.pass_closers()
+            if (yield from self.passes(_SEPARATOR)) or not (yield from self.peek()):
+                self.commit()
+
+
+LLAMA3_JSON = Family(
+    names=("llama3_json", "llama3", "llama4_json"),
+    matches=lambda template: _TAG in template,
+    calls=Calls(
+        make_parser=Llama3JsonParser,
+        trigger='{"name":',
+        call_format=lambda tool: json_call_tag(tool, arguments_key="parameters"),
+        separator="; ",
+        special_tokens=frozenset({_TAG}),
+    ),
+)
