@@ -137,8 +137,10 @@ def joined(first: CompletionLogprobs, then: CompletionLogprobs) -> CompletionLog
     )
 
 
-def with_num_top(positions: Sequence[PositionLogprobs], num_top: int) -> list[PositionLogprobs]:
+def with_num_top(positions: Sequence[PositionLogprobs], num_top: int) -> Sequence[PositionLogprobs]:
     """With at most so many alternatives, where the engine was asked for more."""
+    if not positions or len(positions[0].top) <= num_top:
+        return positions
     return [msgspec.structs.replace(position, top=position.top[:num_top]) for position in positions]
 
 
