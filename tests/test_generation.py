@@ -26,6 +26,7 @@ from ouzel.generation import (
     ReasoningDelta,
     ServedModel,
     SeveralGenerations,
+    fit_beams,
     fit_max_tokens,
     resolve_sampling,
 )
@@ -35,7 +36,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.sampling import SamplingFields, SamplingParams
 from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import FinishReason, PositionLogprobs, TokenLogprob
+from ouzel.types import EngineInfo, FinishReason, PositionLogprobs, TokenLogprob
 from tests.api.requests import metric
 from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of
 
@@ -215,6 +216,7 @@ def request(
         prompt=Prompt(said, byte_tokenizer().encode(said, add_special_tokens=False)),
         params=SamplingParams(max_tokens=max_tokens, num_logprobs=0, num_prompt_logprobs=num_prompt_logprobs),
         n=n,
+        best_of=n,
         stop_strings=stop,
         include_stop_str_in_output=False,
         skip_special_tokens=True,
@@ -454,3 +456,43 @@ async def test_leaving_several_prompts_early_aborts_all(run_several: RunSeveral,
     await collect(run_several(request("abc"), request("abc")), engine)
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
+
+
+ROOM = EngineInfo(
+    backend="fake",
+    model_type="fake",
+    device="none",
+    weights="none",
+    precision="f32",
+    kv_cache_dtype="none",
+    vocab_size=10,
+    max_model_len=40,
+    block_size=4,
+    num_blocks=10,
+    max_num_seqs=8,
+    max_num_batched_tokens=16,
+    load_s=0.0,
+)
+
+
+@pytest.mark.parametrize(("num_prompt_tokens", "width", "left"), [(8, 1, 32), (8, 4, 8), (9, 4, 7), (11, 8, 1)])
+def test_beams_get_as_many_tokens_as_fit_into_the_cache(num_prompt_tokens: int, width: int, left: int) -> None:
+    def fit(max_tokens: int, *, is_asked: bool) -> int:
+        return fit_beams(
+            max_tokens,
+            width,
+            is_asked=is_asked,
+            num_prompt_tokens=num_prompt_tokens,
+            info=ROOM,
+            param="max_tokens",
+            width_param="num_beams",
+        )
+
+    assert fit(40, is_asked=False) == fit(left, is_asked=True) == left
+    with pytest.raises(InvalidRequest, match=f"max_tokens must be <= {left} with {width} beams, given {left + 1}"):
+        fit(left + 1, is_asked=True)
+
+
+def test_a_prompt_that_leaves_beams_no_room_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="num_beams must be smaller for a prompt of 36 tokens, given 8 beams"):
+        fit_beams(4, 8, is_asked=False, num_prompt_tokens=36, info=ROOM, param="max_tokens", width_param="num_beams")

@@ -18,8 +18,9 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from ouzel import __version__
 from ouzel.api.app import create_app, server_config
-from ouzel.backends.fake import FakeEngine, FakeOptions, echo
+from ouzel.backends.fake import FakeEngine, FakeOptions, FakeRunner, echo
 from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.parsers.base import Delta, Family, Parser
@@ -76,6 +77,11 @@ def byte_alphabet() -> list[str]:
     return [chr(byte) if byte in printable else chr(256 + others.index(byte)) for byte in range(256)]
 
 
+def create_babbler(options: dict[str, object]) -> EngineCore:
+    """Our own engine on pseudo-random logits, for what needs more than one possible answer."""
+    return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256))
+
+
 class FragileParser(PlainParser):
     """Stands for a bug of ours."""
 
@@ -103,10 +109,12 @@ class RunningServer:
         has_chat_template: bool,
         trusts_request_template: bool,
         tokenizer: HuggingFaceTokenizer | None,
+        engine_factory: str,
     ) -> None:
         self._tokenizer = tokenizer or byte_tokenizer()
         self._trusts_request_template = trusts_request_template
         self._options = options
+        self._engine_factory = engine_factory
         self._limits = limits
         self._config = config
         self._has_chat_template = has_chat_template
@@ -148,7 +156,7 @@ class RunningServer:
         options: dict[str, object] = {"vocab_size": self._tokenizer.vocab_size}
         options |= {"failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
         self._loop = asyncio.get_running_loop()
-        spec = EngineSpec(factory="tests.api.serving:create_parrot", options=options)
+        spec = EngineSpec(factory=f"tests.api.serving:{self._engine_factory}", options=options)
         self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
         await self.engine.start()
         app = create_app(self._model(), self._limits, self._config)
@@ -186,6 +194,7 @@ def running_server(
     has_chat_template: bool = True,
     trusts_request_template: bool = False,
     tokenizer: HuggingFaceTokenizer | None = None,
+    engine_factory: str = "create_parrot",
 ) -> Iterator[RunningServer]:
     server = RunningServer(
         options or {},
@@ -194,6 +203,7 @@ def running_server(
         has_chat_template=has_chat_template,
         trusts_request_template=trusts_request_template,
         tokenizer=tokenizer,
+        engine_factory=engine_factory,
     )
     server.start()
     try:

@@ -170,6 +170,36 @@ def prompt_logprobs(ask: Asker) -> bool:
     return bool(num_positions == num_tokens)
 
 
+def texts(answer: Json) -> list[str]:
+    return [choice["message"]["content"] for choice in answer["choices"]]
+
+
+def best_of(ask: Asker) -> bool:
+    best = ask(best_of=4, temperature=1, ignore_eos=True)
+    return len(texts(best)) == 1 and best["usage"]["completion_tokens"] == 4 * len(tokens(best))
+
+
+def beam_search(ask: Asker) -> bool:
+    greedily, beams = ask(n=4), ask(n=4, use_beam_search=True)
+    return len(set(texts(greedily))) == 1 and len(set(texts(beams))) == 4
+
+
+def length_penalty(ask: Asker) -> bool:
+    short, long = (ask(num_beams=4, max_tokens=40, length_penalty=penalty) for penalty in (-10, 10))
+    return len(tokens(short)) < len(tokens(long))
+
+
+def diversity_penalty(ask: Asker) -> bool:
+    groups = {"num_beams": 2, "num_beam_groups": 2, "n": 2, "max_tokens": 1}
+    alike, apart = (ask(**groups, diversity_penalty=penalty) for penalty in (1e-3, 50))
+    return len(set(texts(alike))) == 1 and len(set(texts(apart))) == 2
+
+
+def early_stopping(ask: Asker) -> bool:
+    early, late = (ask(num_beams=4, n=4, max_tokens=40, early_stopping=value) for value in (True, "never"))
+    return bool(early["usage"]["completion_tokens"] < late["usage"]["completion_tokens"])
+
+
 @dataclass(frozen=True)
 class Probe:
     parameter: str
@@ -229,11 +259,11 @@ PROBES = (
     Probe("top_logprobs", "A B C D", {}, "so many alternatives, the greedy token first", top_logprobs),
     Probe("prompt_logprobs", "A B C", {"prompt_logprobs": 1}, "one for each prompt token", prompt_logprobs),
     Probe("n", "A B C D", {}, "so many choices", lambda ask: len(ask(n=3)["choices"]) == 3),
-    Probe("best_of", "A B C", {"best_of": 4}),
-    Probe("use_beam_search", "A B C", {"use_beam_search": True}),
-    Probe("length_penalty", "A B C", {"length_penalty": 2}),
-    Probe("diversity_penalty", "B", {"diversity_penalty": 1}),
-    Probe("early_stopping", "A B C", {"early_stopping": True}),
+    Probe("best_of", "A B C", {}, "one choice, and the usage of four", best_of),
+    Probe("use_beam_search", "A B C", {}, "four different choices at temperature 0", beam_search),
+    Probe("length_penalty", "A B C", {}, "a low one finds a short answer, a high one a long one", length_penalty),
+    Probe("diversity_penalty", "B", {}, "a high one parts two groups at the first token", diversity_penalty),
+    Probe("early_stopping", "A B C", {}, "true ends with shorter answers", early_stopping),
     Probe(
         "temperature",
         "A B C D",

@@ -111,13 +111,13 @@ def reference_search(request: EngineRequest, vocab_size: int) -> list[Output]:
                 if is_end:
                     finished[group].append((tuple(output), score / len(output) ** beam.length_penalty))
             finished[group] = sorted(finished[group], key=lambda each: -each[1])[:width]
-            running[group] = [each for each, is_end in zip(candidates, ends, strict=True) if not is_end][:width]
-            is_full = len(finished[group]) == width
-            if running[group] and is_full:
+            going_on = [each for each in candidates if each[1][-1] not in request.eos_token_ids][:width]
+            taken += [output[-1] for _, output in going_on]
+            running[group] = [] if step == params.max_tokens else going_on
+            if running[group] and len(finished[group]) == width:
                 best = running[group][0][0] / step**beam.length_penalty
                 if beam.early_stopping or best <= finished[group][-1][1]:
                     running[group] = []
-            taken += [output[-1] for _, output in running[group]]
     return sorted((each for group in finished for each in group), key=lambda each: -each[1])
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
+from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
@@ -73,7 +74,7 @@ class Completions:
         engine = self._model.engine
         max_prompts = min(self._limits.max_prompts, engine.max_admitted)
         truncation = truncation_of(asked, engine.info.max_model_len, asked.max_tokens or _DEFAULT_MAX_TOKENS)
-        given = read_prompts(asked.prompt, max_prompts=max_prompts, n=asked.n or 1)
+        given = read_prompts(asked.prompt, max_prompts=max_prompts, n=choosing_of(asked).best_of)
         return [self._render(asked, path, prompt, truncation) for path, prompt in given]
 
     def _render(self, asked: CompletionRequest, path: str, prompt: OnePrompt, truncation: Truncation | None) -> Prompt:
@@ -153,7 +154,7 @@ class CompletionAnswer:
         self._envelope = envelope
         self._model = model
         self._asked = asked
-        self._n = asked.n or 1
+        self._n = choosing_of(asked).n
         self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
         self._prompts = [
             ShownPrompt(

@@ -5,10 +5,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.choice_fields import ChoiceFields, check_choices, choosing_of, width_field
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
-from ouzel.generation import GenerationRequest, Prompt, ServedModel, Truncation, fit_max_tokens, resolve_sampling
-from ouzel.sampling import SamplingFields
+from ouzel.generation import (
+    GenerationRequest,
+    Prompt,
+    ServedModel,
+    Truncation,
+    fit_beams,
+    fit_max_tokens,
+    resolve_sampling,
+)
 
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
 
@@ -19,12 +27,10 @@ class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     include_obfuscation: Annotated[bool | None, Meta(description="Only false is supported.")] = None
 
 
-class GenerationFields(SamplingFields, kw_only=True):
+class GenerationFields(ChoiceFields, kw_only=True):
     """`None` is "not given"."""
 
     model: Annotated[str, Meta(description="One of the served model names.")]
-    n: Annotated[int, Meta(ge=1, description="Number of choices; at most the server's max_choices.")] | None = None
-    best_of: Annotated[int | None, Meta(description="Only n itself: choosing among more is not supported.")] = None
     max_tokens: (
         Annotated[
             int,
@@ -81,10 +87,7 @@ def check_model(name: str | None, model: ServedModel) -> None:
 def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> None:
     """What depends on this server rather than on the field's type."""
     check_model(body.model, model)
-    if (body.n or 1) > limits.max_choices:
-        raise InvalidRequest(f"n must be <= {limits.max_choices}, given {body.n}", param="n")
-    if body.best_of is not None and body.best_of != (body.n or 1):
-        raise InvalidRequest(f"best_of must be {body.n or 1}, the same as n, given {body.best_of}", param="best_of")
+    check_choices(body, max_choices=limits.max_choices, max_num_seqs=model.engine.info.max_num_seqs)
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:
@@ -129,28 +132,42 @@ def generation_request(
     arrival_s: float,
 ) -> GenerationRequest:
     info = model.engine.info
+    choosing = choosing_of(body)
     param, asked_tokens = max_tokens
     if asked_tokens == 0 and not shows_prompt:
         raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
+    num_tokens = fit_max_tokens(
+        asked_tokens,
+        default=default_max_tokens,
+        num_prompt_tokens=len(prompt.token_ids),
+        max_model_len=info.max_model_len,
+        param=param,
+    )
+    if choosing.beam_search is not None:
+        num_tokens = fit_beams(
+            num_tokens,
+            choosing.beam_search.width,
+            is_asked=asked_tokens is not None,
+            num_prompt_tokens=len(prompt.token_ids),
+            info=info,
+            param=param,
+            width_param=width_field(body),
+        )
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,
         params=resolve_sampling(
             body,
             model.sampling_defaults,
-            max_tokens=fit_max_tokens(
-                asked_tokens,
-                default=default_max_tokens,
-                num_prompt_tokens=len(prompt.token_ids),
-                max_model_len=info.max_model_len,
-                param=param,
-            ),
+            max_tokens=num_tokens,
+            beam_search=choosing.beam_search,
             num_logprobs=num_logprobs,
             num_prompt_logprobs=num_prompt_logprobs,
             vocab_size=info.vocab_size,
             tokenizer=model.tokenizer,
         ),
-        n=body.n or 1,
+        n=choosing.n,
+        best_of=choosing.best_of,
         stop_strings=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,

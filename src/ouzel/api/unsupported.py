@@ -17,9 +17,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "chunk_frames": (),
     "continue_final_message": (False,),
     "detokenize": (True,),
-    "diversity_penalty": (0,),
     "documents": ([],),
-    "early_stopping": (False,),
     "ebnf": (),
     "echo": (False,),
     "enable_thinking": (),
@@ -35,7 +33,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "include_reasoning": (True,),
     "json_schema": (),
     "kv_transfer_params": ({},),
-    "length_penalty": (1,),
     "logits_processors": ([],),
     "max_new_tokens": (),
     "max_ngram_size": (),
@@ -44,8 +41,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "mm_processor_kwargs": ({},),
     "modalities": (["text"],),
     "num_assistant_tokens": (),
-    "num_beams": (1,),
-    "num_return_sequences": (1,),
     "parallel_tool_calls": (True, False),
     "prediction": (),
     "prompt_cache_retention": ("in_memory", "in-memory"),
@@ -65,7 +60,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "thinking_token_budget": (),
     "tool_choice": ("none", "auto"),
     "tools": ([],),
-    "use_beam_search": (False,),
     "verbosity": ("medium",),
     "vllm_xargs": ({},),
     "watermark": (False,),
@@ -77,7 +71,6 @@ INSTEAD: Mapping[str, str] = {
     "max_new_tokens": "max_tokens",
     "min_length": "min_tokens",
     "min_new_tokens": "min_tokens",
-    "num_return_sequences": "n",
 }
 
 

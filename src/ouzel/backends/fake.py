@@ -74,7 +74,7 @@ class FakeEngine:
             kv_cache_dtype="none",
             vocab_size=options.vocab_size,
             max_model_len=options.max_model_len,
-            block_size=1,
+            block_size=options.max_model_len,  # one for each choice
             num_blocks=options.max_num_seqs,
             max_num_seqs=options.max_num_seqs,
             max_num_batched_tokens=options.max_num_seqs,

@@ -91,8 +91,8 @@ class BeamSearch:
             self._begin()
         logprobs = {beam: _normalise(rows[beam], beam) for beam in self.beams}
         chosen: list[list[Continuation]] = []
+        taken: list[int] = []
         for group in self._groups:
-            taken = [each.token_id for before in chosen for each in before]
             chosen.append([] if group.is_done else group.choose(rows, logprobs, taken))
         return self._branch(chosen, scheduler)
 
@@ -149,27 +149,29 @@ class _Group:
     def choose(
         self, rows: Mapping[Sequence, Row], logprobs: Mapping[Sequence, OwnLogprobs | None], taken: list[int]
     ) -> list[Continuation]:
-        """The next beams, most likely first; none when the group is done. `rows` are adjusted log probabilities."""
+        """The next beams, most likely first; none when the group is done. `rows` are adjusted log probabilities.
+
+        `taken` has the tokens of the groups before, and gets those of this one that do not stop it.
+        """
         beam_numbers, token_ids, scores = self._rank(rows, taken)
         len_now = self.beams[0].num_output_tokens + 1
         stop_token_ids = self.beams[0].stop_token_ids
         is_last = len_now >= self._max_len
         going_on: list[Continuation] = []
         for rank, (number, token_id, score) in enumerate(zip(beam_numbers, token_ids, scores, strict=True)):
-            if rank >= self._width and (is_last or len(going_on) == self._width):
+            if rank >= self._width and len(going_on) == self._width:
                 break
             beam = self.beams[number]
             own = logprobs[beam]
             path = [*beam.logprobs, own.at(token_id)] if own is not None else []
             continuation = Continuation(beam, token_id, score, path)
-            if token_id in stop_token_ids:
-                if rank < self._width:
-                    self._finish(continuation, FinishReason.STOP)
-            elif is_last:
-                self._finish(continuation, FinishReason.LENGTH)
-            elif len(going_on) < self._width:
+            is_stop = token_id in stop_token_ids
+            if not is_stop:
                 going_on.append(continuation)
-        self.is_done = not going_on or self._is_decided(going_on[0].score, len_now)
+            if rank < self._width and (is_stop or is_last):
+                self._finish(continuation, FinishReason.STOP if is_stop else FinishReason.LENGTH)
+        taken += [each.token_id for each in going_on]
+        self.is_done = is_last or not going_on or self._is_decided(going_on[0].score, len_now)
         return [] if self.is_done else going_on
 
     def _rank(self, rows: Mapping[Sequence, Row], taken: list[int]) -> tuple[list[int], list[int], list[float]]:

@@ -10,7 +10,7 @@ and the tokens it made beyond the match are not counted. Closing `Generation.eve
 from ouzel.engine_client import EngineState
 from ouzel.generation.generation import Generation
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored, Usage
-from ouzel.generation.sampling_values import fit_max_tokens, resolve_sampling
+from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
@@ -36,6 +36,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "ToolCallDelta",
     "Truncation",
     "Usage",
+    "fit_beams",
     "fit_max_tokens",
     "resolve_sampling",
     "system_fingerprint",

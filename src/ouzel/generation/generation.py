@@ -6,11 +6,15 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import assert_never
 
+import msgspec
+
 from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest
+from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
 from ouzel.generation.records import Event, Finished, GenerationRequest, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
+from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
 
@@ -25,7 +29,8 @@ class Generation:
         self._engine = model.engine
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
-        self._choices = [Choice(index, request, model) for index in range(request.n)]
+        self._choices = [Choice(index, request, model) for index in range(request.best_of)]
+        self._best_of = BestOf(request) if request.best_of > request.n else None
         self._num_cached_tokens = 0
         scores_prompt = request.params.num_prompt_logprobs is not None
         self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None  # None: nothing to tell
@@ -71,12 +76,18 @@ class Generation:
         return EngineRequest(
             request_id=request.request_id,
             prompt_token_ids=request.prompt.token_ids,
-            params=request.params,
+            params=self._params(),
             eos_token_ids=self._eos_token_ids,
-            n=request.n,
+            n=request.best_of,
             priority=request.priority,
             cache_salt=request.cache_salt,
         )
+
+    def _params(self) -> SamplingParams:
+        params = self.request.params
+        if self._best_of is None or params.num_logprobs is not None:
+            return params
+        return msgspec.structs.replace(params, num_logprobs=0)  # to compare the samples
 
     def _advance(self, output: StepOutput) -> list[Event]:
         choice = self._choices[output.index]
@@ -89,12 +100,14 @@ class Generation:
         num_tokens_before = choice.num_tokens
         events = choice.advance(output)
         self._metrics.tokens_generated(choice.num_tokens - num_tokens_before)
+        if self._best_of is not None:
+            self._best_of.note(output.index, output.logprobs[: choice.num_tokens - num_tokens_before])
         if events and isinstance(events[-1], Finished):
             self._finish(output, events[-1])
         if events and self._prompt_logprobs is not None:  # the engine sends all of them before the first token
             events.insert(0, PromptScored(0, self._prompt_logprobs))
             self._prompt_logprobs = None
-        return events
+        return events if self._best_of is None else self._best_of.hold(events)
 
     def _note_prompt(self, output: StepOutput) -> None:
         self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
@@ -123,7 +136,7 @@ class Generation:
         choice.last_token_s = now_s
 
     def _count_unfinished(self, reason: FinishReason) -> None:
-        for _ in range(self.request.n - len(self.finish_reasons)):
+        for _ in range(len(self._choices) - len(self.finish_reasons)):
             self.finish_reasons.append(reason.value)
             self._metrics.choice_finished(reason.value)
 

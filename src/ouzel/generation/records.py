@@ -17,6 +17,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     prompt: Prompt
     params: SamplingParams
     n: int
+    best_of: int  # samples to choose the n from; n itself when there is no choice
     stop_strings: tuple[str, ...]
     include_stop_str_in_output: bool
     skip_special_tokens: bool

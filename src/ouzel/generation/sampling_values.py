@@ -5,9 +5,10 @@ import secrets
 from typing import TypeVar
 
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
-from ouzel.sampling import SamplingFields, SamplingParams
+from ouzel.sampling import BeamSearchParams, SamplingFields, SamplingParams
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.types import EngineInfo
 
 Number = TypeVar("Number", int, float, bool)
 
@@ -31,6 +32,34 @@ def fit_max_tokens(
     return left if default is None else min(default, left)
 
 
+def fit_beams(
+    max_tokens: int,
+    width: int,
+    *,
+    is_asked: bool,
+    num_prompt_tokens: int,
+    info: EngineInfo,
+    param: str,
+    width_param: str,
+) -> int:
+    """The same for beams, which share the full blocks of their prompt and must all fit into the KV cache."""
+    num_shared_blocks = num_prompt_tokens // info.block_size
+    num_blocks = num_shared_blocks + max(info.num_blocks - num_shared_blocks, 0) // width  # of one beam
+    left = num_blocks * info.block_size - num_prompt_tokens
+    if left < 1:
+        cache = f"the KV cache has {info.num_blocks} blocks of {info.block_size} tokens"
+        raise InvalidRequest(
+            f"{width_param} must be smaller for a prompt of {num_prompt_tokens} tokens, given {width} beams: {cache}",
+            param=width_param,
+        )
+    if is_asked and max_tokens > left:
+        raise InvalidRequest(
+            f"{param} must be <= {left} with {width} beams, given {max_tokens}: so many tokens fit into the KV cache",
+            param=param,
+        )
+    return min(max_tokens, left)
+
+
 def resolve_sampling(
     fields: SamplingFields,
     defaults: SamplingDefaults,
@@ -38,6 +67,7 @@ def resolve_sampling(
     max_tokens: int,
     num_logprobs: int | None,
     num_prompt_logprobs: int | None = None,
+    beam_search: BeamSearchParams | None = None,
     vocab_size: int,
     tokenizer: Tokenizer,
 ) -> SamplingParams:
@@ -66,6 +96,7 @@ def resolve_sampling(
         no_repeat_ngram_size=_first(fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0),
         num_logprobs=num_logprobs,
         num_prompt_logprobs=num_prompt_logprobs,
+        beam_search=beam_search,
     )
 
 

@@ -100,7 +100,7 @@ class StandardSchema:
         asked.stop = [*_texts(asked.stop), *_texts(asked.stop_sequences)]
         asked.ignore_eos = asked.ignore_eos if asked.ignore_eos_token is None else asked.ignore_eos_token
         asked.bad_words = [*(asked.bad_words or []), *(asked.bad_sequences or [])]
-        asked.n = asked.n or asked.best_of
+        asked.n = asked.n or asked.num_return_sequences or asked.best_of
         if asked.do_sample is False or (asked.do_sample is None and asked.temperature is None):
             asked.temperature = 0.0
         return asked

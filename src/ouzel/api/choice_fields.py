@@ -1,0 +1,177 @@
+"""How many outputs a request wants and how they are found: as samples, as the best of more samples, or by beam search.
+
+The names are OpenAI's (`n`, `best_of`), vLLM's (`use_beam_search`, with `best_of` as the width) and transformers'
+(`num_beams`, `num_return_sequences` and the rest).
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.errors import InvalidRequest
+from ouzel.sampling import BeamSearchParams, SamplingFields
+
+
+class ChoiceFields(SamplingFields, kw_only=True):
+    """`None` is "not given"."""
+
+    n: Annotated[int, Meta(ge=1, description="Number of choices; at most the server's max_choices.")] | None = None
+    num_return_sequences: Annotated[int, Meta(ge=1, description="The same as n.")] | None = None
+    best_of: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                description="Samples so many and returns the n with the highest mean log probability; all count as "
+                "usage. With use_beam_search: the number of beams. At most the server's max_choices.",
+            ),
+        ]
+        | None
+    ) = None
+    use_beam_search: Annotated[
+        bool | None, Meta(description="Searches for the most likely outputs; nothing is drawn, seed has no effect.")
+    ] = None
+    num_beams: (
+        Annotated[int, Meta(ge=1, description="Number of beams; above 1 is beam search. At most max_num_seqs.")] | None
+    ) = None
+    num_beam_groups: (
+        Annotated[int, Meta(ge=1, description="Groups of beams that diversity_penalty keeps apart.")] | None
+    ) = None
+    diversity_penalty: (
+        Annotated[
+            float,
+            Meta(
+                ge=0.0,
+                le=100.0,
+                description="Beam groups: subtracted per beam of earlier groups with the same token in the same step.",
+            ),
+        ]
+        | None
+    ) = None
+    length_penalty: (
+        Annotated[
+            float,
+            Meta(
+                ge=-10.0,
+                le=10.0,
+                description="Beam search: a score is the log probability / length ** this; above 0 favours long ones.",
+            ),
+        ]
+        | None
+    ) = None
+    early_stopping: Annotated[
+        bool | Literal["never"] | None,
+        Meta(
+            description="Beam search: true ends it at num_beams finished beams, false when a better one is unlikely, "
+            '"never" when none is possible.'
+        ),
+    ] = None
+
+
+class Choosing(msgspec.Struct, frozen=True):
+    """Every default filled in, every combination checked."""
+
+    n: int
+    best_of: int  # samples to choose from; n itself in a beam search
+    beam_search: BeamSearchParams | None
+
+
+# Values that ask for nothing. Of the first, anything else needs a beam search; of the second, it contradicts one.
+_OF_BEAM_SEARCH: Mapping[str, tuple[object, ...]] = {
+    "num_beam_groups": (1,),
+    "diversity_penalty": (0,),
+    "length_penalty": (1,),
+    "early_stopping": (False,),
+}
+_OF_SAMPLING: Mapping[str, tuple[object, ...]] = {
+    "do_sample": (False,),
+    "temperature": (0,),
+    "top_p": (1,),
+    "top_k": (-1, 0),
+    "min_p": (0,),
+    "typical_p": (1,),
+}
+
+
+def choosing_of(body: ChoiceFields) -> Choosing:
+    n = _n(body)
+    if not (body.use_beam_search or (body.num_beams or 1) > 1):
+        if (name := _first_given(body, _OF_BEAM_SEARCH)) is not None:
+            needed = "beam search (use_beam_search, or num_beams > 1)"
+            raise InvalidRequest(f"{name} needs {needed}, given {_shown(body, name)}", param=name)
+        best_of = body.best_of or n
+        if best_of < n:
+            raise InvalidRequest(f"best_of must be >= {n}, the number of choices, given {best_of}", param="best_of")
+        return Choosing(n, best_of, None)
+    if body.use_beam_search is False:
+        raise InvalidRequest(f"num_beams must be 1 without use_beam_search, given {body.num_beams}", param="num_beams")
+    if (name := _first_given(body, _OF_SAMPLING)) is not None:
+        neutral = msgspec.json.encode(_OF_SAMPLING[name][0]).decode()
+        raise InvalidRequest(f"{name} must be {neutral} in a beam search, given {_shown(body, name)}", param=name)
+    return Choosing(n, n, _beam_search(body, n))
+
+
+def check_choices(body: ChoiceFields, *, max_choices: int, max_num_seqs: int) -> None:
+    """What depends on this server."""
+    choosing = choosing_of(body)
+    beam_search = choosing.beam_search
+    if choosing.n > max_choices:
+        name = "n" if body.n is not None else "num_return_sequences"
+        raise InvalidRequest(f"{name} must be <= {max_choices}, given {choosing.n}", param=name)
+    if choosing.best_of > max_choices:
+        raise InvalidRequest(f"best_of must be <= {max_choices}, given {choosing.best_of}", param="best_of")
+    if beam_search is not None and beam_search.width > min(max_choices, max_num_seqs):
+        name, limit = width_field(body), min(max_choices, max_num_seqs)
+        raise InvalidRequest(f"{name} must be <= {limit} in a beam search, given {beam_search.width}", param=name)
+
+
+def width_field(body: ChoiceFields) -> str:
+    """The field that says how many beams there are."""
+    return next((name for name in ("num_beams", "best_of", "n") if getattr(body, name) is not None), "use_beam_search")
+
+
+def _n(body: ChoiceFields) -> int:
+    if body.n is None or body.num_return_sequences in (None, body.n):
+        return body.n or body.num_return_sequences or 1
+    name = "num_return_sequences"
+    raise InvalidRequest(f"{name} must be {body.n}, the same as n, given {body.num_return_sequences}", param=name)
+
+
+def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
+    width = body.num_beams or body.best_of or n
+    num_groups, penalty = body.num_beam_groups or 1, body.diversity_penalty or 0.0
+    if body.best_of not in (None, width):
+        raise InvalidRequest(f"best_of must be {width}, the same as num_beams, given {body.best_of}", param="best_of")
+    if width < n:
+        name = width_field(body)
+        raise InvalidRequest(f"{name} must be >= {n}, the number of choices, given {width}", param=name)
+    if width % num_groups:
+        name = "num_beam_groups"
+        raise InvalidRequest(f"{name} must divide the number of beams, {width}, given {num_groups}", param=name)
+    if num_groups > 1 and penalty == 0:
+        name = "diversity_penalty"
+        raise InvalidRequest(
+            f"{name} must be > 0 with num_beam_groups, given {penalty:g}: all find the same", param=name
+        )
+    if num_groups == 1 and penalty > 0:
+        name = "diversity_penalty"
+        raise InvalidRequest(f"{name} needs num_beam_groups > 1, given {penalty:g}", param=name)
+    return BeamSearchParams(
+        width=width,
+        num_groups=num_groups,
+        diversity_penalty=penalty,
+        length_penalty=1.0 if body.length_penalty is None else body.length_penalty,
+        early_stopping=body.early_stopping or False,
+    )
+
+
+def _first_given(body: ChoiceFields, neutral_values: Mapping[str, tuple[object, ...]]) -> str | None:
+    """The first field that asks for something."""
+    given = ((name, getattr(body, name), neutral) for name, neutral in neutral_values.items())
+    return next((name for name, value, neutral in given if value is not None and value not in neutral), None)
+
+
+def _shown(body: ChoiceFields, name: str) -> str:
+    return msgspec.json.encode(getattr(body, name)).decode()
