@@ -29,7 +29,9 @@ def test_sampling_defaults_are_the_makers(tmp_path: Path) -> None:
     assert sampling_defaults(tmp_path) == SamplingDefaults(do_sample=True, temperature=0.6, top_k=20, top_p=0.95)
 
 
-@pytest.mark.parametrize("text", ['{"temperature": "warm"}', "[]", "{", '{"eos_token_id": "</s>"}'])
+@pytest.mark.parametrize(
+    "text", ['{"temperature": "warm"}', '{"top_p": 1.5}', '{"min_p": 2}', "[]", "{", '{"eos_token_id": "</s>"}']
+)
 def test_a_broken_generation_config_is_named(text: str, tmp_path: Path) -> None:
     write(tmp_path, generation_config=text)
     with pytest.raises(ModelLoadError, match=r"generation_config\.json"):

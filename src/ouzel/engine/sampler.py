@@ -242,8 +242,9 @@ def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Sequen
     further_uniforms = _further_uniforms(sequence)
     while share < 1.0:
         is_ahead(rank, rank[token_id], out=ahead)  # 1 for the tokens that are kept before this one is
-        if float(np.dot(weights, ahead)) < needed:
-            break  # sooner or later: nothing is ahead of the first
+        mass_ahead = float(np.dot(weights, ahead))
+        if mass_ahead < needed or mass_ahead == 0.0:
+            break
         weights *= ahead
         token_id = ColumnSums(weights).find(next(further_uniforms))
     return token_id

@@ -8,8 +8,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from ouzel.errors import ModelLoadError
 
@@ -20,13 +22,13 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """What the model's makers recommend; None where they say nothing."""
 
     do_sample: bool | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    typical_p: float | None = None
-    no_repeat_ngram_size: int | None = None
-    repetition_penalty: float | None = None
+    temperature: Annotated[float, Meta(ge=0.0)] | None = None
+    top_p: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None  # 0: the most likely token
+    top_k: Annotated[int, Meta(ge=-1)] | None = None
+    min_p: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
+    typical_p: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    no_repeat_ngram_size: Annotated[int, Meta(ge=0)] | None = None
+    repetition_penalty: Annotated[float, Meta(gt=0.0)] | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
 
