@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ouzel.errors import ModelLoadError
-from ouzel.grammar.compiler import MAX_GRAMMAR_CHARS, GrammarCompiler, GrammarRefused
+from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
+from ouzel.grammar.compiler import GrammarCompiler, GrammarRefused
 from ouzel.grammar.session import GrammarBroken, Masks, Session
 from ouzel.grammar.tokenizer import build_tokenizer
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer

@@ -18,9 +18,8 @@ from queue import SimpleQueue
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
+from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 from ouzel.grammar.session import Session
-
-MAX_GRAMMAR_CHARS = 512 * 1024
 
 _STACK_BYTES = 256 * 2**20
 _NUM_THREADS = 2

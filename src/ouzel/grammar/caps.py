@@ -1,0 +1,54 @@
+"""Sizes above which a wish is refused, before any native code sees it. Counts, characters and levels; never seconds."""
+
+import json
+
+from ouzel.grammar.errors import GrammarError
+
+MAX_GRAMMAR_CHARS = 512 * 1024  # of the finished text
+MAX_FORMAT_CHARS = 256 * 1024  # of the wish, as JSON
+MAX_LEVELS = 100  # of nested arrays and objects; the native JSON reader ends at 128
+MAX_PROPERTIES = 1000  # of one object
+MAX_ALL_PROPERTIES = 5000
+MAX_ENUM_VALUES = 10_000  # also strings to choose from
+MAX_LITERAL_CHARS = 10 * 1024
+MAX_REFERENCE_LEVELS = 200
+MAX_PATTERN_CHARS = 10 * 1024
+MAX_TAGS = 128
+MAX_RULES = 2000
+MAX_REPEATS = 10_000
+
+
+def check_at_most(what: str, value: int, limit: int) -> None:
+    """Raises GrammarError."""
+    if value > limit:
+        raise GrammarError(f"{what} must be <= {limit}, given {value}")
+
+
+def check_size(value: object) -> None:
+    """Depth first (nothing that recurses may see it before), then length and text that UTF-8 cannot hold.
+
+    Raises GrammarError.
+    """
+    check_at_most("the nesting of the format", _levels(value), MAX_LEVELS)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        raise GrammarError("the format holds half of a surrogate pair, which is no character") from None
+    except (TypeError, ValueError) as error:
+        raise GrammarError(f"the format is not JSON: {error}") from None
+    check_at_most("the number of characters of the format", len(text), MAX_FORMAT_CHARS)
+
+
+def _levels(value: object) -> int:
+    """0 for a scalar; stops counting above the limit."""
+    levels, row = 0, [value]
+    while row := [inner for outer in row if isinstance(outer, dict | list) for inner in _with_itself(outer)]:
+        levels += 1
+        if levels > MAX_LEVELS:
+            break
+    return levels
+
+
+def _with_itself(container: dict[str, object] | list[object]) -> list[object]:
+    return list(container.values()) if isinstance(container, dict) else list(container)

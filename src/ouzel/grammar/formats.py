@@ -1,0 +1,194 @@
+"""What a client or an endpoint wishes of the output's form, to one grammar text.
+
+The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `json_object`, `choice`, and
+`allow_text_before` of `triggered_tags`. Departures from XGrammar, all towards the stricter: free text in a tag ends at
+the first end marker; unlimited text must be followed by a literal or nothing; objects keep the order of their schema.
+"""
+
+from collections.abc import Callable, Mapping
+
+from ouzel.grammar.caps import (
+    MAX_ENUM_VALUES,
+    MAX_GRAMMAR_CHARS,
+    MAX_REPEATS,
+    check_at_most,
+    check_size,
+)
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.members import Members
+from ouzel.grammar.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
+from ouzel.grammar.regex import read_pattern
+from ouzel.grammar.schema import as_lark, normalised
+from ouzel.grammar.tags import TagReader
+from ouzel.grammar.text import Spelling
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.grammar.writer import GrammarWriter
+
+Format = Mapping[str, object]
+
+
+def compile_format(format: Format, vocabulary: GrammarVocabulary, *, strict: bool) -> str:
+    """The grammar text for `compiler.GrammarCompiler`. `strict`: schemas are closed and held to what is supported.
+
+    Raises GrammarError.
+    """
+    check_size(format)
+    reader = _FormatReader(vocabulary, is_strict=strict)
+    text = reader.writer.finish(reader.read(format, "format"))
+    check_at_most("the number of characters of the grammar", len(text), MAX_GRAMMAR_CHARS)
+    return text
+
+
+def with_reasoning(format: Format, *, start: str | None, end: str, is_open: bool) -> dict[str, object]:
+    """`format` for the answer after the reasoning, which runs up to `end`.
+
+    `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
+    come, and begins with `start`.
+    """
+    begin = "" if is_open or start is None else start
+    thoughts = {"type": "tag", "begin": begin, "content": {"type": "any_text"}, "end": end}
+    block: dict[str, object] = {"type": "sequence", "elements": [thoughts, {"type": "regex", "pattern": "\\n{0,2}"}]}
+    if begin:
+        block = {"type": "optional", "content": block}
+    return {"type": "sequence", "elements": [block, format]}
+
+
+class _FormatReader:
+    def __init__(self, vocabulary: GrammarVocabulary, *, is_strict: bool) -> None:
+        self.writer = GrammarWriter()
+        self._is_strict = is_strict
+        self._spelling = Spelling(vocabulary)
+        tags = TagReader(self.writer, self._spelling, self.read)
+        self._readers: dict[str, Callable[[Members], Node]] = {
+            "json_schema": self._json_schema,
+            "json_object": self._json_object,
+            "const_string": self._const_string,
+            "any_text": self._any_text,
+            "regex": self._regex,
+            "choice": self._choice,
+            "sequence": self._sequence,
+            "or": self._or,
+            "tag": tags.tag,
+            "triggered_tags": tags.triggered,
+            "tags_with_separator": tags.separated,
+            "optional": lambda members: self._repeated(members, 0, 1),
+            "star": lambda members: self._repeated(members, 0, None),
+            "plus": lambda members: self._repeated(members, 1, None),
+            "repeat": self._repeat,
+            "token": self._token,
+            "any_tokens": self._any_tokens,
+            "exclude_token": self._exclude_token,
+            "structural_tag": self._structural_tag,
+        }
+
+    def read(self, value: object, path: str) -> Node:
+        members = Members(value, path)
+        name = members.text("type")
+        if name not in self._readers:
+            names = ", ".join(sorted(self._readers))
+            raise GrammarError(f"{members.place('type')} must be one of {names}, given {name!r}")
+        node = self._readers[name](members)
+        members.finish()
+        return node
+
+    def _json_schema(self, members: Members) -> Node:
+        schema, is_strict = _unwrapped(members.take("json_schema"))
+        is_strict = members.flag("strict") or is_strict or self._is_strict
+        members.skip("name", "description")
+        style = members.text("style") if "style" in members else "json"
+        if style != "json":
+            raise GrammarError(f"{members.place('style')} must be 'json', given {style!r}")
+        return self._schema([schema], is_strict=is_strict)
+
+    def _json_object(self, members: Members) -> Node:
+        return self._schema([{"type": "object"}], is_strict=False)
+
+    def _schema(self, schemas: list[object], *, is_strict: bool) -> Node:
+        return Foreign(as_lark(normalised(schemas, is_strict=is_strict)))
+
+    def _const_string(self, members: Members) -> Node:
+        return self._spelling.literal(members.text("value"))
+
+    def _any_text(self, members: Members) -> Node:
+        return self._spelling.any_text(members.texts("excludes", at_least=0), members.count("max_chars"))
+
+    def _regex(self, members: Members) -> Node:
+        pattern = read_pattern(members.text("pattern"), members.place("pattern"))
+        return Regular(pattern.lark, is_open=pattern.is_unbounded)
+
+    def _choice(self, members: Members) -> Node:
+        texts = members.texts("choices")
+        check_at_most(f"the number of {members.place('choices')}", len(texts), MAX_ENUM_VALUES)
+        return Choice(tuple(map(self._spelling.literal, texts)))
+
+    def _sequence(self, members: Members) -> Node:
+        return Sequence(tuple(self._elements(members, members.items("elements"))))
+
+    def _or(self, members: Members) -> Node:
+        """Plain schemas become one, so that they need not begin differently."""
+        items = members.items("elements")
+        schemas = [item["json_schema"] for item in items if isinstance(item, Mapping) and _is_plain_schema(item)]
+        if len(schemas) == len(items):
+            return self._schema(schemas, is_strict=self._is_strict)
+        return Choice(tuple(self._elements(members, items)))
+
+    def _elements(self, members: Members, items: list[object]) -> list[Node]:
+        place = members.place("elements")
+        return [self.read(item, f"{place}[{index}]") for index, item in enumerate(items)]
+
+    def _repeated(self, members: Members, minimum: int, maximum: int | None) -> Node:
+        return Repeat(self.read(members.take("content"), members.place("content")), minimum, maximum)
+
+    def _repeat(self, members: Members) -> Node:
+        """`max` -1, as XGrammar has it, or none at all: no limit."""
+        minimum, maximum = members.count("min") or 0, members.integer("max")
+        if maximum is not None and maximum < 0:
+            maximum = None
+        check_at_most(members.place("min"), minimum, MAX_REPEATS)
+        check_at_most(members.place("max"), maximum or 0, MAX_REPEATS)
+        if maximum is not None and minimum > maximum:
+            raise GrammarError(f"{members.place('min')} must be <= max ({maximum}), given {minimum}")
+        return self._repeated(members, minimum, maximum)
+
+    def _token(self, members: Members) -> Node:
+        return Tokens(str(self._spelling.token_id(members.take("token"), members.place("token"))))
+
+    def _any_tokens(self, members: Members) -> Node:
+        maximum = members.count("max_tokens")
+        return Repeat(self._tokens_but(members), 0, maximum)
+
+    def _exclude_token(self, members: Members) -> Node:
+        return self._tokens_but(members)
+
+    def _tokens_but(self, members: Members) -> Node:
+        place = members.place("exclude_tokens")
+        excluded = members.items("exclude_tokens", at_least=0)
+        return self._spelling.tokens_but(self._spelling.token_id(token, place) for token in excluded)
+
+    def _structural_tag(self, members: Members) -> Node:
+        """The wrapper; or the older form, where schemas stand between begin and end."""
+        if "format" in members:
+            return self.read(members.take("format"), members.place("format"))
+        place, structures = members.place("structures"), members.items("structures")
+        tags: list[object] = [
+            self._old_tag(Members(item, f"{place}[{index}]")) for index, item in enumerate(structures)
+        ]
+        triggers = members.texts("triggers")
+        return self.read({"type": "triggered_tags", "triggers": triggers, "tags": tags}, members.path)
+
+    def _old_tag(self, members: Members) -> dict[str, object]:
+        schema = members.take("schema") if "schema" in members else True
+        tag: dict[str, object] = {"begin": members.text("begin"), "end": members.text("end")}
+        members.finish()
+        return tag | {"content": {"type": "json_schema", "json_schema": schema}}
+
+
+def _is_plain_schema(item: Format) -> bool:
+    return item.keys() == {"type", "json_schema"} and item["type"] == "json_schema"
+
+
+def _unwrapped(schema: object) -> tuple[object, bool]:
+    """OpenAI's form, `{"name", "strict", "schema"}`, is no schema but holds one; with its `strict`."""
+    if isinstance(schema, dict) and "schema" in schema and schema.keys() <= {"name", "description", "strict", "schema"}:
+        return schema["schema"], schema.get("strict") is True
+    return schema, False

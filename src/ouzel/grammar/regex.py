@@ -1,0 +1,168 @@
+"""Regular expressions as clients write them to those of the grammar engine.
+
+The dialect is XGrammar's: the whole text must match, a dot matches newlines too, `\\d \\w \\s` are ASCII. What the
+engine cannot do (look-around, back references, word boundaries) is refused by name.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ouzel.grammar.caps import MAX_PATTERN_CHARS, check_at_most
+from ouzel.grammar.errors import GrammarError
+
+ANY_TEXT = "(?s:.*)"
+
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\x0b\x0c"}
+_CONTROLS = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\x0b": r"\x0b", "\x0c": r"\x0c", "\0": r"\x00"}
+_SAME = frozenset("nrtfv")  # letters that mean the same there
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
+_GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
+_CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    lark: str  # `/.../`
+    is_unbounded: bool
+
+
+def escaped(text: str) -> str:
+    """A pattern for exactly this text, fit for between slashes."""
+    return "".join(char if char.isalnum() and char.isascii() else f"\\x{{{ord(char):X}}}" for char in text)
+
+
+def read_pattern(pattern: str, path: str) -> Pattern:
+    """The whole text must match. Raises GrammarError that names what cannot be done and where."""
+    reader = _Reader(pattern, path)
+    body = reader.read()
+    return Pattern(f"/(?s:{body})/", reader.is_unbounded)
+
+
+def check_search_pattern(pattern: str, path: str) -> None:
+    """A JSON schema's `pattern`: found anywhere in the text, read by the engine itself. Raises GrammarError."""
+    _Reader(pattern, path, anchors_anywhere=True).read()
+
+
+class _Reader:
+    def __init__(self, pattern: str, path: str, *, anchors_anywhere: bool = False) -> None:
+        check_at_most(f"the number of characters of {path}", len(pattern), MAX_PATTERN_CHARS)
+        self._pattern = pattern
+        self._path = path
+        self._anchors_anywhere = anchors_anywhere
+        self._at = 0
+        self._depth = 0
+        self.is_unbounded = False
+
+    def read(self) -> str:
+        written = []
+        while self._at < len(self._pattern):
+            written.append(self._next())
+        if self._depth:
+            raise self._refusal("a group without an end")
+        return "".join(written)
+
+    def _next(self) -> str:
+        char = self._pattern[self._at]
+        if quantifier := _QUANTIFIER.match(self._pattern, self._at):
+            return self._quantifier(quantifier)
+        match char:
+            case "\\":
+                return self._escape(in_class=False)
+            case "[":
+                return self._class()
+            case "(":
+                return self._group()
+            case ")":
+                self._depth -= 1
+                if self._depth < 0:
+                    raise self._refusal("a group without a beginning")
+            case "^" | "$":
+                return self._anchor(char)
+        self._at += 1
+        return _plain(char)
+
+    def _quantifier(self, match: re.Match[str]) -> str:
+        """Lazy ones match the same texts."""
+        text = match[0]
+        self._at = match.end()
+        self.is_unbounded |= text[0] in "*+" or ",}" in text
+        return text.removesuffix("?") if len(text) > 1 else text
+
+    def _group(self) -> str:
+        match = _GROUP.match(self._pattern, self._at)
+        if not match:
+            start = self._pattern[self._at : self._at + 4]
+            is_look = start[2:3] in {"=", "!"} or start[2:] in {"<=", "<!"}
+            raise self._refusal("look-around" if is_look else f"the group {start[:3]!r}")
+        self._at = match.end()
+        self._depth += 1
+        return "(?:"
+
+    def _anchor(self, char: str) -> str:
+        """At the ends of the whole they say what is so anyway."""
+        before, after = self._pattern[: self._at], self._pattern[self._at + 1 :]
+        is_at_end = (before[-1:] in {"", "|"}) if char == "^" else (after[:1] in {"", "|"})
+        if not self._anchors_anywhere and not (is_at_end and self._depth == 0):
+            raise self._refusal(f"{char!r} within the pattern")
+        self._at += 1
+        return ""
+
+    def _escape(self, *, in_class: bool) -> str:
+        if code := _CODE.match(self._pattern, self._at):
+            self._at = code.end()
+            return code[0]
+        letter = self._pattern[self._at + 1 : self._at + 2]
+        self._at += 2
+        if letter.lower() in _CLASSES and letter:
+            chars = _CLASSES[letter.lower()]
+            return chars if in_class and letter.islower() else f"[{'^' if letter.isupper() else ''}{chars}]"
+        if letter in _SAME:
+            return "\\" + letter
+        if letter == "0":
+            return r"\x00"
+        if letter == "b" and in_class:
+            return r"\x08"
+        if not letter or letter.isalnum():
+            raise self._refusal(_what_escape(letter))
+        return "\\" + letter if letter.isascii() and letter.isprintable() and letter != " " else _plain(letter)
+
+    def _class(self) -> str:
+        self._at += 1
+        written = ["["]
+        if self._pattern.startswith("^", self._at):
+            written.append("^")
+            self._at += 1
+        while not self._pattern.startswith("]", self._at):
+            if self._at >= len(self._pattern):
+                raise self._refusal("a character class without an end")
+            written.append(self._class_char())
+        if written[-1] in {"[", "^"}:
+            raise self._refusal("an empty character class")
+        self._at += 1
+        return "".join(written) + "]"
+
+    def _class_char(self) -> str:
+        char = self._pattern[self._at]
+        if char == "\\":
+            return self._escape(in_class=True)
+        self._at += 1
+        if char == "-" and self._pattern[self._at : self._at + 1] in {"-", "]"}:
+            return r"\-"
+        return "\\" + char if char in "[&~^" else _plain(char)
+
+    def _refusal(self, what: str) -> GrammarError:
+        return GrammarError(f"{self._path} has {what}, which is not supported in regular expressions")
+
+
+def _plain(char: str) -> str:
+    if char in "/{}":
+        return "\\" + char
+    return _CONTROLS.get(char, char)
+
+
+def _what_escape(letter: str) -> str:
+    if letter in {"b", "B"}:
+        return f"the word boundary \\{letter}"
+    if letter.isdigit() or letter == "k":
+        return f"the back reference \\{letter}"
+    return f"the escape \\{letter}" if letter else "a backslash at its end"

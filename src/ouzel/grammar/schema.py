@@ -1,0 +1,370 @@
+"""A client's JSON schema to one that the grammar engine honours in full, or a refusal that names keyword and place.
+
+1. Annotations go. Keywords that the engine does not have are refused, except where they cannot matter (`uniqueItems:
+   false`, `then` without `if`). Keys that are none of JSON Schema's mean nothing, by its own rules; under `strict` they
+   are refused, as are misspelt ones that would otherwise constrain nothing.
+2. Every reference is resolved here; the result stands alone, with all that is referred to in `$defs`.
+3. `strict` closes objects that list their properties (`additionalProperties: false`), as OpenAI's strict mode
+   presupposes, except where schemas are combined and a closed one would refuse what its neighbour requires.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urljoin
+
+from ouzel.grammar.caps import (
+    MAX_ALL_PROPERTIES,
+    MAX_ENUM_VALUES,
+    MAX_LITERAL_CHARS,
+    MAX_PROPERTIES,
+    MAX_REFERENCE_LEVELS,
+    check_at_most,
+)
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.regex import check_search_pattern
+
+Schema = dict[str, object]
+
+WHITESPACE = r"[\x20\x0A\x0D\x09]{1,32}"  # between the parts of a value, where any amount may stand
+
+ANNOTATIONS = frozenset(
+    (
+        *("title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly"),
+        *("contentEncoding", "contentMediaType", "contentSchema", "x-guidance"),
+        *("$schema", "$vocabulary", "$id", "id", "$anchor", "$defs", "definitions"),  # done with when references are
+    )
+)
+FORMATS = frozenset(["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"])
+FORMATS_THAT_SAY_NOTHING = frozenset(["float", "double", "password"])
+INTEGER_FORMATS = {"int32": 2**31, "int64": 2**63}
+TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
+
+_WITHOUT_EFFECT: dict[str, Callable[[object, Mapping[str, object]], bool]] = {
+    "uniqueItems": lambda value, _: value is False,
+    "then": lambda _, schema: "if" not in schema,
+    "else": lambda _, schema: "if" not in schema,
+    "if": lambda _, schema: "then" not in schema and "else" not in schema,
+    "minContains": lambda _, schema: "contains" not in schema,
+    "maxContains": lambda _, schema: "contains" not in schema,
+    "contains": lambda _, schema: schema.get("minContains") == 0 and "maxContains" not in schema,
+    "not": lambda value, _: value is False,
+    "propertyNames": lambda value, _: value is True or value == {},
+    "unevaluatedItems": lambda value, _: value is True or value == {},
+    "unevaluatedProperties": lambda value, _: value is True or value == {},
+    "dependentRequired": lambda value, _: value == {},
+    "dependentSchemas": lambda value, _: value == {},
+    "dependencies": lambda value, _: value == {},
+    "$dynamicRef": lambda _, __: False,
+    "$dynamicAnchor": lambda _, __: True,
+    "$recursiveRef": lambda _, __: False,
+    "$recursiveAnchor": lambda _, __: True,
+}
+
+
+def normalised(schemas: list[object], *, is_strict: bool) -> Schema:
+    """One schema that admits what any of `schemas` admits. Raises GrammarError."""
+    reader = _Reader(is_strict=is_strict)
+    roots = [reader.document(schema) for schema in schemas]
+    reader.read_references()
+    single = roots[0] if len(roots) == 1 else {"anyOf": roots}
+    if single is False:
+        raise GrammarError("the schema false admits nothing")
+    result: Schema = dict(single) if isinstance(single, dict) else {}
+    if reader.definitions:
+        result["$defs"] = reader.definitions
+        _check_reference_levels(result, reader.definitions)
+    return result
+
+
+def as_lark(schema: Schema) -> str:
+    return "%json " + json.dumps({**schema, "x-guidance": {"whitespace_pattern": WHITESPACE}})
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What references are resolved in."""
+
+    root: object
+    named: Mapping[str, object]  # by absolute `$id`, and by `$id#anchor`
+
+    def find(self, reference: str, base: str) -> object:
+        """Raises KeyError."""
+        address, _, fragment = urljoin(base, reference).partition("#")
+        if reference.startswith("#"):
+            address = base.partition("#")[0]
+        if fragment and not fragment.startswith("/"):
+            return self.named[f"{address}#{fragment}"]
+        found = self.named[address]
+        for name in fragment.split("/")[1:]:
+            key = unquote(name).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list):
+                found = found[int(key)] if key.isdecimal() and int(key) < len(found) else _missing(key)
+            else:
+                found = found[key] if isinstance(found, dict) else _missing(key)
+        return found
+
+
+def _missing(key: str) -> object:
+    raise KeyError(key)
+
+
+def _document(root: object) -> _Document:
+    named: dict[str, object] = {"": root}
+    pending: list[tuple[object, str]] = [(root, "")]
+    while pending:
+        value, base = pending.pop()
+        if isinstance(value, dict):
+            base = _base(value, base)
+            named.setdefault(base.partition("#")[0], value)
+            if isinstance(anchor := value.get("$anchor"), str):
+                named[f"{base.partition('#')[0]}#{anchor}"] = value
+            pending += [(inner, base) for inner in value.values()]
+        elif isinstance(value, list):
+            pending += [(inner, base) for inner in value]
+    return _Document(root, named)
+
+
+def _base(schema: Mapping[str, object], base: str) -> str:
+    identifier = schema.get("$id")
+    return urljoin(base, identifier) if isinstance(identifier, str) else base
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    document: _Document
+    base: str  # what references are relative to
+    path: str
+    is_combined: bool = False  # another schema has a say on the same value
+
+    def inner(self, *names: str, is_combined: bool = False) -> "_Place":
+        return _Place(self.document, self.base, "/".join((self.path, *names)), is_combined)
+
+
+@dataclass(slots=True)
+class _Reader:
+    is_strict: bool
+    definitions: Schema = field(default_factory=dict)
+    _names: dict[tuple[int, bool], str] = field(default_factory=dict)  # by identity of what is referred to
+    _pending: list[tuple[str, object, _Place]] = field(default_factory=list)
+    _num_properties: int = 0
+    _num_enum_values: int = 0
+
+    def document(self, schema: object) -> object:
+        return self.schema(schema, _Place(_document(schema), "", "#"))
+
+    def read_references(self) -> None:
+        while self._pending:
+            name, schema, place = self._pending.pop()
+            self.definitions[name] = self.schema(schema, place)
+
+    def schema(self, schema: object, place: _Place) -> object:
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, dict):
+            raise GrammarError(f"the schema at {place.path} must be an object or a boolean")
+        place = _Place(place.document, _base(schema, place.base), place.path, place.is_combined)
+        result: Schema = {}
+        for keyword, value in schema.items():
+            if keyword not in ANNOTATIONS:
+                self._keyword(keyword, value, schema, place, result)
+        if self.is_strict and _is_open_object(result) and not place.is_combined and not _combines(result):
+            result["additionalProperties"] = False
+        return result
+
+    def _keyword(self, keyword: str, value: object, schema: Schema, place: _Place, result: Schema) -> None:
+        at = place.inner(keyword)
+        if keyword in _WITHOUT_EFFECT:
+            if not _WITHOUT_EFFECT[keyword](value, schema):
+                raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported")
+        elif keyword == "$ref":
+            result[keyword] = self._reference(value, place, is_combined=place.is_combined or len(schema) > 1)
+        elif keyword in {"additionalProperties", "additionalItems"} or (
+            keyword == "items" and not isinstance(value, list)
+        ):
+            result[keyword] = self.schema(value, at)
+        elif keyword in {"anyOf", "oneOf", "allOf", "prefixItems", "items"}:
+            result[keyword] = self._schemas(keyword, value, schema, place)
+        elif keyword in {"properties", "patternProperties"}:
+            result[keyword] = self._properties(keyword, value, at)
+        elif keyword == "format":
+            _read_format(value, at.path, result)
+        elif keyword in _CHECKS:
+            _CHECKS[keyword](value, at.path)
+            self._num_enum_values += len(value) if keyword == "enum" and isinstance(value, list) else 0
+            check_at_most("the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES)
+            result[keyword] = _tightened(keyword, value, result)
+        elif self.is_strict and not keyword.startswith("x-"):
+            raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported in strict mode")
+
+    def _schemas(self, keyword: str, value: object, schema: Schema, place: _Place) -> list[object]:
+        at = place.inner(keyword)
+        if not isinstance(value, list) or not value:
+            raise GrammarError(f"{at.path} must be a list of schemas, not empty")
+        is_combined = keyword == "allOf" or (
+            keyword in {"anyOf", "oneOf"} and (place.is_combined or "properties" in schema or "$ref" in schema)
+        )
+        return [self.schema(part, at.inner(str(index), is_combined=is_combined)) for index, part in enumerate(value)]
+
+    def _properties(self, keyword: str, value: object, at: _Place) -> Schema:
+        if not isinstance(value, dict):
+            raise GrammarError(f"{at.path} must be an object of schemas")
+        check_at_most(f"the number of properties at {at.path}", len(value), MAX_PROPERTIES)
+        self._num_properties += len(value)
+        check_at_most("the number of properties of the schema", self._num_properties, MAX_ALL_PROPERTIES)
+        for name in value:
+            check_at_most(f"the number of characters of a name at {at.path}", len(name), MAX_LITERAL_CHARS)
+            if keyword == "patternProperties":
+                check_search_pattern(name, f"the pattern at {at.path}")
+        return {name: self.schema(part, at.inner(_escaped_name(name))) for name, part in value.items()}
+
+    def _reference(self, value: object, place: _Place, *, is_combined: bool) -> str:
+        if not isinstance(value, str):
+            raise GrammarError(f"{place.path}/$ref must be a string")
+        try:
+            target = place.document.find(value, place.base)
+        except (KeyError, ValueError):
+            raise GrammarError(f"{place.path}/$ref refers to {value!r}, which is not in the schema") from None
+        key = id(target), is_combined and self.is_strict
+        if key not in self._names:
+            self._names[key] = str(len(self._names) + 1)
+            base = urljoin(place.base, value).partition("#")[0]
+            self._pending.append((self._names[key], target, _Place(place.document, base, value, is_combined)))
+        return f"#/$defs/{self._names[key]}"
+
+
+def _is_open_object(schema: Schema) -> bool:
+    return "properties" in schema and not schema.keys() & {"additionalProperties", "patternProperties"}
+
+
+def _combines(schema: Schema) -> bool:
+    return bool(schema.keys() & {"allOf", "anyOf", "oneOf", "$ref"})
+
+
+def _escaped_name(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _check_reference_levels(root: Schema, definitions: Schema) -> None:
+    """How deep references lead into one another, met for the first time; and none that leads only back to itself."""
+    reached: dict[str, int] = dict.fromkeys(_references(root, definitions), 1)
+    pending = list(reached)
+    while pending:
+        name = pending.pop()
+        check_at_most("the number of references within references", reached[name], MAX_REFERENCE_LEVELS)
+        for inner in _references(definitions[name], {}):
+            if inner not in reached:
+                reached[inner] = reached[name] + 1
+                pending.append(inner)
+    for name in definitions:
+        _check_leads_somewhere(name, definitions)
+
+
+def _check_leads_somewhere(name: str, definitions: Schema) -> None:
+    seen: set[str] = set()
+    target: object = definitions[name]
+    while isinstance(target, dict) and isinstance(reference := target.get("$ref"), str):
+        if reference in seen:
+            raise GrammarError("a $ref leads only back to itself")
+        seen.add(reference)
+        target = definitions[_definition_name(reference)]
+
+
+def _definition_name(reference: str) -> str:
+    return reference.removeprefix("#/$defs/")
+
+
+def _references(value: object, skipped: Schema) -> Iterator[str]:
+    """The definitions referred to in here; enums and constants hold no schemas."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "$ref" and isinstance(inner, str):
+                yield _definition_name(inner)
+            elif key not in {"enum", "const"} and inner is not skipped:
+                yield from _references(inner, skipped)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _references(inner, skipped)
+
+
+def _read_format(value: object, path: str, result: Schema) -> None:
+    if not isinstance(value, str):
+        raise GrammarError(f"{path} must be a string")
+    if value in INTEGER_FORMATS:
+        limit = INTEGER_FORMATS[value]
+        result["minimum"] = _tightened("minimum", -limit, result)
+        result["maximum"] = _tightened("maximum", limit - 1, result)
+    elif value in FORMATS:
+        result["format"] = value
+    elif value not in FORMATS_THAT_SAY_NOTHING:
+        raise GrammarError(f"{path} must be one of {', '.join(sorted(FORMATS))}, given {value!r}")
+
+
+def _tightened(keyword: str, value: object, schema: Schema) -> object:
+    """The stricter of two bounds, where a `format` has set one."""
+    other = schema.get(keyword)
+    if isinstance(value, int | float) and isinstance(other, int | float):
+        return max(value, other) if keyword == "minimum" else min(value, other) if keyword == "maximum" else value
+    return value
+
+
+def _check_type(value: object, path: str) -> None:
+    names = value if isinstance(value, list) else [value]
+    for name in names:
+        if not isinstance(name, str) or name not in TYPES:
+            raise GrammarError(f"{path} must be one of {', '.join(sorted(TYPES))}, given {name!r}")
+    if not names:
+        raise GrammarError(f"{path} must not be empty")
+
+
+def _check_count(value: object, path: str) -> None:
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    if not is_whole or not isinstance(value, int | float) or value < 0:
+        raise GrammarError(f"{path} must be an integer >= 0, given {value!r}")
+
+
+def _check_number(value: object, path: str) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise GrammarError(f"{path} must be a number, given {value!r}")
+
+
+def _check_divisor(value: object, path: str) -> None:
+    _check_number(value, path)
+    if isinstance(value, int | float) and value <= 0:
+        raise GrammarError(f"{path} must be > 0, given {value!r}")
+
+
+def _check_names(value: object, path: str) -> None:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise GrammarError(f"{path} must be a list of strings")
+
+
+def _check_pattern(value: object, path: str) -> None:
+    if not isinstance(value, str):
+        raise GrammarError(f"{path} must be a string")
+    check_search_pattern(value, path)
+
+
+def _check_constant(value: object, path: str) -> None:
+    check_at_most(f"the number of characters of {path}", len(json.dumps(value, ensure_ascii=False)), MAX_LITERAL_CHARS)
+
+
+def _check_enum(value: object, path: str) -> None:
+    if not isinstance(value, list) or not value:
+        raise GrammarError(f"{path} must be a list of values, not empty")
+    check_at_most(f"the number of values at {path}", len(value), MAX_ENUM_VALUES)
+    for index, item in enumerate(value):
+        _check_constant(item, f"{path}/{index}")
+
+
+_CHECKS: dict[str, Callable[[object, str], None]] = {
+    "type": _check_type,
+    "enum": _check_enum,
+    "const": _check_constant,
+    "required": _check_names,
+    "pattern": _check_pattern,
+    "multipleOf": _check_divisor,
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _check_number),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _check_count),
+    **dict.fromkeys(("minProperties", "maxProperties"), _check_count),
+}

@@ -1,0 +1,78 @@
+"""Texts and random walks through a grammar, token by token with the masks that the engine uses."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.grammar.formats import Format, compile_format
+from ouzel.grammar.session import Masks, Session
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
+
+WIDTH = 512  # of the masks; the tokenizer has fewer ids
+MASKS = Masks(WIDTH)
+
+
+@lru_cache
+def compiler() -> GrammarCompiler:
+    return GrammarCompiler(grammar_tokenizer(WIDTH), timeout_s=60)
+
+
+@lru_cache
+def vocabulary() -> GrammarVocabulary:
+    return GrammarVocabulary(special_ids(), trained_tokenizer().get_vocab_size(), (end_id(),))
+
+
+def end_id() -> int:
+    return special_ids()["<|im_end|>"]
+
+
+def text_of(format: Format, *, strict: bool = False) -> str:
+    return compile_format(format, vocabulary(), strict=strict)
+
+
+def started(format: Format, *, strict: bool = False) -> Session:
+    """Raises GrammarError, GrammarRefused."""
+    compilation = compiler().compile(text_of(format, strict=strict))
+    compilation.wait(60)
+    return compilation.session()
+
+
+def allowed(session: Session) -> list[int]:
+    row = np.zeros(WIDTH, np.float32)
+    assert MASKS.apply([row], [session]) == [""]
+    return [int(token_id) for token_id in np.flatnonzero(np.isfinite(row))]
+
+
+def accepts(session: Session, text: str) -> bool:
+    """The whole text, and an end after it. Marks in it are single tokens, as a model would generate them."""
+    session = session.fork()
+    for token_id in trained_tokenizer().encode(text).ids:
+        if session.is_complete or token_id not in allowed(session):
+            return False
+        session.accept(token_id)
+    return end_id() in allowed(session)
+
+
+def random_walk(session: Session, random: np.random.Generator, *, max_tokens: int = 400) -> str | None:
+    """What a model that knows nothing would write; None when it comes to no end in time.
+
+    Ends are preferred: half of the time where one is allowed, and what closes something is drawn more often.
+    """
+    session, token_ids = session.fork(), list[int]()
+    while len(token_ids) < max_tokens:
+        choices = allowed(session)
+        if end_id() in choices and (len(choices) == 1 or random.random() < 0.5):
+            return trained_tokenizer().decode(token_ids, skip_special_tokens=False)
+        choices = [token_id for token_id in choices if token_id != end_id()]
+        closing = [token_id for token_id in choices if token_id in _closing()]
+        token_id = int(random.choice(closing if closing and random.random() < 0.4 else choices))
+        session.accept(token_id)
+        token_ids.append(token_id)
+    return None
+
+
+@lru_cache
+def _closing() -> frozenset[int]:
+    return frozenset(trained_tokenizer().encode(char).ids[0] for char in '"}],:')
