@@ -90,6 +90,8 @@ def test_the_dialect(source: str, expected: str) -> None:
 def test_a_template_that_would_not_end_is_stopped(source: str) -> None:
     with pytest.raises(TemplateTooSlow):
         render_template(compile_template(source), {}, max_cpu_s=0.01)
+    with pytest.raises(InvalidRequest, match="took too long"):
+        ChatTemplate({"default": source}, {}, max_cpu_s=0.01)
 
 
 def test_any_name_may_be_an_argument() -> None:

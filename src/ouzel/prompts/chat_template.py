@@ -22,8 +22,15 @@ class ChatTemplate:
     """One template per name: `tool_use` is taken for requests with tools where there is one, `rag` for those with
     documents, else `default`."""
 
-    def __init__(self, sources: Mapping[str, str], special_tokens: Mapping[str, str]) -> None:
-        """Raises `jinja2.TemplateSyntaxError`."""
+    def __init__(
+        self,
+        sources: Mapping[str, str],
+        special_tokens: Mapping[str, str],
+        *,
+        max_cpu_s: float = template_environment.MAX_CPU_S,
+    ) -> None:
+        """Raises `jinja2.TemplateSyntaxError`, and `InvalidRequest` for a template that does not come to an end."""
+        self._max_cpu_s = max_cpu_s
         assert sources
         self.sources = sources
         self._templates = {name: template_environment.compile_template(text) for name, text in sources.items()}
@@ -71,7 +78,7 @@ class ChatTemplate:
         }
         template = self._templates[self._name(tools, given["documents"])]
         try:
-            return template_environment.render_template(template, given)
+            return template_environment.render_template(template, given, max_cpu_s=self._max_cpu_s)
         except template_environment.TemplateRefusal as refusal:
             raise InvalidRequest(f"the chat template refuses these messages: {refusal}", param="messages") from refusal
         except template_environment.TEMPLATE_ERRORS as error:
@@ -98,5 +105,7 @@ class ChatTemplate:
         variables = {} if enable_thinking is None else {"enable_thinking": enable_thinking}
         try:
             return self.render(messages, tools=tools, variables=variables)
-        except InvalidRequest:
+        except InvalidRequest as error:
+            if isinstance(error.__cause__, template_environment.TemplateTooSlow):
+                raise  # rather than wait for that time and again
             return None
