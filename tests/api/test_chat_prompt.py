@@ -2,9 +2,12 @@
 
 import httpx
 import pytest
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
 
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from tests.api.requests import Json, chat, content_of, error_of, events_of
-from tests.api.serving import running_server
+from tests.api.serving import END, running_server
 
 UNFINISHED: Json = {
     "model": "parrot",
@@ -62,3 +65,27 @@ def test_completions_have_no_chat_to_shape(http: httpx.Client, field: str) -> No
     response = http.post("/v1/completions", json={"model": "parrot", "prompt": "x", field: "low"})
     assert response.status_code == 400
     assert error_of(response)["param"] == field
+
+
+@pytest.mark.parametrize("given", [True, False, None])
+def test_special_tokens_are_shown_without_spaces_between_them(http: httpx.Client, given: bool | None) -> None:
+    """A byte-level tokenizer has no such spaces, whichever way they are asked for."""
+    body = {"model": "parrot", "prompt": [97, END, END], "echo": True, "max_tokens": 1}
+    fields = {"skip_special_tokens": False, "spaces_between_special_tokens": given}
+    answer = http.post("/v1/completions", json={**body, **fields}).json()
+    assert answer["choices"][0]["text"].startswith("a<|im_end|><|im_end|>")
+
+
+def test_no_spaces_where_the_tokenizer_writes_them_is_refused() -> None:
+    library_tokenizer = tokenizers.Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    library_tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    library_tokenizer.decoder = decoders.WordPiece()
+    library_tokenizer.add_special_tokens(["<|x|>", "<|y|>"])
+    tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
+    with running_server(tokenizer=tokenizer) as server, httpx.Client(base_url=server.url) as http:
+        body: Json = {"model": "parrot", "prompt": [0, 1], "spaces_between_special_tokens": False, "max_tokens": 1}
+        assert http.post("/v1/completions", json=body).status_code == 200
+        response = http.post("/v1/completions", json={**body, "skip_special_tokens": False})
+        assert response.status_code == 400
+        assert error_of(response)["param"] == "spaces_between_special_tokens"
+        assert "must be true, given false" in error_of(response)["message"]

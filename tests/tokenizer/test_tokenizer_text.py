@@ -195,6 +195,13 @@ def test_special_tokens_are_skipped_or_shown(tmp_path: Path) -> None:
     assert tokenizer.decode(token_ids, skip_special_tokens=False) == "a<think>b<|end|>c"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_word_pieces_have_spaces_between_special_tokens(kind: str, tmp_path: Path) -> None:
+    library = KINDS[kind]()
+    tokenizer = loaded(library, tmp_path)
+    assert tokenizer.spaces_special_tokens == (kind == "word piece")
+
+
 def test_one_token(tmp_path: Path) -> None:
     tokenizer = loaded(byte_level(), tmp_path)
     token_ids = tokenizer.encode("x🦉<|end|>", add_special_tokens=False)

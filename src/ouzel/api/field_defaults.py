@@ -30,6 +30,7 @@ _DEFAULTS: Mapping[str, str] = {
     "max_completion_tokens": "max_tokens",
     "top_logprobs": "0",
     "skip_special_tokens": "true",
+    "spaces_between_special_tokens": "true",
     "add_generation_prompt": "true",
     "add_special_tokens": "false in chats, else true",
     "padding_side": "right",

@@ -60,6 +60,9 @@ class GenerationFields(ChoiceFields, kw_only=True):
     return_tokens_as_token_ids: Annotated[
         bool | None, Meta(description='Tokens in logprobs are "token_id:123" rather than texts.')
     ] = None
+    spaces_between_special_tokens: Annotated[
+        bool | None, Meta(description="False only with tokenizers that write no spaces between special tokens.")
+    ] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
     stream_options: Annotated[StreamOptions | None, Meta(description="Only with stream.")] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
@@ -88,6 +91,10 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
     """What depends on this server rather than on the field's type."""
     check_model(body.model, model)
     check_choices(body, max_choices=limits.max_choices, max_num_seqs=model.engine.info.max_num_seqs)
+    shows_special_tokens = body.skip_special_tokens is False
+    if body.spaces_between_special_tokens is False and shows_special_tokens and model.tokenizer.spaces_special_tokens:
+        field = "spaces_between_special_tokens"
+        raise InvalidRequest(f"{field} must be true, given false: this model's tokenizer writes spaces", param=field)
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:

@@ -50,7 +50,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "repetition_detection": (),
     "response_format": ({"type": "text"},),
     "service_tier": ("auto", "default"),
-    "spaces_between_special_tokens": (True,),
     "stop_regex": ([],),
     "store": (False,),
     "structural_tag": (),

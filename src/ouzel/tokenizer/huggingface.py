@@ -62,6 +62,14 @@ class HuggingFaceTokenizer:
         if self._table is not None:
             self._shown_pieces: dict[frozenset[int], list[bytes]] = {frozenset(): self._table.pieces}
 
+    @property
+    def spaces_special_tokens(self) -> bool:
+        for token_id in self.special_token_ids:
+            text = self.decode([token_id], skip_special_tokens=False)
+            if self.decode([token_id, token_id], skip_special_tokens=False) != text + text:
+                return True
+        return False
+
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         try:
             # A batch of one: the library's single encode() holds the GIL, a second for every megabyte.
