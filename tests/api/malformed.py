@@ -38,8 +38,7 @@ class Malformed:
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     """`good`: a body that is right."""
     schemas: JsonSchema = msgspec.to_builtins(document())["components"]["schemas"]
-    [body_type] = [operation.body for operation in OPERATIONS if operation.path == path]
-    assert body_type is not None
+    [(body_type,)] = [operation.bodies for operation in OPERATIONS if operation.path == path]
     schema = schemas[body_type.__name__]
     for name, field in schema["properties"].items():
         for what, value in _wrong_values(field, schemas):

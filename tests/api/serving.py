@@ -126,6 +126,7 @@ class RunningServer:
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.engine: EngineClient
+        self.model: ServedModel
         self._server: uvicorn.Server
         self._loop: asyncio.AbstractEventLoop
 
@@ -159,7 +160,8 @@ class RunningServer:
         spec = EngineSpec(factory=f"tests.api.serving:{self._engine_factory}", options=options)
         self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
         await self.engine.start()
-        app = create_app(self._model(), self._limits, self._config)
+        self.model = self._model()
+        app = create_app(self.model, self._limits, self._config)
         self._server = uvicorn.Server(server_config(app))
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:

@@ -6,7 +6,9 @@ from typing import Any  # JSON Schema
 
 import msgspec
 
-from ouzel.api.openapi import OPERATIONS, document
+from ouzel.api.fields import GenerationFields
+from ouzel.api.lmi.standard import StandardRequest
+from ouzel.api.openapi import OPERATIONS, body_schemas
 from ouzel.api.unsupported import INSTEAD, NEUTRAL_VALUES
 from ouzel.tokenizer.model_files import SamplingDefaults
 
@@ -33,6 +35,15 @@ below. A field that stands in neither table is ignored, with a line in the serve
 |---|---|---|---|---|
 """
 
+_LMI = """
+## Fields of LMI's own schema
+
+A body with `inputs` on `/invocations` and the other paths of LMI. `parameters` has the sampling fields above too.
+
+| field | type and range | default | what it does |
+|---|---|---|---|
+"""
+
 _REFUSED = """
 ## Fields that are refused
 
@@ -47,29 +58,41 @@ nothing. `null` never asks.
 def fields_document() -> str:
     text = _INTRODUCTION.format(command=COMMAND, from_model=", ".join(SamplingDefaults.__struct_fields__))
     text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_fields())
+    text += _LMI
+    text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_lmi())
     text += _REFUSED
     return text + "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_refused())
 
 
 def _endpoints() -> dict[str, type[msgspec.Struct]]:
     return {
-        operation.path.removeprefix("/v1"): operation.body for operation in OPERATIONS if operation.body is not None
+        operation.path.removeprefix("/v1"): operation.bodies[0]
+        for operation in OPERATIONS
+        if operation.bodies and not operation.is_lmi
     }
 
 
 def _generating() -> list[str]:
-    return [operation.path.removeprefix("/v1") for operation in OPERATIONS if operation.chunk is not None]
+    return [operation.path.removeprefix("/v1") for operation in OPERATIONS if operation.chunks and not operation.is_lmi]
 
 
 def _rows_of_fields() -> Iterator[list[str]]:
     """One row for each meaning of a name."""
-    schemas: JsonSchema = msgspec.convert(document()["components"], dict[str, Any])["schemas"]
+    schemas: JsonSchema = msgspec.convert(body_schemas(), dict[str, Any])
     endpoints: dict[tuple[str, ...], list[str]] = {}
     for endpoint, body in _endpoints().items():
         for row in _fields_of(schemas[body.__name__], schemas, ""):
             endpoints.setdefault(row, []).append(endpoint)
     for (name, *rest), known in sorted(endpoints.items()):
         yield [f"`{name}`", _listed(known), *rest]
+
+
+def _rows_of_lmi() -> Iterator[list[str]]:
+    schemas: JsonSchema = msgspec.convert(body_schemas(), dict[str, Any])
+    for name, *rest in _fields_of(schemas[StandardRequest.__name__], schemas, ""):
+        _, _, parameter = name.partition(".")
+        if parameter.partition(".")[0] not in GenerationFields.__struct_encode_fields__:
+            yield [f"`{name}`", *rest]
 
 
 def _fields_of(schema: JsonSchema, schemas: JsonSchema, prefix: str) -> Iterator[tuple[str, str, str, str]]:

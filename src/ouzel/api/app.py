@@ -28,6 +28,16 @@ PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of
 
 def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -> ASGIApp:
     """`server` says who may ask and in which dialect; where to listen is `server_config`'s."""
+    app: ASGIApp = Router(api_routes(model, limits, server), redirect_slashes=False)
+    if server.api_key:
+        app = Guard(app, server.api_key)
+    app = ErrorAnswers(app, lmi_error_styles(server))
+    if server.allowed_origins:
+        app = _cors(app, server)
+    return Edge(app)
+
+
+def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -> list[Route]:
     metrics = Metrics(model.names[0])
     models = Models(model)
     openapi = OpenApi()
@@ -61,13 +71,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),
         ]
-    app: ASGIApp = Router(routes, redirect_slashes=False)
-    if server.api_key:
-        app = Guard(app, server.api_key)
-    app = ErrorAnswers(app, lmi_error_styles(server))
-    if server.allowed_origins:
-        app = _cors(app, server)
-    return Edge(app)
+    return routes
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:

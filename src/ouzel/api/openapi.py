@@ -1,7 +1,9 @@
 """The OpenAPI 3.1 document: the wire structs as JSON Schema, and the table of operations."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Literal
 
 import msgspec
@@ -15,6 +17,11 @@ from ouzel.api.completions import Completion, CompletionRequest
 from ouzel.api.error_objects import ErrorBody
 from ouzel.api.field_defaults import default_in_words
 from ouzel.api.health import Health
+from ouzel.api.lmi.chat import LmiChatCompletion, LmiChunk
+from ouzel.api.lmi.details import Generated, Line
+from ouzel.api.lmi.errors import FrontEndError, HandlerError
+from ouzel.api.lmi.ping import ModelStatus
+from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.models import ModelList, ModelObject
 from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
 
@@ -22,59 +29,81 @@ JsonObject = dict[str, object]
 StructType = type[msgspec.Struct]
 
 _REF = "#/components/schemas/{name}"
+_JSON = "application/json"
+_LMI_PREFIX = "Lmi"  # of the names of bodies that need no model
 _DESCRIPTION = (
-    "Every path below /v1 is also there below /v3 and /v3/v1. A field that this document does not name is ignored, "
-    "except those of OpenAI and vLLM that are known and not supported: they are refused with 400. Numbers may also be "
-    "given as 1.0 for an integer or as a number in a string. The real limits of n, top_logprobs and lengths are those "
-    "of the server's options. The paths that speak as LMI does (/invocations, /ping) are described in docs/lmi.md."
+    "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
+    "this document does not name is ignored, except those of OpenAI and vLLM that are known and not supported: they "
+    "are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a string. The real limits "
+    "of n, top_logprobs and lengths are those of the server's options."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
+    """Several types are alternatives."""
+
     method: Literal["get", "post"]
     path: str
     summary: str
-    body: StructType | None = None
-    answer: StructType | None  # None: text
-    chunk: StructType | None = None  # of the stream that `stream` asks for
+    bodies: tuple[StructType, ...] = ()
+    answers: tuple[object, ...]  # types; none: text
+    chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
+    is_lmi: bool = False  # in its framing, and with its errors
+
+
+def _invocation(path: str) -> Operation:
+    return Operation(
+        method="post",
+        path=path,
+        summary="LMI: a chat, a prompt, or LMI's own schema. OpenAI's fields need no model here.",
+        bodies=(StandardRequest, ChatCompletionRequest, CompletionRequest),
+        answers=(Generated, list[Generated], LmiChatCompletion, Completion),
+        chunks=(Line, LmiChunk, Completion),
+        is_lmi=True,
+    )
 
 
 OPERATIONS = (
     Operation(
         method="post",
         path="/v1/chat/completions",
-        summary="Answers a chat.",
-        body=ChatCompletionRequest,
-        answer=ChatCompletion,
-        chunk=ChatCompletionChunk,
+        summary="Answers a chat. With LMI's profile in LMI's words.",
+        bodies=(ChatCompletionRequest,),
+        answers=(ChatCompletion,),
+        chunks=(ChatCompletionChunk,),
     ),
     Operation(
         method="post",
         path="/v1/completions",
         summary="Goes on from a prompt.",
-        body=CompletionRequest,
-        answer=Completion,
-        chunk=Completion,
+        bodies=(CompletionRequest,),
+        answers=(Completion,),
+        chunks=(Completion,),
     ),
     Operation(
         method="post",
         path="/v1/tokenize",
         summary="Token ids of a text or a chat.",
-        body=TokenizeRequest,
-        answer=TokenizedText,
+        bodies=(TokenizeRequest,),
+        answers=(TokenizedText,),
     ),
     Operation(
         method="post",
         path="/v1/detokenize",
         summary="The text of token ids.",
-        body=DetokenizeRequest,
-        answer=DetokenizedText,
+        bodies=(DetokenizeRequest,),
+        answers=(DetokenizedText,),
     ),
-    Operation(method="get", path="/v1/models", summary="What is served.", answer=ModelList),
-    Operation(method="get", path="/v1/models/{name}", summary="One served model.", answer=ModelObject),
-    Operation(method="get", path="/health", summary="200 while requests are taken, else 503.", answer=Health),
-    Operation(method="get", path="/metrics", summary="Prometheus metrics.", answer=None),
+    Operation(method="get", path="/v1/models", summary="What is served.", answers=(ModelList,)),
+    Operation(method="get", path="/v1/models/{name}", summary="One served model.", answers=(ModelObject,)),
+    Operation(method="get", path="/health", summary="200 while requests are taken, else 503.", answers=(Health,)),
+    Operation(method="get", path="/metrics", summary="Prometheus metrics.", answers=()),
+    _invocation("/invocations"),
+    _invocation("/predictions/{model_name}"),
+    _invocation("/predictions/{model_name}/{model_version}"),
+    _invocation("/models/{model_name}/invoke"),
+    Operation(method="get", path="/ping", summary="LMI's health check.", answers=(dict[str, ModelStatus],)),
 )
 
 
@@ -89,10 +118,6 @@ class OpenApi:
 
 
 def document() -> JsonObject:
-    answers = [struct for operation in OPERATIONS for struct in (operation.answer, operation.chunk) if struct]
-    bodies = _schemas([operation.body for operation in OPERATIONS if operation.body])
-    for schema in bodies.values():
-        _explain_fields(schema)
     paths: dict[str, JsonObject] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation_object(operation)
@@ -101,7 +126,7 @@ def document() -> JsonObject:
         "info": {"title": "Ouzel", "version": __version__, "description": _DESCRIPTION},
         "paths": paths,
         "components": {
-            "schemas": _schemas([*answers, ErrorBody]) | bodies,
+            "schemas": _answer_schemas() | body_schemas(),
             "responses": _error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
@@ -109,8 +134,38 @@ def document() -> JsonObject:
     }
 
 
-def _schemas(structs: Sequence[StructType]) -> dict[str, JsonObject]:
-    _, schemas = msgspec.json.schema_components(structs, schema_hook=_any_value, ref_template=_REF)
+def body_schemas() -> dict[str, JsonObject]:
+    """By name, of the bodies and what is in them; with LMI's reading of some."""
+    schemas = _components([*_bodies(is_lmi=False), *_bodies(is_lmi=True), Parameters])
+    for schema in schemas.values():
+        _explain_fields(schema)
+    standard = schemas[StandardRequest.__name__]["properties"]
+    assert isinstance(standard, dict)
+    standard["parameters"] |= {"anyOf": [_ref(Parameters), {"type": "null"}]}  # two decoders in the code, one object
+    schemas[Parameters.__name__] = _without_model(schemas[Parameters.__name__])
+    for body in _bodies(is_lmi=True):
+        schemas[_LMI_PREFIX + body.__name__] = _without_model(schemas[body.__name__])
+    return schemas
+
+
+def _bodies(*, is_lmi: bool) -> list[StructType]:
+    bodies = [body for operation in OPERATIONS if operation.is_lmi == is_lmi for body in operation.bodies]
+    return list(dict.fromkeys(bodies))
+
+
+def _without_model(schema: JsonObject) -> JsonObject:
+    required = schema["required"]
+    assert isinstance(required, list)
+    return schema | {"required": [name for name in required if name != "model"]}
+
+
+def _answer_schemas() -> dict[str, JsonObject]:
+    answers = [kind for operation in OPERATIONS for kind in (*operation.answers, *operation.chunks)]
+    return _components([*answers, ErrorBody, HandlerError, FrontEndError])
+
+
+def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
+    _, schemas = msgspec.json.schema_components(kinds, schema_hook=_any_value, ref_template=_REF)
     return schemas
 
 
@@ -136,32 +191,45 @@ def _explain_fields(schema: JsonObject) -> None:
 
 def _operation_object(operation: Operation) -> JsonObject:
     described: JsonObject = {"summary": operation.summary, "responses": _responses(operation)}
-    if "{name}" in operation.path:
-        described["parameters"] = [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}]
-    if operation.body:
-        content = {"application/json": {"schema": _ref(operation.body)}}
-        described["requestBody"] = {"required": True, "content": content}
+    names = re.findall(r"\{(\w+)\}", operation.path)
+    if names:
+        described["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        ]
+    if operation.bodies:
+        prefix = _LMI_PREFIX if operation.is_lmi else ""
+        schema = _either([_named(prefix + body.__name__) for body in operation.bodies])
+        described["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
     return described
 
 
 def _responses(operation: Operation) -> JsonObject:
-    if operation.answer is None:
+    if not operation.answers:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
-    content: JsonObject = {"application/json": {"schema": _ref(operation.answer)}}
+    schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=_REF)
+    content: JsonObject = {_JSON: {"schema": _either(list(schemas))}}
+    if operation.chunks:
+        content["text/event-stream"] = {"schema": _event(operation)}
+    if operation.chunks and operation.is_lmi:
+        content["application/jsonlines"] = {"schema": {"type": "string", "description": "One such object a line."}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
-    if operation.chunk is not None:
-        content["text/event-stream"] = {"schema": _event(operation.chunk)}
-    if operation.path == "/health":
+    if operation.path in ("/health", "/ping"):
         return responses | {"503": {"description": "Not now.", "content": content}}
+    if operation.is_lmi:
+        return responses | _lmi_error_responses()
     return responses | {status: {"$ref": f"#/components/responses/{status}"} for status in _error_responses()}
 
 
-def _event(chunk: StructType) -> JsonObject:
+def _event(operation: Operation) -> JsonObject:
     """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
+    errors = (HandlerError, FrontEndError) if operation.is_lmi else (ErrorBody,)
     data = {
         "type": "string",
         "if": {"const": "[DONE]"},  # the last event, unless an error was
-        "else": {"contentMediaType": "application/json", "contentSchema": {"anyOf": [_ref(chunk), _ref(ErrorBody)]}},
+        "else": {
+            "contentMediaType": _JSON,
+            "contentSchema": _either([_ref(kind) for kind in (*operation.chunks, *errors)]),
+        },
     }
     return {
         "description": "With stream: each of the server-sent events.",
@@ -177,9 +245,20 @@ def _error_responses() -> dict[str, JsonObject]:
     for error in _with_subclasses(errors.OuzelError):
         if error not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
             reasons.setdefault(error.status, []).append((error.__doc__ or "").split("\n", 1)[0])
-    content = {"application/json": {"schema": _ref(ErrorBody)}}
+    content = {_JSON: {"schema": _ref(ErrorBody)}}
     return {
         str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
+    }
+
+
+def _lmi_error_responses() -> dict[str, JsonObject]:
+    """LMI's model handler answers what is wrong with a body, its front end the rest."""
+    kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
+        str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
+    }
+    return {
+        status: {"description": HTTPStatus(int(status)).phrase, "content": {_JSON: {"schema": _ref(kind)}}}
+        for status, kind in sorted(kinds.items())
     }
 
 
@@ -191,4 +270,12 @@ def _with_subclasses(kind: type[errors.OuzelError]) -> Iterator[type[errors.Ouze
 
 
 def _ref(struct: StructType) -> JsonObject:
-    return {"$ref": _REF.format(name=struct.__name__)}
+    return _named(struct.__name__)
+
+
+def _named(name: str) -> JsonObject:
+    return {"$ref": _REF.format(name=name)}
+
+
+def _either(schemas: list[JsonObject]) -> JsonObject:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from ouzel.api.framing import Framing
 from ouzel.api.lmi.token_texts import TokenTexts
-from ouzel.api.lmi.tokens import AnyToken, ShownToken, TokenWriter
+from ouzel.api.lmi.tokens import ShownToken, Token, TokenWriter
 from ouzel.generation import (
     ContentDelta,
     Event,
@@ -46,9 +46,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 class SequenceDetails(msgspec.Struct):
     finish_reason: str
     generated_tokens: int
-    tokens: list[AnyToken]
+    tokens: list[Token]
     generated_text: str | UnsetType = UNSET  # in best_of_sequences
-    top_tokens: list[list[AnyToken]] | UnsetType = UNSET
+    top_tokens: list[list[Token]] | UnsetType = UNSET
 
 
 Kind = TypeVar("Kind", bound=SequenceDetails)
@@ -56,7 +56,7 @@ Kind = TypeVar("Kind", bound=SequenceDetails)
 
 class Details(SequenceDetails):
     inputs: str | UnsetType = UNSET
-    prefill: list[AnyToken] | UnsetType = UNSET
+    prefill: list[Token] | UnsetType = UNSET
     best_of_sequences: list[SequenceDetails] | UnsetType = UNSET
 
 
@@ -69,15 +69,15 @@ class StreamDetails(msgspec.Struct):
     finish_reason: str
     generated_tokens: int
     inputs: str
-    prefill: list[AnyToken] | UnsetType = UNSET
+    prefill: list[Token] | UnsetType = UNSET
     input_length: int | UnsetType = UNSET  # TGI's
 
 
 class Line(msgspec.Struct):
     """Of a stream: one token; the last one has the rest."""
 
-    token: AnyToken | None
-    top_tokens: list[AnyToken] | UnsetType = UNSET
+    token: Token | None
+    top_tokens: list[Token] | UnsetType = UNSET
     generated_text: str | UnsetType = UNSET
     details: StreamDetails | UnsetType = UNSET
 
@@ -139,7 +139,7 @@ class StandardAnswer:
         self._shape = shape
         self._requests = requests
         self._texts = texts  # of the prompts, as they were given
-        self._prefills: dict[int, list[AnyToken]] = {}  # by the index of the prompt's first choice
+        self._prefills: dict[int, list[Token]] = {}  # by the index of the prompt's first choice
         self._writer = TokenWriter(model, is_tgi=shape.is_tgi, num_top_tokens=shape.num_top_tokens)
         self._choices = [
             Choice(TokenTexts(model, request, skips_special_tokens=shape.skips_special_tokens))

@@ -40,25 +40,31 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class StandardRequest(msgspec.Struct, kw_only=True):
-    inputs: Text | Annotated[list[Text], Meta(min_length=1)]
-    parameters: dict[str, object] | None = None
-    stream: bool | None = None
-    adapters: str | list[str] | None = None
+    inputs: Annotated[
+        Text | Annotated[list[Text], Meta(min_length=1)], Meta(description="The prompt, or a batch of prompts.")
+    ]
+    parameters: Annotated[dict[str, object] | None, Meta(description="How to generate.")] = None
+    stream: Annotated[bool | None, Meta(description="Sends a line for each token.")] = None
+    adapters: Annotated[str | list[str] | None, Meta(description="Only empty names: this server has none.")] = None
 
 
 class Parameters(GenerationFields, kw_only=True):
     """LMI's names beside ours; of two names for one thing LMI's counts."""
 
-    max_new_tokens: Annotated[int, Meta(ge=1)] | None = None
-    stop_sequences: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
-    ignore_eos_token: bool | None = None
-    bad_sequences: Annotated[list[StopString], Meta(max_length=128)] | None = None
-    truncate: Annotated[int, Meta(ge=1)] | None = None  # tokens of the prompt that are kept: the last ones
-    details: bool | None = None
-    return_full_text: bool | None = None
-    decoder_input_details: bool | None = None
-    top_n_tokens: Annotated[int, Meta(ge=0)] | None = None
-    output_formatter: str | None = None
+    max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name of max_tokens.")] | None = None
+    stop_sequences: Annotated[
+        StopString | Annotated[list[StopString], Meta(max_length=64)] | None, Meta(description="Joins stop.")
+    ] = None
+    ignore_eos_token: Annotated[bool | None, Meta(description="LMI's name of ignore_eos.")] = None
+    bad_sequences: Annotated[list[StopString], Meta(max_length=128, description="Joins bad_words.")] | None = None
+    truncate: Annotated[int, Meta(ge=1, description="Keeps so many tokens of the prompt, the last ones.")] | None = None
+    details: Annotated[bool | None, Meta(description="Tokens and finish reasons beside the text.")] = None
+    return_full_text: Annotated[bool | None, Meta(description="Puts the prompt before the text.")] = None
+    decoder_input_details: Annotated[bool | None, Meta(description="The prompt's tokens; needs details.")] = None
+    top_n_tokens: Annotated[int, Meta(ge=0, description="Alternatives per token; needs details or stream.")] | None = (
+        None
+    )
+    output_formatter: Annotated[str | None, Meta(description="json; of a stream jsonlines or sse.")] = None
 
 
 class StandardSchema:

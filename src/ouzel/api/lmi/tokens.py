@@ -18,18 +18,10 @@ class ShownToken(msgspec.Struct, frozen=True):
 class Token(msgspec.Struct):
     id: int
     text: str
-    log_prob: float | None
+    log_prob: float | UnsetType | None = UNSET
     special_token: bool | UnsetType = UNSET  # only where true
-
-
-class TgiToken(msgspec.Struct):
-    id: int
-    text: str
-    logprob: float | None
-    special: bool
-
-
-AnyToken = Token | TgiToken
+    logprob: float | UnsetType | None = UNSET  # this and the next are TGI's names
+    special: bool | UnsetType = UNSET
 
 
 class TokenWriter:
@@ -38,18 +30,18 @@ class TokenWriter:
         self._is_tgi = is_tgi
         self._num_top_tokens = num_top_tokens
 
-    def token(self, shown: ShownToken) -> AnyToken:
+    def token(self, shown: ShownToken) -> Token:
         sampled = shown.position.sampled
         return self._write(sampled.token_id, shown.text, sampled.logprob)
 
-    def top_tokens(self, shown: ShownToken) -> list[AnyToken]:
+    def top_tokens(self, shown: ShownToken) -> list[Token]:
         """The most likely tokens at its place, most likely first."""
         return [
             self._write(entry.token_id, self._tokenizer.token_text(entry.token_id), entry.logprob)
             for entry in shown.position.top[: self._num_top_tokens]
         ]
 
-    def prefill(self, first_token_id: int, positions: Sequence[PositionLogprobs]) -> list[AnyToken]:
+    def prefill(self, first_token_id: int, positions: Sequence[PositionLogprobs]) -> list[Token]:
         """The prompt's tokens; nothing predicts the first one."""
         entries = [(position.sampled.token_id, position.sampled.logprob) for position in positions]
         return [
@@ -57,9 +49,9 @@ class TokenWriter:
             for token_id, logprob in ((first_token_id, None), *entries)
         ]
 
-    def _write(self, token_id: int, text: str, logprob: float | None) -> AnyToken:
+    def _write(self, token_id: int, text: str, logprob: float | None) -> Token:
         finite = None if logprob is None else max(logprob, LEAST_LOGPROB)
         is_special = token_id in self._tokenizer.special_token_ids
         if self._is_tgi:
-            return TgiToken(token_id, text, finite, is_special)
+            return Token(token_id, text, logprob=finite, special=is_special)
         return Token(token_id, text, finite, is_special or UNSET)
