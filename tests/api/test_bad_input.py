@@ -254,15 +254,23 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client
     assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
 
 
-@pytest.mark.parametrize("path", [operation.path for operation in OPERATIONS if operation.method == "post"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        operation.path.replace("{model_name}", "parrot")
+        for operation in OPERATIONS
+        if operation.method == "post" and "{model_version}" not in operation.path  # there are none: a 404 at once
+    ],
+)
 def test_every_endpoint_with_a_body_limits_its_length(path: str) -> None:
     limits = LimitsConfig(max_body_bytes=1024)
     with running_server(limits=limits) as server, httpx.Client(base_url=server.url, timeout=None) as http:
         for body in (b"x" * 1025, (b"x" * 205 for _ in range(5)), (b"x" for _ in range(2000))):
             response = http.post(path, content=body)
             assert response.status_code == 413
-            assert error_of(response)["message"] == "the request body must be <= 1024 bytes long"
-        assert http.post(path, content=(b" " for _ in range(1024))).status_code == 400, "as long as allowed"
+            assert '"the request body must be <= 1024 bytes long"' in response.text
+        response = http.post(path, content=(b" " for _ in range(1024)), headers={"content-type": "application/json"})
+        assert response.status_code in (400, 424), "as long as allowed; 424 is LMI's"
 
 
 def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:
