@@ -139,6 +139,12 @@ def test_several_sequences_are_the_best_and_the_others(lmi: httpx.Client, name: 
     assert [len(each["details"]["best_of_sequences"]) for each in batch] == [2, 2]
 
 
+def test_a_stream_has_the_best_of_several(lmi: httpx.Client) -> None:
+    lines = lines_of(ask(lmi, "Hi", stream=True, best_of=3, max_new_tokens=2, details=True))
+    assert [line["token"]["text"] for line in lines] == ["H", "i"]
+    assert lines[-1]["details"]["generated_tokens"] == 2
+
+
 def test_events_on_demand(lmi: httpx.Client) -> None:
     expected = [{"token": token(72)}, {"token": token(105), "generated_text": "Hi"}]
     body = {"inputs": "Hi", "parameters": {"max_new_tokens": 2}, "stream": True}
@@ -211,6 +217,8 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"grammar": {"type": "json", "value": {}}}, "grammar is not supported"),
         ({"adapter_id": "mine"}, "adapter_id is not supported"),
         ({"stream": True, "n": 2}, "n must be 1 when stream is true, given 2"),
+        ({"best_of": -1}, "best_of must be >= 1, given -1"),
+        ({"num_beams": 3, "temperature": 1}, "temperature must be 0 in a beam search, given 1"),
         ({"stream": True, "output_formatter": "json"}, "output_formatter must be jsonlines or sse when stream is true"),
     ],
 )
@@ -235,4 +243,4 @@ def test_unknown_parameters_are_ignored_in_one_line(lmi: httpx.Client, caplog: p
 def test_a_batch_takes_its_places(lmi: httpx.Client) -> None:
     with running_server({"max_num_seqs": 1}, LimitsConfig(max_queued_requests=1)) as server:
         response = httpx.post(f"{server.url}/invocations", json={"inputs": ["a", "b", "c"]}, timeout=None)
-    assert refusal_of(response) == f"{PREFIX}inputs must have <= 2 entries when n is 1, given 3"
+    assert refusal_of(response) == f"{PREFIX}inputs must have <= 2 entries of 1 sequences each, given 3"

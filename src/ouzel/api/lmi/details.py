@@ -33,6 +33,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     is_stream: bool
     is_tgi: bool
     n: int  # of each prompt
+    is_beam_search: bool  # whose outputs come best first
     has_details: bool
     shows_prompt: bool  # before the text
     num_top_tokens: int
@@ -58,6 +59,7 @@ class Details(SequenceDetails):
     inputs: str | UnsetType = UNSET
     prefill: list[Token] | UnsetType = UNSET
     best_of_sequences: list[SequenceDetails] | UnsetType = UNSET
+    beam_sequences: list[SequenceDetails] | UnsetType = UNSET
 
 
 class Generated(msgspec.Struct):
@@ -118,9 +120,8 @@ class Choice:
         return "eos_token" if self.finished.stop_reason is None else "stop_sequence"
 
     @property
-    def logprob(self) -> float:
-        """Of the whole sequence."""
-        return sum(token.position.sampled.logprob for token in self.tokens)
+    def mean_logprob(self) -> float:
+        return sum(token.position.sampled.logprob for token in self.tokens) / max(len(self.tokens), 1)
 
 
 class StandardAnswer:
@@ -181,7 +182,7 @@ class StandardAnswer:
     def _complete(self, line: Line, choice: Choice, usage: Usage) -> None:
         line.generated_text = self._text(choice, 0)
         if self._shape.has_details:
-            line.details = StreamDetails(choice.finish_reason, usage.completion_tokens, self._texts[0])
+            line.details = StreamDetails(choice.finish_reason, len(choice.tokens), self._texts[0])
             line.details.prefill = self._prefills.get(0, UNSET)
             if self._shape.is_tgi:
                 line.details.input_length = usage.prompt_tokens
@@ -189,14 +190,19 @@ class StandardAnswer:
     def _generated(self, position: int) -> Generated:
         n = self._shape.n
         choices = self._choices[position * n : (position + 1) * n]
-        best, *others = sorted(choices, key=lambda choice: -choice.logprob)
+        if not self._shape.is_beam_search:
+            choices = sorted(choices, key=lambda choice: -choice.mean_logprob)
+        best, *others = choices
         answer = Generated(self._text(best, position))
         if self._shape.has_details or others:
             answer.details = self._sequence(best, Details)
             answer.details.inputs = self._texts[position]
             answer.details.prefill = self._prefills.get(position * n, UNSET)
-            if others:
-                answer.details.best_of_sequences = [self._other(choice, position) for choice in others]
+            shown_others = [self._other(choice, position) for choice in others] or UNSET
+            if self._shape.is_beam_search:
+                answer.details.beam_sequences = shown_others
+            else:
+                answer.details.best_of_sequences = shown_others
         return answer
 
     def _other(self, choice: Choice, position: int) -> SequenceDetails:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.api.answer import Answer
+from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored
 from ouzel.api.fields import (
     GenerationFields,
@@ -83,9 +84,11 @@ class StandardSchema:
         asked = self._parameters(body.parameters or {})
         is_batch = isinstance(body.inputs, list)
         texts = body.inputs if isinstance(body.inputs, list) else [body.inputs]
-        stream = asked.stream if body.stream is None else body.stream
-        framing = _framing(asked, is_stream=bool(stream), prefers_events=takes_events or self._is_tgi)
-        shape = self._shape(asked, is_batch=is_batch, is_stream=bool(stream))
+        is_stream = bool(asked.stream if body.stream is None else body.stream)
+        if asked.n is None and not is_stream:
+            asked.n = asked.num_return_sequences or asked.best_of or asked.num_beams  # LMI shows all that there are
+        framing = _framing(asked, is_stream=is_stream, prefers_events=takes_events or self._is_tgi)
+        shape = self._shape(asked, is_batch=is_batch, is_stream=is_stream)
         self._check(asked, shape, texts)
         request_id = f"lmi-{secrets.token_hex(16)}"
         requests = [
@@ -106,17 +109,18 @@ class StandardSchema:
         asked.stop = [*_texts(asked.stop), *_texts(asked.stop_sequences)]
         asked.ignore_eos = asked.ignore_eos if asked.ignore_eos_token is None else asked.ignore_eos_token
         asked.bad_words = [*(asked.bad_words or []), *(asked.bad_sequences or [])]
-        asked.n = asked.n or asked.num_return_sequences or asked.best_of
         if asked.do_sample is False or (asked.do_sample is None and asked.temperature is None):
             asked.temperature = 0.0
         return asked
 
     def _shape(self, asked: Parameters, *, is_batch: bool, is_stream: bool) -> Shape:
+        choosing = choosing_of(asked)
         return Shape(
             is_batch=is_batch,
             is_stream=is_stream,
             is_tgi=self._is_tgi,
-            n=asked.n or 1,
+            n=choosing.n,
+            is_beam_search=choosing.beam_search is not None,
             has_details=self._is_tgi if asked.details is None else asked.details,
             shows_prompt=bool(asked.return_full_text),
             num_top_tokens=asked.top_n_tokens or 0,
@@ -126,10 +130,12 @@ class StandardSchema:
     def _check(self, asked: Parameters, shape: Shape, texts: Sequence[str]) -> None:
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.top_n_tokens, self._limits, param="top_n_tokens")
-        most = max(min(self._limits.max_prompts, self._model.engine.max_admitted) // shape.n, 1)
+        num_sequences = max(shape.n, asked.best_of or 1, asked.num_beams or 1)
+        most = max(min(self._limits.max_prompts, self._model.engine.max_admitted) // num_sequences, 1)
         if len(texts) > most:
             raise InvalidRequest(
-                f"inputs must have <= {most} entries when n is {shape.n}, given {len(texts)}", param="inputs"
+                f"inputs must have <= {most} entries of {num_sequences} sequences each, given {len(texts)}",
+                param="inputs",
             )
         if shape.is_stream and shape.is_batch:
             raise InvalidRequest("inputs must be a string when stream is true, given a list", param="inputs")
