@@ -68,6 +68,7 @@ class Reasoning:
     special_tokens: frozenset[str] = frozenset()
     other_starts: tuple[str, ...] = ()  # that some models write instead
     other_ends: tuple[str, ...] = ()
+    ended_by: tuple[str, ...] = ()  # marks of what follows, where models forget the end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ be read again, so that a call which turns out to be none is given back as it was
 cannot depend on the cuts as long as nothing is decided on text that may still go on: the readers here see to that.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta, new_call_id
@@ -76,6 +76,10 @@ class ReadingParser:
     def commit(self) -> None:
         """What has been passed will not be read again."""
         self._text, self._at = self._text[self._at :], 0
+
+    def unread(self, text: str) -> None:
+        """The text, passed and committed last, will be read again."""
+        self._text = text + self._text
 
     def rewind(self) -> None:
         """Back to where the last commit was."""
@@ -177,6 +181,29 @@ class ReadingParser:
         self.rewind()
         self.content(self._blank + marker)
         self._is_after_text = True
+
+    def read_sections(
+        self, begins: Sequence[str], call_begin: str, end: str, read_call: Callable[[], Reading[bool]]
+    ) -> Reading[None]:
+        """Reads to the end: content, and sections of calls that each have a mark, or such calls without a section.
+
+        `read_call` reads on after a call's mark and commits, or returns False.
+        """
+        is_first, is_inside = True, False
+        while True:
+            markers = (*begins, call_begin, end) if is_inside else (*begins, call_begin)
+            marker = yield from self.content_until(*markers, is_first=is_first)
+            if marker is None:
+                return
+            if marker == end:
+                is_inside = False
+                continue
+            yield from self.pass_whitespace()
+            has_mark = marker == call_begin or (yield from self.passes(call_begin)) is not None
+            is_first = not (has_mark and (yield from read_call()))
+            if is_first:
+                self.keep_as_text(marker)
+            is_inside = is_inside or not is_first
 
 
 def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
+from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from ouzel.parsers.granite import GRANITE
 from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2
 from ouzel.parsers.llama3_json import LLAMA3_JSON
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI
@@ -26,8 +28,12 @@ FAMILIES: tuple[Family, ...] = (  # the first that matches counts
     DEVSTRAL,
     MISTRAL,
     LLAMA3_JSON,
+    DEEPSEEK_V3,
+    DEEPSEEK_V31,
+    KIMI_K2,
     GRANITE,
     HERMES,
+    KIMI,
     THINKING_ONLY,
 )
 

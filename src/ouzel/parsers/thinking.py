@@ -51,7 +51,11 @@ class ThinkingParser(ReadingParser):
             has_begun = has_begun or inner != ""
             self.reasoning(inner)
 
-        if (yield from self.give_until(give, self._marks.end, *self._marks.other_ends)) is not None:
+        marks = self._marks
+        mark = yield from self.give_until(give, marks.end, *marks.other_ends, *marks.ended_by)
+        if mark in marks.ended_by:
+            self.unread(mark)
+        elif mark is not None:
             while (yield from self.peek()) == "\n":
                 self._at += 1
             self.commit()
