@@ -3,13 +3,14 @@
 import json
 import logging
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import openai
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import chat, error_of, events_of, metric, wait_until
+from tests.api.requests import chat, content_of, error_of, events_of, metric, wait_until
 from tests.api.serving import RunningServer, running_server
 
 FOREVER = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": True}
@@ -90,6 +91,15 @@ def test_an_error_after_the_first_chunk_is_one_frame_and_the_end(http: httpx.Cli
     assert error["code"] == "engine_failed"
 
 
+def test_an_error_comes_after_its_tokens_however_late_they_are_read(http: httpx.Client) -> None:
+    def fail(_: int) -> list[str]:
+        return events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
+
+    with ThreadPoolExecutor(8) as pool:  # a busy server reads a token and the error in one
+        answers = list(pool.map(fail, range(100)))
+    assert {(content_of(events[:-1]), "error" in json.loads(events[-1])) for events in answers} == {("a", True)}
+
+
 def test_one_choice_that_fails_ends_the_stream(http: httpx.Client) -> None:
     events = events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True, n=3)))
     assert sum("error" in json.loads(event) for event in events) == 1
@@ -113,7 +123,8 @@ def test_a_unary_request_that_fails_is_a_500(http: httpx.Client) -> None:
 def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     unary = http.post("/v1/chat/completions", json=chat("#"))
     assert unary.status_code == 500
-    streamed = json.loads(events_of(http.post("/v1/chat/completions", json=chat("a#", stream=True)))[-1])
+    begins_before_it_fails = chat("a" * 2000 + "#", stream=True)
+    streamed = json.loads(events_of(http.post("/v1/chat/completions", json=begins_before_it_fails))[-1])
     assert error_of(unary) == streamed["error"]
     assert streamed["error"]["type"] == "server_error"
     assert "detail" not in unary.text

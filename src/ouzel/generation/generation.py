@@ -55,6 +55,9 @@ class Generation:
                         yield events
                     if self._is_complete:
                         break
+                    for output in step:  # after what came with it, however much that was
+                        if not self._choices[output.index].is_finished:
+                            _raise_if_lost(output)
         except (GeneratorExit, asyncio.CancelledError):
             reason_of_unfinished = FinishReason.ABORT
             raise
@@ -93,7 +96,8 @@ class Generation:
         choice = self._choices[output.index]
         if choice.is_finished:
             return []  # the engine ran on until it read the abort
-        _raise_if_lost(output)
+        if output.finish_reason not in (FinishReason.STOP, FinishReason.LENGTH, None):
+            output = msgspec.structs.replace(output, finish_reason=None)
         self._note_prompt(output)
         if output.token_ids:
             self._observe_token(choice)
