@@ -42,3 +42,17 @@ def test_without_tools_nothing_is_a_call() -> None:
     assert without == Folded('<tool_call>{"name": "f"}</tool_call>', "x")
     assert parse(lambda: chosen.make_parser((FunctionTool("f"),), ""), [text]) == Folded("", "x", [("f", "{}")])
     assert chosen.special_tokens(with_calls=False) == {"<think>", "</think>"}
+
+
+@pytest.mark.parametrize(
+    ("prompt_text", "folded"),
+    [
+        ("<think>\nA city", Folded("No.", " in Finland.")),
+        ("What is <think>? <think>\nA </think>\n\nIt", Folded(" in Finland.\n</think>\n\nNo.")),
+        ("It", Folded(" in Finland.\n</think>\n\nNo.")),
+    ],
+)
+def test_an_answer_that_goes_on_may_be_inside_its_reasoning(prompt_text: str, folded: Folded) -> None:
+    chosen = OutputFormat(reasoning=HERMES)
+    text = " in Finland.\n</think>\n\nNo."
+    assert parse(lambda: chosen.make_parser((), prompt_text, continues_prompt=True), [text]) == folded

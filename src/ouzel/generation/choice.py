@@ -38,7 +38,9 @@ class Choice:
         self._num_chars_fed = 0  # to the matcher
         self._num_chars_given = 0  # by the matcher
         self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
-        self._parser = output_format.make_parser(request.tools, request.prompt.text)
+        self._parser = output_format.make_parser(
+            request.tools, request.prompt.text, continues_prompt=request.continues_prompt
+        )
         self._is_reasoning = False
 
     def advance(self, output: StepOutput) -> list[Event]:

@@ -47,15 +47,15 @@ class OutputFormat:
     calls: Family | None = None
     reasoning: Family | None = None
 
-    def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str) -> Parser:
-        """For one choice. Without tools nothing is a call."""
+    def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool = False) -> Parser:
+        """For one choice. Without tools nothing is a call. `continues_prompt`: the prompt ends inside an answer."""
         for family in (self.reasoning, self.calls):
             if family is not None and family.interleaved is not None:
                 return family.interleaved(tools, prompt_text)
         calls = self.calls.calls if self.calls else None
         parser = calls.make_parser(tools) if calls and tools else PlainParser()
         marks = self.reasoning.reasoning if self.reasoning else None
-        return ThinkingParser(marks, parser, prompt_text) if marks else parser
+        return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt) if marks else parser
 
     def special_tokens(self, *, with_calls: bool) -> frozenset[str]:
         """Special tokens that the parser must see in the text."""
