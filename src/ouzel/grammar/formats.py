@@ -17,6 +17,7 @@ from ouzel.grammar.caps import (
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.members import Members
 from ouzel.grammar.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
+from ouzel.grammar.qwen_xml import parameters
 from ouzel.grammar.regex import read_pattern
 from ouzel.grammar.schema import as_lark, normalised
 from ouzel.grammar.tags import TagReader
@@ -62,6 +63,7 @@ class _FormatReader:
         self._readers: dict[str, Callable[[Members], Node]] = {
             "json_schema": self._json_schema,
             "json_object": self._json_object,
+            "qwen_xml_parameter": self._qwen_xml_parameter,
             "const_string": self._const_string,
             "any_text": self._any_text,
             "regex": self._regex,
@@ -96,9 +98,16 @@ class _FormatReader:
         is_strict = members.flag("strict") or is_strict or self._is_strict
         members.skip("name", "description")
         style = members.text("style") if "style" in members else "json"
-        if style != "json":
-            raise GrammarError(f"{members.place('style')} must be 'json', given {style!r}")
-        return self._schema([schema], is_strict=is_strict)
+        match style:
+            case "json":
+                return self._schema([schema], is_strict=is_strict)
+            case "qwen_xml":
+                return parameters(schema, members.place("json_schema"), is_strict=is_strict)
+        raise GrammarError(f"{members.place('style')} must be 'json' or 'qwen_xml', given {style!r}")
+
+    def _qwen_xml_parameter(self, members: Members) -> Node:
+        schema, is_strict = _unwrapped(members.take("json_schema"))
+        return parameters(schema, members.place("json_schema"), is_strict=is_strict or self._is_strict)
 
     def _json_object(self, members: Members) -> Node:
         return self._schema([{"type": "object"}], is_strict=False)

@@ -6,6 +6,7 @@ engine cannot do (look-around, back references, word boundaries) is refused by n
 
 import re
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from ouzel.grammar.caps import MAX_PATTERN_CHARS, check_at_most
 from ouzel.grammar.errors import GrammarError
@@ -20,6 +21,14 @@ _GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
 _CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))")
 
 
+class Anchors(Enum):
+    """Where `^` and `$` may stand."""
+
+    AT_ENDS = auto()  # of the whole pattern or its alternatives, where they say what is so anyway
+    ANYWHERE = auto()
+    REFUSED = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     lark: str  # `/.../`
@@ -31,24 +40,24 @@ def escaped(text: str) -> str:
     return "".join(char if char.isalnum() and char.isascii() else f"\\x{{{ord(char):X}}}" for char in text)
 
 
-def read_pattern(pattern: str, path: str) -> Pattern:
+def read_pattern(pattern: str, path: str, *, anchors: Anchors = Anchors.AT_ENDS) -> Pattern:
     """The whole text must match. Raises GrammarError that names what cannot be done and where."""
-    reader = _Reader(pattern, path)
+    reader = _Reader(pattern, path, anchors)
     body = reader.read()
     return Pattern(f"/(?s:{body})/", reader.is_unbounded)
 
 
 def check_search_pattern(pattern: str, path: str) -> None:
     """A JSON schema's `pattern`: found anywhere in the text, read by the engine itself. Raises GrammarError."""
-    _Reader(pattern, path, anchors_anywhere=True).read()
+    _Reader(pattern, path, Anchors.ANYWHERE).read()
 
 
 class _Reader:
-    def __init__(self, pattern: str, path: str, *, anchors_anywhere: bool = False) -> None:
+    def __init__(self, pattern: str, path: str, anchors: Anchors) -> None:
         check_at_most(f"the number of characters of {path}", len(pattern), MAX_PATTERN_CHARS)
         self._pattern = pattern
         self._path = path
-        self._anchors_anywhere = anchors_anywhere
+        self._anchors = anchors
         self._at = 0
         self._depth = 0
         self.is_unbounded = False
@@ -99,10 +108,10 @@ class _Reader:
         return "(?:"
 
     def _anchor(self, char: str) -> str:
-        """At the ends of the whole they say what is so anyway."""
         before, after = self._pattern[: self._at], self._pattern[self._at + 1 :]
         is_at_end = (before[-1:] in {"", "|"}) if char == "^" else (after[:1] in {"", "|"})
-        if not self._anchors_anywhere and not (is_at_end and self._depth == 0):
+        is_harmless = is_at_end and self._depth == 0 and self._anchors is Anchors.AT_ENDS
+        if not is_harmless and self._anchors is not Anchors.ANYWHERE:
             raise self._refusal(f"{char!r} within the pattern")
         self._at += 1
         return ""

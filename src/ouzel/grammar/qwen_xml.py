@@ -1,0 +1,163 @@
+"""Arguments as Qwen3-Coder writes them: `<parameter=city>` newline, value, newline, `</parameter>`, one after another.
+
+1. Parameters come in the order of the schema. Ones that the schema does not list may come only where it lists none, or
+   says what they hold.
+2. Strings stand bare, up to the first `</parameter>`; all else is JSON. What reads them takes one newline off each end
+   of a bare string, so where its content is constrained both are there.
+3. Space between the parts belongs to the literal after it: the lexer never goes back.
+"""
+
+import json
+from collections.abc import Iterator
+
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
+from ouzel.grammar.regex import ANY_TEXT, Anchors, escaped, read_pattern
+from ouzel.grammar.schema import Schema, as_lark, normalised
+from ouzel.grammar.string_formats import PATTERNS
+
+_SPACE = r"[ \n\r\t]*"
+_NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
+_END = Regular(rf"/{_SPACE}<\/parameter>/")
+_BARE_END = Literal("</parameter>")
+_SCALARS = {
+    "null": '"null"',
+    "boolean": '("true" | "false")',
+    "integer": "/-?(?:0|[1-9][0-9]*)/",
+    "number": r"/-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/",
+}
+_OF_OBJECTS = {"type", "properties", "required", "additionalProperties", "$defs"}
+_OF_STRINGS = {"type", "pattern", "format", "minLength", "maxLength", "$defs"}
+
+
+def parameters(schema: object, path: str, *, is_strict: bool) -> Node:
+    """All parameters of one call, and the space after them. Raises GrammarError."""
+    root = normalised([schema], is_strict=is_strict)
+    definitions = root.get("$defs")
+    reader = _Reader(definitions if isinstance(definitions, dict) else {}, path)
+    return Sequence((*reader.parameters(root), Regular(f"/{_SPACE}/")))
+
+
+class _Reader:
+    def __init__(self, definitions: Schema, path: str) -> None:
+        self._definitions = definitions
+        self._path = path
+
+    def parameters(self, root: Schema) -> Iterator[Node]:
+        root = self._resolved(root)
+        if other := root.keys() - _OF_OBJECTS:
+            raise GrammarError(
+                f"the keyword {min(other)!r} at # of {self._path} is not supported for qwen_xml parameters"
+            )
+        properties, required = _object(root.get("properties", {})), _names(root.get("required", []))
+        if missing := [name for name in required if name not in properties]:
+            raise GrammarError(f"{self._path} requires {missing[0]!r}, which its properties do not have")
+        for name, schema in properties.items():
+            one = self._parameter(_opening(name), schema)
+            yield one if name in required else optional(one)
+        others = root.get("additionalProperties", not properties)
+        if others is not False:
+            yield Repeat(self._parameter(_opening_of_others(list(properties)), others), 0, None)
+
+    def _parameter(self, opening: str, schema: object) -> Node:
+        """As options where the value may be of several kinds; a bare string without bounds covers all of them."""
+        kinds = list(self._kinds(schema))
+        if any(_is_any_string(kind) for kind in kinds):
+            return Sequence((Regular(opening), Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), _BARE_END)))
+        if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
+            bare = Choice(tuple(self._bare(kind) for kind in kinds))
+            return Sequence((Regular(opening), Literal("\n"), Enclosed(bare, Literal("\n</parameter>"))))
+        options = [Sequence((Regular(f"{opening} /{_SPACE}/"), self._value(kind), _END)) for kind in kinds]
+        return Choice(tuple(options)) if len(options) > 1 else options[0]
+
+    def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
+        """The schema's alternatives, each for one way of writing."""
+        schema = self._resolved(schema if isinstance(schema, dict) else {} if schema else {"enum": []})
+        alternatives = schema.get("anyOf", schema.get("oneOf"))
+        types = schema.get("type")
+        if isinstance(alternatives, list) and len(schema.keys() - {"$defs"}) == 1 and depth < 10:
+            for alternative in alternatives:
+                yield from self._kinds(alternative, depth + 1)
+        elif isinstance(types, list) and "enum" not in schema and "const" not in schema:
+            if "string" in types:
+                yield {**{key: value for key, value in schema.items() if key in _OF_STRINGS}, "type": "string"}
+            if others := [name for name in types if name != "string"]:
+                yield {**schema, "type": others}
+        else:
+            yield schema
+
+    def _value(self, schema: Schema) -> Node:
+        if _is_listed(schema):
+            return _one_of(schema)
+        return Foreign(as_lark(schema | {"$defs": self._definitions}))
+
+    def _bare(self, schema: Schema) -> Node:
+        """A bounded string, or what may stand in its place: one lexeme has to hold all of them."""
+        if _is_listed(schema):
+            return _one_of(schema)
+        types = schema.get("type")
+        names = types if isinstance(types, list) else [types]
+        if names == ["string"]:
+            return self._string(schema)
+        scalars = [_SCALARS[name] for name in names if isinstance(name, str) and name in _SCALARS]
+        if schema.keys() - {"type", "$defs"} or len(scalars) < len(names):
+            raise GrammarError(f"{self._path} has a string with bounds beside other values, which qwen_xml cannot tell")
+        return Choice(tuple(map(Regular, scalars)))
+
+    def _string(self, schema: Schema) -> Node:
+        if other := schema.keys() - _OF_STRINGS:
+            raise GrammarError(f"the keyword {min(other)!r} of a string in {self._path} is not supported for qwen_xml")
+        conditions = [f"/(?s:.{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}})/"]
+        if isinstance(pattern := schema.get("pattern"), str):
+            conditions.append(_search(pattern, f"the pattern in {self._path}"))
+        if isinstance(name := schema.get("format"), str):
+            conditions.append(read_pattern(PATTERNS[name], name).lark)
+        return Regular(f"({' & '.join(conditions)})", is_open=True)
+
+    def _resolved(self, schema: Schema) -> Schema:
+        while isinstance(reference := schema.get("$ref"), str) and schema.keys() <= {"$ref", "$defs"}:
+            schema = _object(self._definitions[reference.removeprefix("#/$defs/")])
+        return schema
+
+
+def _opening(name: str) -> str:
+    return f"/{_SPACE}{escaped(f'<parameter={name}>')}/"
+
+
+def _opening_of_others(names: list[str]) -> str:
+    name = f"/{_NAME}/"
+    if names:
+        name = f"({name} & ~/(?:{'|'.join(map(escaped, names))})/)"
+    return f'/{_SPACE}<parameter=/ {name} ">"'
+
+
+def _search(pattern: str, path: str) -> str:
+    """For a pattern that may match anywhere, one that matches the whole text."""
+    begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
+    body = read_pattern(pattern.removeprefix("^")[: -1 if ends else None], path, anchors=Anchors.REFUSED).lark
+    return f"({'' if begins else f'/{ANY_TEXT}/ '}{body}{'' if ends else f' /{ANY_TEXT}/'})"
+
+
+def _is_listed(schema: Schema) -> bool:
+    return "enum" in schema or "const" in schema
+
+
+def _one_of(schema: Schema) -> Node:
+    """Strings bare, all else as JSON."""
+    values = schema["enum"] if "enum" in schema else [schema["const"]]
+    if not isinstance(values, list) or not values:
+        raise GrammarError("a parameter's schema admits nothing")
+    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    return Choice(tuple(map(Literal, texts)))
+
+
+def _is_any_string(schema: Schema) -> bool:
+    return not schema.keys() - {"type", "$defs"} and schema.get("type", "string") == "string"
+
+
+def _object(value: object) -> Schema:
+    return value if isinstance(value, dict) else {}
+
+
+def _names(value: object) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []

@@ -1,0 +1,25 @@
+"""The `format` names of JSON schemas as patterns for bare text; inside JSON the grammar engine has its own."""
+
+_HEX = "[0-9a-fA-F]"
+_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_HOST = rf"{_LABEL}(?:\.{_LABEL})*"
+_BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_DAY = "(?:0[1-9]|[12][0-9])"
+_DATE = f"[0-9]{{4}}-(?:02-{_DAY}|(?:0[469]|11)-(?:{_DAY}|30)|(?:0[13578]|1[02])-(?:{_DAY}|3[01]))"
+_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME = rf"{_MINUTE}:[0-5][0-9](?:\.[0-9]{{1,9}})?(?:Z|[+-]{_MINUTE})"
+_CLOCK = "T(?:[0-9]+H(?:[0-9]+M)?(?:[0-9]+S)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
+_DAYS = "(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)"
+
+PATTERNS = {
+    "date": _DATE,  # the 29th of any February
+    "time": _TIME,
+    "date-time": f"{_DATE}T{_TIME}",
+    "duration": f"P(?:{_DAYS}(?:{_CLOCK})?|{_CLOCK}|[0-9]+W)",
+    "email": rf"[a-zA-Z0-9_+-]+(?:\.[a-zA-Z0-9_+-]+)*@{_HOST}",
+    "hostname": _HOST,
+    "ipv4": rf"{_BYTE}(?:\.{_BYTE}){{3}}",
+    "ipv6": f"(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}",  # without `::`
+    "uuid": f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}",
+    "uri": r"[a-zA-Z][a-zA-Z0-9+.-]*:[a-zA-Z0-9._~:?#@!$&'()*+,;=%\[\]/-]+",
+}
