@@ -39,6 +39,7 @@ accepted and ignored.
 QUESTION = "Count from 1 to 60."
 TOKEN_ID = 400
 ALWAYS_THAT_TOKEN = {"logit_bias": {str(TOKEN_ID): 100}}
+SPECIAL = {"ignore_eos": True, "skip_special_tokens": False}
 WILD = {"temperature": 2, "top_k": -1, "seed": 5, "ignore_eos": True, "max_tokens": 80}
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
@@ -321,7 +322,13 @@ PROBES = (
         "a prompt of so many tokens",
         lambda ask: ask(truncate_prompt_tokens=5)["usage"]["prompt_tokens"] == 5,
     ),
-    Probe("spaces_between_special_tokens", "A B C", {"spaces_between_special_tokens": False}),
+    Probe(
+        "spaces_between_special_tokens",
+        "A B C",
+        {"spaces_between_special_tokens": False},
+        "no spaces between them; a 400 with tokenizers that write some",
+        lambda ask: "<|im_end|><|im_end|>" in text(ask("Hello!", **SPECIAL, spaces_between_special_tokens=False)),
+    ),
     Probe("detokenize", "A B C", {"detokenize": False}),
     Probe("logits_processors", "A B C", {"logits_processors": ["x"]}),
     Probe("tools", "A B C", {"tools": [{"type": "function", "function": {"name": "f"}}]}),
