@@ -4,6 +4,8 @@ demo model. Writes docs/conformance.md: `uv run python -m tests.cli.conformance`
 A parameter works where its effect is seen; a 200 alone is no proof.
 """
 
+import json
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,8 +31,17 @@ server takes it on `/v1/chat/completions`:
 - **D** LMI 0.30, chat completions schema
 
 Written by a test run on the demo model (`{command}`). *Works* means that the effect
-was seen in that mode; *400* that the request was refused with the name of the parameter. There is no third: nothing is
-accepted and ignored.
+was seen in that mode; *refused* that the answer named the parameter. There is no third: nothing is accepted and ignored.
+
+| parameter | in | unary | streamed | what was seen |
+|---|---|---|---|---|
+"""
+
+_LMI_INTRODUCTION = """
+## /invocations
+
+The parameters of D once more, on LMI's own path: streams are JSON lines, finish reasons LMI's, and a refusal is a 424
+whose message names the parameter.
 
 | parameter | in | unary | streamed | what was seen |
 |---|---|---|---|---|
@@ -47,31 +58,58 @@ PIXEL = (
 
 
 class Refused(Exception):
-    def __init__(self, param: str) -> None:
+    def __init__(self, param: str, status: int) -> None:
         super().__init__(param)
         self.param = param
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    path: str
+    fields: Json  # that every body has
+    refused_param: Callable[[httpx.Response], str | None]  # None: not refused
+    chunks: Callable[[httpx.Response], list[Json]]
+
+
+def openai_param(response: httpx.Response) -> str | None:
+    return response.json()["error"]["param"] or "?" if response.status_code == 400 else None
+
+
+def lmi_param(response: httpx.Response) -> str | None:
+    """LMI has no place for it but the message, which begins with it."""
+    if response.status_code != 424:
+        return None
+    named = re.search(r"payload is valid\. ([\w.\[\]]+)", response.json()["error"])
+    return named[1] if named else "?"
+
+
+OPENAI = Endpoint("/v1/chat/completions", {"model": "ouzel-demo"}, openai_param, chunks_of)
+LMI = Endpoint("/invocations", {}, lmi_param, lambda response: [json.loads(line) for line in response.iter_lines()])
 
 
 class Asker:
     """Chats in one of the two modes; greedy, and short, unless told otherwise."""
 
-    def __init__(self, http: httpx.Client, *, is_stream: bool) -> None:
+    def __init__(self, http: httpx.Client, endpoint: Endpoint, *, is_stream: bool) -> None:
         self.is_stream = is_stream
         self._http = http
+        self._endpoint = endpoint
 
     def __call__(self, said: object = QUESTION, **fields: object) -> Json:
         """The answer, a stream's put together, with `num_chunks`."""
+        endpoint = self._endpoint
         messages = [{"role": "user", "content": said}]
-        defaults = {"model": "ouzel-demo", "messages": messages, "temperature": 0, "max_tokens": 20, "logprobs": True}
+        defaults = {"messages": messages, "temperature": 0, "max_tokens": 20, "logprobs": True} | endpoint.fields
         streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.is_stream else {}
-        response = self._http.post("chat/completions", json=defaults | streaming | fields)
-        if response.status_code == 400:
-            raise Refused(response.json()["error"]["param"])
+        response = self._http.post(endpoint.path, json=defaults | streaming | fields)
+        if (param := endpoint.refused_param(response)) is not None:
+            raise Refused(param, response.status_code)
         response.raise_for_status()
-        if not response.headers["content-type"].startswith("text/event-stream"):
+        if response.headers["content-type"] == "application/json":
             whole: Json = response.json()
             return whole | {"num_chunks": 1}
-        chunks = chunks_of(response)
+        chunks = endpoint.chunks(response)
         return put_together(chunks) | {"num_chunks": len(chunks)}
 
 
@@ -87,6 +125,10 @@ def tokens(answer: Json) -> list[str]:
 def finish_reason(answer: Json) -> str:
     reason: str = answer["choices"][0]["finish_reason"]
     return reason
+
+
+def has_stopped(answer: Json) -> bool:
+    return finish_reason(answer) in ("stop", "eos_token", "stop_sequence")  # OpenAI's word, and LMI's two
 
 
 def greedy(ask: Asker, **fields: object) -> bool:
@@ -110,7 +152,7 @@ def the_model(ask: Asker) -> bool:
 def stop(ask: Asker) -> bool:
     whole = text(ask())
     ended = ask(stop=["zzz", whole[6:9]])
-    return text(ended) == whole[: whole.index(whole[6:9])] and finish_reason(ended) == "stop"
+    return text(ended) == whole[: whole.index(whole[6:9])] and has_stopped(ended)
 
 
 def include_stop_str_in_output(ask: Asker) -> bool:
@@ -133,7 +175,7 @@ def include_usage(ask: Asker) -> bool:
 
 def ignore_eos(ask: Asker) -> bool:
     ended, whole = ask("Hello!", max_tokens=60), ask("Hello!", max_tokens=60, ignore_eos=True)
-    return finish_reason(ended) == "stop" and len(tokens(ended)) < len(tokens(whole)) == 60
+    return has_stopped(ended) and len(tokens(ended)) < len(tokens(whole)) == 60
 
 
 def skip_special_tokens(ask: Asker) -> bool:
@@ -162,7 +204,7 @@ def seed(ask: Asker) -> bool:
 
 def stop_token_ids(ask: Asker) -> bool:
     ended = ask(**ALWAYS_THAT_TOKEN, stop_token_ids=[TOKEN_ID])
-    return ended["usage"]["completion_tokens"] == 1 and finish_reason(ended) == "stop"
+    return ended["usage"]["completion_tokens"] == 1 and has_stopped(ended)
 
 
 def prompt_logprobs(ask: Asker) -> bool:
@@ -342,6 +384,18 @@ PROBES = (
 )
 
 
+LMI_PROBES = (
+    Probe(
+        "model",
+        "D",
+        {},
+        "never chooses, as in LMI: the same answer with another name",
+        lambda ask: text(ask(model="another")) == text(ask()),
+    ),
+    *(probe for probe in PROBES if "D" in probe.listed and probe.parameter != "model"),
+)
+
+
 def result(probe: Probe, ask: Asker) -> str:
     """Raises AssertionError where the parameter is accepted without its effect, or refused in the name of another."""
     param = probe.param or probe.parameter
@@ -351,18 +405,22 @@ def result(probe: Probe, ask: Asker) -> str:
         assert probe.holds(ask), f"{probe.parameter} is accepted without its effect (stream: {ask.is_stream})"
     except Refused as refused:
         assert refused.param == param, f"{probe.parameter} is refused in the name of {refused.param}"
-        return "400"
+        return f"refused with {refused.status}"
     return "works"
 
 
-def conformance_document(url: str, probes: Sequence[Probe] = PROBES) -> str:
-    with httpx.Client(base_url=url, timeout=None) as http:
-        modes = [Asker(http, is_stream=is_stream) for is_stream in (False, True)]
-        rows = [
-            (f"`{probe.parameter}`", probe.listed, *(result(probe, ask) for ask in modes), probe.seen)
-            for probe in probes
-        ]
-    return _INTRODUCTION.format(command=COMMAND) + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+def conformance_document(root: str) -> str:
+    with httpx.Client(base_url=root, timeout=None) as http:
+        text = _INTRODUCTION.format(command=COMMAND) + _rows(http, OPENAI, PROBES)
+        return text + _LMI_INTRODUCTION + _rows(http, LMI, LMI_PROBES)
+
+
+def _rows(http: httpx.Client, endpoint: Endpoint, probes: Sequence[Probe]) -> str:
+    modes = [Asker(http, endpoint, is_stream=is_stream) for is_stream in (False, True)]
+    rows = [
+        (f"`{probe.parameter}`", probe.listed, *(result(probe, ask) for ask in modes), probe.seen) for probe in probes
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":
@@ -370,4 +428,4 @@ if __name__ == "__main__":
         tempfile.TemporaryDirectory() as cache_dir,
         serving(*SERVER_OPTIONS, cache_dir=Path(cache_dir)) as running,
     ):
-        PATH.write_text(conformance_document(running.url))
+        PATH.write_text(conformance_document(running.root))
