@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from ouzel.config import LimitsConfig
+from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
 from tests.api.requests import Json
 from tests.api.serving import RunningServer, running_server
@@ -150,6 +150,17 @@ def test_front_end_errors_have_their_own_object(http: httpx.Client) -> None:
     assert wrong_method.json()["type"] == "MethodNotAllowedException"
     unknown = http.post("/predictions", json=BODY)
     assert (unknown.status_code, unknown.json()["type"]) == (404, "ResourceNotFoundException")
+
+
+def test_a_key_guards_all_but_ping() -> None:
+    with running_server(config=ServerConfig(api_key=("secret",))) as server:
+        ping = httpx.get(f"{server.url}/ping", timeout=None)
+        without = httpx.post(f"{server.url}/invocations", json=BODY, timeout=None)
+        headers = {"Authorization": "Bearer secret"}
+        with_key = httpx.post(f"{server.url}/invocations", json=BODY, headers=headers, timeout=None)
+    assert ping.status_code == 200
+    assert (without.status_code, without.json()["type"]) == (401, "UnauthorizedException")
+    assert with_key.json() == ANSWER
 
 
 def test_a_body_that_is_too_long_is_a_413() -> None:

@@ -7,6 +7,7 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
+from ouzel.api.lmi.standard import Parameters
 from ouzel.config import LimitsConfig
 from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
 from tests.api.requests import Json
@@ -244,3 +245,14 @@ def test_a_batch_takes_its_places(lmi: httpx.Client) -> None:
     with running_server({"max_num_seqs": 1}, LimitsConfig(max_queued_requests=1)) as server:
         response = httpx.post(f"{server.url}/invocations", json={"inputs": ["a", "b", "c"]}, timeout=None)
     assert refusal_of(response) == f"{PREFIX}inputs must have <= 2 entries of 1 sequences each, given 3"
+
+
+STRANGE: list[object] = [True, False, 0, -1, 1.5, 1e308, 2**64, "", "a", "1", [], [1], ["a"], [None], {}, {"1": 1}]
+
+
+@pytest.mark.parametrize("name", Parameters.__struct_fields__)
+def test_no_value_of_a_parameter_is_a_fault_of_ours(lmi: httpx.Client, name: str) -> None:
+    for value in STRANGE:
+        response = ask(lmi, "Hi", **{"max_new_tokens": 2, name: value})
+        assert response.status_code == 200 or refusal_of(response).startswith(PREFIX)
+    assert ask(lmi, "Hi", **{"max_new_tokens": 2, name: None}).status_code == 200
