@@ -30,8 +30,9 @@ server takes it on `/v1/chat/completions`:
 - **B** the same page of 2024, **C** of 2025
 - **D** LMI 0.30, chat completions schema
 
-Written by a test run on the demo model (`{command}`). *Works* means that the effect
-was seen in that mode; *refused* that the answer named the parameter. There is no third: nothing is accepted and ignored.
+Written by a test run on the demo model (`{command}`).
+*Works* means that the effect was seen in that mode; *refused* that the answer named the parameter. There is no third:
+nothing is accepted and ignored.
 
 | parameter | in | unary | streamed | what was seen |
 |---|---|---|---|---|
