@@ -49,4 +49,4 @@ def essence(answer: Json) -> Json:
 
 
 def _without_nothings(given: Json) -> Json:
-    return {name: value for name, value in given.items() if value not in (None, [], {})}
+    return {name: value for name, value in given.items() if value not in (None, "", [], {})}

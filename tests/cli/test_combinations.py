@@ -7,6 +7,7 @@ from random import Random
 from typing import Any  # JSON
 
 import httpx
+import msgspec
 import openai
 import pytest
 
@@ -20,15 +21,12 @@ SHARED: dict[str, tuple[object, ...]] = {
     "add_special_tokens": (True, False),
     "allowed_token_ids": (list(range(300, 900)),),
     "bad_words": (["the"], ["a", "You"]),
-    "best_of": (2, 4),
     "cache_salt": ("a", "b"),
     "do_sample": (False,),
-    "early_stopping": (True, False),
     "echo": (True,),
     "frequency_penalty": (-0.5, 0.5, 2),
     "ignore_eos": (True,),
     "include_stop_str_in_output": (True, False),
-    "length_penalty": (0.5, 2.0),
     "logit_bias": ({"300": 5, "301": -100}, {"400": 100}),
     "max_tokens": (1, 5, 20),
     "metadata": ({"a": "b"},),
@@ -52,9 +50,24 @@ SHARED: dict[str, tuple[object, ...]] = {
     "top_k": (-1, 1, 5),
     "top_p": (0.5, 0.9),
     "truncate_prompt_tokens": (5,),
+    "truncation_side": ("left", "right"),
     "typical_p": (0.5,),
-    "use_beam_search": (True,),
     "user": ("a",),
+}
+TOGETHER: tuple[Json, ...] = (  # fields that need each other
+    {"best_of": 3, "n": 2},
+    {"use_beam_search": True, "best_of": 3, "n": 2, "length_penalty": 0.5},
+    {"num_beams": 3, "num_return_sequences": 2, "early_stopping": True, "length_penalty": 2.0},
+    {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1.0, "n": 2},
+)
+ALWAYS = {"model", "messages", "prompt", "stream", "stream_options", "temperature", "logprobs", "top_logprobs"}
+NOT_WITH_THE_DEMO_MODEL = {
+    "chat_template",
+    "continue_final_message",
+    "documents",
+    "enable_thinking",
+    "suffix",
+    "thinking",
 }
 CHAT: dict[str, tuple[object, ...]] = SHARED | {
     "add_generation_prompt": (True, False),
@@ -72,10 +85,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
+@pytest.mark.parametrize("body_type", [ChatCompletionRequest, CompletionRequest])
+def test_every_field_takes_part(body_type: type[msgspec.Struct]) -> None:
+    tried = CHAT.keys() | ALWAYS | NOT_WITH_THE_DEMO_MODEL | {name for fields in TOGETHER for name in fields}
+    assert set(body_type.__struct_encode_fields__) <= tried
+
+
 def combination(random: Random, samples: dict[str, tuple[object, ...]], known: Iterable[str]) -> Json:
     """Up to six of the fields that the endpoint has."""
     names = random.sample(sorted(samples.keys() & set(known)), random.randrange(7))
-    return {"max_tokens": 8, "temperature": 0} | {name: random.choice(samples[name]) for name in names}
+    chosen = {"max_tokens": 8, "temperature": 0} | {name: random.choice(samples[name]) for name in names}
+    return chosen | (random.choice(TOGETHER) if random.random() < 0.2 else {})
 
 
 def chat_body(random: Random) -> Json:
