@@ -3,9 +3,9 @@
 import pytest
 
 from ouzel.parsers.base import Parser
-from ouzel.parsers.granite import GRANITE, GraniteParser
+from ouzel.parsers.granite import GRANITE, GRANITE_33, GraniteParser
 from ouzel.parsers.hermes import HERMES
-from ouzel.parsers.registry import THINKING_ONLY, OutputFormat, choose_output_format
+from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
@@ -111,6 +111,33 @@ def test_thinking(text: str, expected: Folded) -> None:
     check_truncation(thinking, text)
 
 
+def thinking_33(prompt_text: str = "") -> Parser:
+    return OutputFormat(GRANITE, GRANITE_33).make_parser(TOOLS, prompt_text)
+
+
+CASES_33: dict[str, tuple[str, Folded]] = {
+    "an answer": ("<think>hm</think><response>Four.</response>", Folded("Four.", "hm")),
+    "lines between the marks": ("<think>\nhm\n</think>\n\n<response>Four.</response>\n", Folded("Four.\n", "hm")),
+    "no marks around the answer": ("<think>hm</think>Four. <response>", Folded("Four. <response>", "hm")),
+    "a call after the answer": (
+        f"<think>hm</think><response>I look.</response>{calls(WEATHER)}",
+        Folded("I look.", "hm", [PARIS_CALL]),
+    ),
+    "a call in the answer": (
+        f"<think>hm</think><response>{calls(WEATHER)}</response>",
+        Folded("", "hm", [PARIS_CALL]),
+    ),
+    "no reasoning": ("<response>Four.</response>", Folded("<response>Four.</response>")),
+    "cut off": ("<think>hm</think><response>Four.</resp", Folded("Four.</resp", "hm")),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES_33.values(), ids=CASES_33)
+def test_thinking_in_tags(text: str, expected: Folded) -> None:
+    check_parser(thinking_33, text, expected, FinishReason.LENGTH)
+    check_truncation(thinking_33, text)
+
+
 FRAGMENTS = [
     *(THOUGHT, RESPONSE, "Here's my response:", "Here"),
     *("<|tool_call|>", "<tool_call>", "</tool_call>", "\n", " ", "{", "}", "[", "]", '"', ",", ":", "\\"),
@@ -120,6 +147,7 @@ FRAGMENTS = [
 
 def test_any_text() -> None:
     check_any_text(thinking, FRAGMENTS, num_texts=2000)
+    check_any_text(thinking_33, [*FRAGMENTS, "<think>", "</think>", "<response>", "</response>"], num_texts=1000)
 
 
 def test_without_tools_nothing_is_a_call() -> None:
@@ -131,4 +159,5 @@ def test_the_template_chooses() -> None:
     assert choose_output_format(roles + "respond with <|tool_call|> followed by a JSON list").calls is GRANITE
     assert choose_output_format(f"{roles} <tool_call>{{}}</tool_call>").calls is HERMES
     assert choose_output_format(f"{roles} Write your thoughts after '{THOUGHT}'").reasoning is GRANITE
-    assert choose_output_format(f"{roles} Write your thoughts between <think></think>").reasoning is THINKING_ONLY
+    newer = f"{roles} Write your thoughts between <think></think> and write your response between <response></response>"
+    assert choose_output_format(newer) == OutputFormat(GRANITE, GRANITE_33)

@@ -69,6 +69,7 @@ class Reasoning:
     other_starts: tuple[str, ...] = ()  # that some models write instead
     other_ends: tuple[str, ...] = ()
     ended_by: tuple[str, ...] = ()  # marks of what follows, where models forget the end
+    answer: tuple[str, str] | None = None  # marks around the answer after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Granite 3: a list of JSON objects after a mark; Granite 4 writes calls as Hermes does.
 
-Here is my thought process: ... Here is my response: ...
+Here is my thought process: ... Here is my response: ...    (3.3: <think>...</think><response>...</response>)
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 """
 
@@ -10,6 +10,7 @@ from ouzel.parsers.base import Calls, Family, Reasoning
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_json import JsonReadingParser
 from ouzel.parsers.schemas import json_call_tag
+from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool
 
 _START, _OTHER_START, _OTHER_END = "<|tool_call|>", "<tool_call>", "</tool_call>"
@@ -23,9 +24,13 @@ class GraniteParser(JsonReadingParser):
         yield from self.read_marked_calls([_START, _OTHER_START], [_OTHER_END])
 
 
+def _is_granite3(template: str) -> bool:
+    return "<|start_of_role|>" in template and _OTHER_END not in template
+
+
 GRANITE = Family(
     names=("granite",),
-    matches=lambda template: "<|start_of_role|>" in template and _OTHER_END not in template,
+    matches=_is_granite3,
     calls=Calls(
         make_parser=GraniteParser,
         trigger=_START,
@@ -40,5 +45,16 @@ GRANITE = Family(
         end="Here is my response:",
         other_starts=("Here's my thought process:",),
         other_ends=("Here's my response:",),
+    ),
+)
+
+GRANITE_33 = Family(  # that reasons in other marks
+    names=("granite33",),
+    matches=lambda template: _is_granite3(template) and "<response>" in template,
+    reasoning=Reasoning(
+        start=THINK_TAGS.start,
+        end=THINK_TAGS.end,
+        special_tokens=THINK_TAGS.special_tokens,
+        answer=("<response>", "</response>"),
     ),
 )

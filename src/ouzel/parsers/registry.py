@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
-from ouzel.parsers.granite import GRANITE
+from ouzel.parsers.granite import GRANITE, GRANITE_33
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2
 from ouzel.parsers.llama3_json import LLAMA3_JSON
@@ -32,6 +32,7 @@ FAMILIES: tuple[Family, ...] = (  # the first that matches counts
     DEEPSEEK_V31,
     KIMI_K2,
     GRANITE,
+    GRANITE_33,
     HERMES,
     KIMI,
     THINKING_ONLY,

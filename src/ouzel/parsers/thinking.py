@@ -39,6 +39,8 @@ class ThinkingParser(ReadingParser):
         if self._is_open or (yield from self.passes(self._marks.start, *self._marks.other_starts)):
             self.commit()
             yield from self._read_reasoning()
+            if self._marks.answer:
+                yield from self._read_answer(*self._marks.answer)
         else:
             self.rewind()
         yield from self.give_until(self.content)
@@ -63,3 +65,8 @@ class ThinkingParser(ReadingParser):
             while (yield from self.peek()) == "\n":
                 self._at += 1
             self.commit()
+
+    def _read_answer(self, start: str, end: str) -> Reading[None]:
+        if (yield from self.passes(start)):
+            self.commit()
+            yield from self.give_until(self.content, end)
