@@ -47,6 +47,11 @@ CASES: dict[str, tuple[str, Folded]] = {
         call('{"name": "f", "arguments": "{\\"a\\": 1}"}'),
         Folded(calls=[("f", '{"a": 1}')]),
     ),
+    "arguments in a string, cut": (
+        '<tool_call>\n{"name": "f", "arguments": "{\\"a\\": \\"x\\u00e9\\u00',
+        Folded(calls=[("f", '{"a": "xé')]),
+    ),
+    "a name that is no text": (call('{"name": "\\ud800"}'), Folded(call('{"name": "\\ud800"}'))),
     "arguments before the name": (call(f'{{"arguments": {PARIS}, "name": "f"}}'), Folded(calls=[("f", PARIS)])),
     "parameters instead of arguments": (call(f'{{"name": "f", "parameters": {PARIS}}}'), Folded(calls=[("f", PARIS)])),
     "other keys": (call(f'{{"id": [1], "name": "f", "arguments": {PARIS}, "x": 2}}'), Folded(calls=[("f", PARIS)])),
@@ -138,6 +143,7 @@ FRAGMENTS = [
         "<tool_",
     ),
     *('{"name": "f", "arguments": ', '{"a": "', '"}', '"name"', '"arguments"', '{"name": "f"', "null", "1"),
+    *('{"name": "f", "arguments": "{', "\\u00", "\\ud83d", "e9"),
 ]
 
 

@@ -1,9 +1,9 @@
 """JSON values in a text that comes in pieces, and the calls that are written as JSON objects."""
 
-import json
 import re
 from collections.abc import Collection, Sequence
 
+from ouzel.parsers.json_string import StringDecoding, decoded_string
 from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
 
 _STRUCTURE = re.compile(r'["{}\[\]]')
@@ -172,11 +172,11 @@ class JsonReadingParser(ReadingParser):
         if known is not None and not call.is_open and key not in _CALL_KEYS:
             return False
         yield from self.pass_whitespace()
-        is_object = (yield from self.peek()) == "{"
-        if key in ARGUMENTS_KEYS and call.name and is_object and not call.is_open:
+        begin = (yield from self._peek_any("{", '"{')) if key in ARGUMENTS_KEYS and not call.is_open else None
+        if call.name and begin:
             self.open_call(call.name)
             call.is_open = True
-            yield from self.give_value(self.arguments)
+            yield from self.give_value(self.arguments if begin == "{" else StringDecoding(self.arguments).feed)
         else:
             value = yield from self.pass_value()
             if value is None:
@@ -190,6 +190,12 @@ class JsonReadingParser(ReadingParser):
                 call.arguments = value
         yield from self.pass_whitespace()
         return True
+
+    def _peek_any(self, *options: str) -> Reading[str | None]:
+        start = self._at
+        found = yield from self.passes(*options)
+        self._at = start
+        return found
 
     def read_arguments(self, name: str, *marks: str, call_id: str | None = None) -> Reading[bool]:
         """Reads the arguments of a call whose name was passed; None at all, before one of the marks or the end, are {}.
@@ -235,11 +241,3 @@ def arguments_text(value: str | None) -> str:
     if value is None or value == "null":
         return "{}"
     return value if value.startswith("{") else decoded_string(value) or "{}"
-
-
-def decoded_string(text: str) -> str | None:
-    """What a JSON string stands for; None when the value is none or broken. Line breaks in it are forgiven."""
-    try:
-        return str(json.loads(text, strict=False)) if text.startswith('"') else None
-    except ValueError:
-        return None
