@@ -39,6 +39,7 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
@@ -114,6 +115,7 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
         sampling_defaults=SamplingDefaults(),
         engine=engine,
         output_format=PLAIN,
+        vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
         created=int(time.time()),
         system_fingerprint=system_fingerprint("fake", info, __version__),
     )

@@ -30,6 +30,7 @@ from ouzel.generation import (
     fit_max_tokens,
     resolve_sampling,
 )
+from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.observability import EngineReading, Metrics
 from ouzel.parsers.base import Parser
 from ouzel.parsers.plain import PlainParser
@@ -197,6 +198,7 @@ def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser
         sampling_defaults=SamplingDefaults(),
         engine=engine,
         output_format=output_format_of(make_parser),
+        vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
         created=0,
         system_fingerprint="fp",
     )

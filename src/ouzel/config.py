@@ -41,6 +41,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     trust_request_chat_template: Annotated[
         bool, Meta(description="Render chats with a request's own chat_template, a program that may cost much.")
     ] = False
+    reasoning_field: Annotated[
+        Literal["both", "reasoning_content", "reasoning"],
+        Meta(description="Under which name a chat's answer shows the reasoning; clients differ."),
+    ] = "both"
     cache_dir: Annotated[
         str, Meta(description="Where compressed weights are kept; default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel.")
     ] = ""

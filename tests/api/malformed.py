@@ -53,7 +53,7 @@ def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
 
 
 def _wrong_values(field: JsonSchema, schemas: JsonSchema) -> Iterator[tuple[str, object]]:
-    kinds = [_resolved(kind, schemas) for kind in field.get("anyOf", [field])]
+    kinds = list(_kinds(field, schemas))
     accepted = {kind.get("type") or type(kind["enum"][0]).__name__.replace("str", "string") for kind in kinds}
     for json_type, samples in _SAMPLES.items():
         if json_type not in accepted and not (json_type == "integer" and "number" in accepted):
@@ -93,6 +93,12 @@ def _out_of_range(kind: JsonSchema) -> Iterator[tuple[str, object]]:
             yield name, wrong(kind[name])
 
 
-def _resolved(kind: JsonSchema, schemas: JsonSchema) -> JsonSchema:
-    resolved: JsonSchema = schemas[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else kind
-    return resolved
+def _kinds(field: JsonSchema, schemas: JsonSchema) -> Iterator[JsonSchema]:
+    """The alternatives of a field, references followed."""
+    if "$ref" in field:
+        yield from _kinds(schemas[field["$ref"].rpartition("/")[2]], schemas)
+    elif "anyOf" in field:
+        for kind in field["anyOf"]:
+            yield from _kinds(kind, schemas)
+    else:
+        yield field

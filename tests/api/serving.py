@@ -23,6 +23,7 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
@@ -182,6 +183,7 @@ class RunningServer:
             sampling_defaults=SamplingDefaults(),
             engine=self.engine,
             output_format=output_format_of(FragileParser),
+            vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, info, __version__),
         )

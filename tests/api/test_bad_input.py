@@ -13,6 +13,7 @@ from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
+TOOL = {"type": "function", "function": {"name": "look"}}
 
 
 @pytest.mark.parametrize(
@@ -72,14 +73,37 @@ MESSAGE = {"role": "user", "content": "Hi"}
         ({"messages": [{"content": "Hi"}]}, "messages[0].role", "messages[0].role must be"),
         ({"messages": [MESSAGE, {"role": "user", "content": 5}]}, "messages[1].content", "messages[1].content must be"),
         ({"model": 5}, "model", "model must be a string, given 5"),
-        ({"tools": [{"type": "function"}]}, "tools", "tools is not supported yet by this server"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function", "tools[0].function is required"),
+        ({"tools": [{"type": "mcp"}]}, "tools[0].type", 'tools[0].type must be one of "function", given "mcp"'),
+        ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name", "tools[0].name must"),
+        ({"tools": [TOOL, TOOL]}, "tools[1].function.name", "must be unique, given 'look' again"),
+        ({"tools": [TOOL]}, "tools", "this model's chat template has no tools"),
+        ({"tool_choice": "required"}, "tool_choice", "tool_choice needs tools"),
+        ({"tool_choice": "always"}, "tool_choice", 'tool_choice must be one of "auto", "none", "required"'),
         (
-            {"tool_choice": "required"},
+            {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "leap"}}},
             "tool_choice",
-            'tool_choice is not supported yet by this server, given "required"',
+            "tool_choice must name one of the tools, given 'leap'",
         ),
-        ({"response_format": {"type": "json_object"}}, "response_format", "response_format is not supported yet"),
-        ({"functions": [{}]}, "functions", "functions is not supported yet"),
+        ({"functions": [{}]}, "functions[0].name", "functions[0].name is required"),
+        ({"functions": [{"name": "f"}], "tools": []}, "functions", "must not be given beside tools"),
+        ({"function_call": {"name": "f"}}, "function_call", "function_call needs functions"),
+        ({"response_format": {}}, "response_format.type", "response_format.type is required"),
+        ({"response_format": {"type": "yaml"}}, "response_format", "given 'yaml'"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "text"}}}},
+            "response_format.json_schema.schema",
+            "text",
+        ),
+        (
+            {"guided_regex": "a", "guided_choice": ["a"]},
+            "guided_choice",
+            "guided_choice must not be given beside guided_regex",
+        ),
+        ({"structured_outputs": {}}, "structured_outputs", "must have exactly one of json, regex"),
+        ({"guided_json": "{"}, "guided_json", "guided_json is not valid JSON"),
+        ({"guided_regex": "(", "num_beams": 1}, "guided_regex", "guided_regex"),
+        ({"guided_regex": "a", "num_beams": 2}, "num_beams", "does not go together with guided_regex"),
         ({"audio": {}}, "audio", "audio is not supported yet"),
         ({"modalities": ["text", "audio"]}, "modalities", "modalities is not supported yet"),
         ({"best_of": 2, "n": 3}, "best_of", "best_of must be >= 3, the number of choices, given 2"),

@@ -24,7 +24,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
 @pytest.mark.parametrize("path", GOOD)
 def test_each_malformed_request_is_answered_with_the_name_of_its_field(http: httpx.Client, path: str) -> None:
     requests = list(malformed_requests(path, GOOD[path]))
-    assert len(requests) > (300 if "completions" in path else 80)
+    assert len(requests) > (300 if "completions" in path else 70)
     complaints = []
     for position, request in enumerate(requests):
         complaints.append(complaint(request, http.post(request.path, json=request.body)))

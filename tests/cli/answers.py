@@ -35,10 +35,19 @@ def _join(joined: Json, piece: Json) -> None:
                 _join(before, value)
             case str() as before, str():
                 joined[name] = before + value
+            case list() as before, list() if name == "tool_calls":
+                joined[name] = _join_calls(before, value)
             case list() as before, list():
                 joined[name] = [*before, *value]
             case before, _:
                 joined[name] = before if value is None else value
+
+
+def _join_calls(before: list[Json], pieces: list[Json]) -> list[Json]:
+    calls = {call["index"]: call for call in before}
+    for piece in pieces:
+        _join(calls.setdefault(piece["index"], {}), piece)
+    return [calls[index] for index in sorted(calls)]
 
 
 def essence(answer: Json) -> Json:

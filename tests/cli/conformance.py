@@ -58,6 +58,24 @@ PIXEL = (
 )
 
 
+WEATHER: Json = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather in a city",
+        "parameters": {"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]},
+    },
+}
+COUNT_TO_2 = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "count",
+        "strict": True,
+        "schema": {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]},
+    },
+}
+
+
 class Refused(Exception):
     def __init__(self, param: str, status: int) -> None:
         super().__init__(param)
@@ -154,6 +172,30 @@ def stop(ask: Asker) -> bool:
     whole = text(ask())
     ended = ask(stop=["zzz", whole[6:9]])
     return text(ended) == whole[: whole.index(whole[6:9])] and has_stopped(ended)
+
+
+def tool_choice(ask: Asker) -> bool:
+    forced = ask("Hello!", tools=[WEATHER], tool_choice="required", max_tokens=60)
+    forbidden = ask("What is the weather in Rome?", tools=[WEATHER], tool_choice="none")
+    named = ask("Hello!", tools=[WEATHER], tool_choice={"type": "function", "function": {"name": "get_weather"}})
+    calls = [answer["choices"][0]["message"]["tool_calls"][0]["function"] for answer in (forced, named)]
+    cities = [json.loads(call["arguments"])["city"] for call in calls]
+    return set(cities) <= {"Rome", "Oslo"} and "tool_calls" not in forbidden["choices"][0]["message"]
+
+
+def parallel(ask: Asker) -> bool:
+    """An end is forbidden for a while, so that the model goes on calling if it may."""
+    calls = {"tools": [WEATHER], "tool_choice": "required", "min_tokens": 60, "max_tokens": 120}
+    one, several = (ask(**calls, parallel_tool_calls=is_parallel) for is_parallel in (False, True))
+    numbers = [len(answer["choices"][0]["message"]["tool_calls"]) for answer in (one, several)]
+    return numbers[0] == 1 < numbers[1]
+
+
+def function_call(ask: Asker) -> bool:
+    asked = {"functions": [WEATHER["function"]], "function_call": {"name": "get_weather"}}
+    answer = ask("Hello!", **asked)
+    call = answer["choices"][0]["message"]["function_call"]
+    return call["name"] == "get_weather" and finish_reason(answer) == "function_call"
 
 
 def include_stop_str_in_output(ask: Asker) -> bool:
@@ -374,11 +416,45 @@ PROBES = (
     ),
     Probe("detokenize", "A B C", {"detokenize": False}),
     Probe("logits_processors", "A B C", {"logits_processors": ["x"]}),
-    Probe("tools", "A B C", {"tools": [{"type": "function", "function": {"name": "f"}}]}),
-    Probe("tool_choice", "A B C", {"tool_choice": "required"}),
-    Probe("response_format", "A B C", {"response_format": {"type": "json_object"}}),
-    Probe("functions", "A B C", {"functions": [{"name": "f"}]}, "the old form of tools"),
-    Probe("function_call", "A B C", {"function_call": {"name": "f"}}, "the old form of tool_choice"),
+    Probe(
+        "tools",
+        "A B C",
+        {"tools": [WEATHER]},
+        "the prompt shows them",
+        lambda ask: ask(tools=[WEATHER])["usage"]["prompt_tokens"] > ask()["usage"]["prompt_tokens"],
+    ),
+    Probe(
+        "tool_choice",
+        "A B C",
+        {"tools": [WEATHER], "tool_choice": "required"},
+        "a call with arguments that fit the schema, or none",
+        tool_choice,
+    ),
+    Probe("parallel_tool_calls", "A B C", {"parallel_tool_calls": False}, "one call of several asked for", parallel),
+    Probe(
+        "response_format",
+        "A B C",
+        {},
+        "an object, or one of the schema",
+        lambda ask: (
+            text(ask(response_format={"type": "json_object"})).startswith("{")
+            and json.loads(text(ask(response_format=COUNT_TO_2))) in ({"n": 1}, {"n": 2})
+        ),
+    ),
+    Probe(
+        "functions",
+        "A B C",
+        {"functions": [WEATHER["function"]]},
+        "the old form of tools: the prompt shows them",
+        lambda ask: ask(functions=[WEATHER["function"]])["usage"]["prompt_tokens"] > ask()["usage"]["prompt_tokens"],
+    ),
+    Probe(
+        "function_call",
+        "A B C",
+        {"functions": [WEATHER["function"]], "function_call": {"name": "get_weather"}},
+        "the old form of tool_choice: that function is called",
+        function_call,
+    ),
     Probe("num_assistant_tokens", "A C", {"num_assistant_tokens": 5}),
     Probe("assistant_confidence_threshold", "A C", {"assistant_confidence_threshold": 0.5}),
     Probe("max_ngram_size", "A C", {"max_ngram_size": 3}),

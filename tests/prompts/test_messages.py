@@ -38,6 +38,15 @@ def test_the_clients_messages_are_not_changed() -> None:
         ),
         ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
         (
+            {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": "{}"}}],
+            },
+        ),
+        ({"role": "function", "name": "look", "content": "42"}, {"role": "tool", "name": "look", "content": "42"}),
+        (
             {"role": "assistant", "reasoning_content": "r"},
             {"role": "assistant", "reasoning_content": "r", "content": ""},
         ),

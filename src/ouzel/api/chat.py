@@ -6,6 +6,7 @@ from ouzel.api.chat_prompt import chat_rendering
 from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, truncation_of
+from ouzel.api.tools import asked_tools
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
@@ -29,9 +30,10 @@ class ChatCompletions:
         asked, unknown = decode_object(given, ChatCompletionRequest)
         log_ignored(unknown)
         self._check(asked)
+        tools = asked_tools(asked)
         prompt = self._model.renderer.render_chat(
             asked.messages,
-            chat_rendering(asked),
+            chat_rendering(asked, tools=tools.shown),
             truncation=truncation_of(asked, self._model.engine.info.max_model_len, _max_tokens(asked)[1]),
         )
         envelope = new_envelope("chatcmpl", self._model)
@@ -47,6 +49,7 @@ class ChatCompletions:
             shows_prompt=asked.prompt_logprobs is not None,
             continues_prompt=asked.continue_final_message or False,
             parses_output=True,
+            tool_use=tools.use,
             arrival_s=arrival_s,
         )
         return asked, envelope, request

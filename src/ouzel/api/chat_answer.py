@@ -24,7 +24,7 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
-from ouzel.types import PositionLogprobs
+from ouzel.types import FinishReason, PositionLogprobs
 
 
 class ChunkToolCall(msgspec.Struct, omit_defaults=True):
@@ -37,8 +37,10 @@ class ChunkToolCall(msgspec.Struct, omit_defaults=True):
 class ChunkDelta(msgspec.Struct):
     role: Literal["assistant"] | UnsetType = UNSET
     content: str | UnsetType = UNSET
-    reasoning_content: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType = UNSET  # the name of DeepSeek, SGLang and OpenVINO Model Server
+    reasoning: str | UnsetType = UNSET  # the name of OpenRouter, Ollama and vLLM
     tool_calls: list[ChunkToolCall] | UnsetType = UNSET
+    function_call: ToolFunction | UnsetType = UNSET  # in answers to the old `functions`
 
 
 class ChunkChoice(msgspec.Struct):
@@ -66,7 +68,9 @@ class ChatMessage(msgspec.Struct):
     role: Literal["assistant"] = "assistant"
     refusal: None = None
     reasoning_content: str | UnsetType = UNSET
+    reasoning: str | UnsetType = UNSET
     tool_calls: list[ToolCall] | UnsetType = UNSET
+    function_call: ToolFunction | UnsetType = UNSET
 
 
 class ChatChoice(msgspec.Struct):
@@ -104,6 +108,7 @@ class ChatAnswer:
         self._streamed_usage = StreamedUsage.asked_by(asked)
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
         self._called: set[int] = set()  # choices that call tools
+        self._speaks_of_functions = asked.functions is not None
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
@@ -156,7 +161,7 @@ class ChatAnswer:
                 self._introduced.add(index)
             case Finished(index, reason, stop_reason):
                 role: Literal["assistant"] | UnsetType = UNSET if index in self._introduced else "assistant"
-                finish_reason = public_finish_reason(reason, called=index in self._called)
+                finish_reason = self._finish_reason(reason, called=index in self._called)
                 yield ChunkChoice(
                     index,
                     ChunkDelta(role),
@@ -174,9 +179,13 @@ class ChatAnswer:
             case ContentDelta(text):
                 return ChunkDelta(role, text)
             case ReasoningDelta(text):
-                return ChunkDelta(role, reasoning_content=text)
+                chunk_delta = ChunkDelta(role)
+                self._show_reasoning(chunk_delta, text)
+                return chunk_delta
             case ToolCallDelta():
                 self._called.add(index)
+                if self._speaks_of_functions:
+                    return ChunkDelta(role, function_call=_function(delta))
                 return ChunkDelta(role, tool_calls=[_chunk_tool_call(delta)])
             case unreachable:
                 assert_never(unreachable)
@@ -184,24 +193,37 @@ class ChatAnswer:
     def _whole_choice(self, choice: FoldedChoice) -> ChatChoice:
         message = ChatMessage(choice.content if choice.content or not choice.tool_calls else None)
         if choice.reasoning:
-            message.reasoning_content = choice.reasoning
-        if choice.tool_calls:
+            self._show_reasoning(message, choice.reasoning)
+        if choice.tool_calls and self._speaks_of_functions:
+            message.function_call = choice.tool_calls[0].function
+        elif choice.tool_calls:
             message.tool_calls = choice.tool_calls
         return ChatChoice(
             choice.index,
             message,
             self._logprobs(choice.logprobs),
-            public_finish_reason(choice.finished.reason, called=bool(choice.tool_calls)),
+            self._finish_reason(choice.finished.reason, called=bool(choice.tool_calls)),
             UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
             choice.token_ids if self._shows_token_ids else UNSET,
         )
+
+    def _show_reasoning(self, shown: ChunkDelta | ChatMessage, text: str) -> None:
+        for name in self._model.reasoning_fields:
+            setattr(shown, name, text)
+
+    def _finish_reason(self, reason: FinishReason, *, called: bool) -> str:
+        finish_reason = public_finish_reason(reason, called=called)
+        return "function_call" if finish_reason == "tool_calls" and self._speaks_of_functions else finish_reason
 
     def _logprobs(self, positions: Sequence[PositionLogprobs]) -> ChatLogprobs | None:
         return chat_logprobs(positions, self._model, self._text_of) if self._shows_logprobs else None
 
 
 def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:
-    function = ToolFunction(arguments=delta.arguments, name=UNSET if delta.name is None else delta.name)
     if delta.id is None:
-        return ChunkToolCall(delta.index, function)
-    return ChunkToolCall(delta.index, function, delta.id, "function")
+        return ChunkToolCall(delta.index, _function(delta))
+    return ChunkToolCall(delta.index, _function(delta), delta.id, "function")
+
+
+def _function(delta: ToolCallDelta) -> ToolFunction:
+    return ToolFunction(arguments=delta.arguments, name=UNSET if delta.name is None else delta.name)

@@ -16,6 +16,7 @@ from ouzel.api.chat_prompt import (
 )
 from ouzel.api.fields import GenerationFields
 from ouzel.api.message_schema import Messages
+from ouzel.api.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
@@ -37,3 +38,9 @@ class ChatCompletionRequest(GenerationFields, kw_only=True):
     reasoning_effort: Effort = None
     enable_thinking: Thinking = None
     thinking: Thinking = None
+    tools: Tools | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: ParallelToolCalls = None
+    enable_tool_guided_generation: GuidesTools = None
+    functions: Functions | None = None
+    function_call: FunctionCall | None = None

@@ -6,12 +6,22 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.api.choice_fields import ChoiceFields, check_choices, choosing_of, width_field
+from ouzel.api.response_form import (
+    Choices,
+    GrammarText,
+    Pattern,
+    ResponseFormat,
+    Schema,
+    StructuredOutputs,
+    output_form,
+)
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import (
     GenerationRequest,
     Prompt,
     ServedModel,
+    ToolUse,
     Truncation,
     fit_beams,
     fit_max_tokens,
@@ -69,6 +79,14 @@ class GenerationFields(ChoiceFields, kw_only=True):
     cache_salt: (
         Annotated[str, Meta(max_length=256, description="Cached prompts are shared only under the same salt.")] | None
     ) = None
+    response_format: ResponseFormat | None = None
+    structured_outputs: Annotated[
+        StructuredOutputs | None, Meta(description="A form of the output, as vLLM takes it.")
+    ] = None
+    guided_json: Schema | None = None
+    guided_regex: Pattern | None = None
+    guided_choice: Choices | None = None
+    guided_grammar: GrammarText | None = None
     # For the caller's own records; nothing here depends on them.
     user: Annotated[str | None, Meta(description="Who asks; not used.")] = None
     metadata: Annotated[dict[str, str], Meta(max_length=16, description="Labels of the request; not used.")] | None = (
@@ -136,6 +154,7 @@ def generation_request(
     shows_prompt: bool = False,  # there is something to answer without a token: max_tokens may be 0
     continues_prompt: bool,
     parses_output: bool,
+    tool_use: ToolUse | None = None,
     arrival_s: float,
 ) -> GenerationRequest:
     info = model.engine.info
@@ -160,6 +179,10 @@ def generation_request(
             param=param,
             width_param=width_field(body),
         )
+    grammar = model.grammar_for(tool_use, output_form(body), prompt_text=prompt.text if parses_output else None)
+    if grammar is not None and choosing.beam_search is not None:
+        field = width_field(body)
+        raise InvalidRequest(f"{field}: beam search does not go together with {grammar.param}", param=field)
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,
@@ -180,6 +203,8 @@ def generation_request(
         skip_special_tokens=body.skip_special_tokens is not False,
         continues_prompt=continues_prompt,
         parses_output=parses_output,
+        tools=() if tool_use is None else tool_use.tools,
+        grammar=grammar,
         priority=body.priority or 0,
         cache_salt=body.cache_salt or "",
         arrival_s=arrival_s,

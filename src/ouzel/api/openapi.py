@@ -186,7 +186,8 @@ def _explain_fields(schema: JsonObject) -> None:
         kinds = field.get("anyOf", [])
         inner = [description for kind in kinds if (description := kind.pop("description", None))]
         default = default_in_words(name, is_boolean={"type": "boolean"} in kinds)
-        field["description"] = f"{field.get('description') or inner[0]} Default: {default}."
+        description = field.get("description") or " ".join(inner[:1])
+        field["description"] = f"{description} Default: {default}.".lstrip()
 
 
 def _operation_object(operation: Operation) -> JsonObject:

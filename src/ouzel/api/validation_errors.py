@@ -23,6 +23,7 @@ _TYPE_NAMES = {"int": "an integer", "float": "a number", "str": "a string", "boo
 _COMPLAINTS = (
     (r"Expected `(?:int|float)` (\S+ \S+)", "must be {}"),
     (r"Expected `\w+` of length (.+)", "must have a length {}"),
+    (r"Expected `\w+` matching regex '(.+)'", "must match {}"),
     (r"Expected `(.+)`, got `.+`", "must be {}"),
     (r"(Invalid enum value) .*", "must be one of {}"),
     (r"(?:Number|Integer value) (out of range)", "must be a number of at most 64 bits"),

@@ -26,16 +26,23 @@ from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.grammar.tokenizer import special_token_ids
+from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import choose_output_format
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_files import sampling_defaults
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
 
 _SAME_SIGNAL_S = 1.0
+REASONING_FIELDS = {
+    "both": ("reasoning_content", "reasoning"),
+    "reasoning_content": ("reasoning_content",),
+    "reasoning": ("reasoning",),
+}
 
 
 class Server(uvicorn.Server):
@@ -116,8 +123,22 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
         output_format=output_format,
+        vocabulary=grammar_vocabulary(tokenizer),
+        reasoning_fields=REASONING_FIELDS[options.model.reasoning_field],
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
+    )
+
+
+def grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
+    added = [
+        {"id": token_id, "content": token.content, "special": token.special}
+        for token_id, token in tokenizer.added_tokens.items()
+    ]
+    return GrammarVocabulary(
+        special_ids=special_token_ids({"added_tokens": added}),
+        vocab_size=tokenizer.vocab_size,
+        eos_token_ids=tokenizer.eos_token_ids,
     )
 
 

@@ -8,6 +8,7 @@ and the tokens it made beyond the match are not counted. Closing `Generation.eve
 """
 
 from ouzel.engine_client import EngineState
+from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored, Usage
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
@@ -28,12 +29,14 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Generation",
     "GenerationRequest",
     "Output",
+    "OutputForm",
     "Prompt",
     "PromptScored",
     "ReasoningDelta",
     "ServedModel",
     "SeveralGenerations",
     "ToolCallDelta",
+    "ToolUse",
     "Truncation",
     "Usage",
     "fit_beams",

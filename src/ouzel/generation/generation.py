@@ -84,6 +84,7 @@ class Generation:
             n=request.best_of,
             priority=request.priority,
             cache_salt=request.cache_salt,
+            grammar=request.grammar,
         )
 
     def _params(self) -> SamplingParams:

@@ -7,7 +7,7 @@ import msgspec
 from ouzel.parsers.base import Delta
 from ouzel.prompts.render import Prompt
 from ouzel.sampling import SamplingParams
-from ouzel.types import FinishReason, FunctionTool, PositionLogprobs
+from ouzel.types import FinishReason, FunctionTool, Grammar, PositionLogprobs
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +24,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
     tools: tuple[FunctionTool, ...] = ()  # that may be called
+    grammar: Grammar | None = None
     priority: int
     cache_salt: str
     arrival_s: float  # time.perf_counter() when the request came in

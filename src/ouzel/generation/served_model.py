@@ -4,11 +4,13 @@ import hashlib
 from dataclasses import dataclass
 
 from ouzel.engine_client import EngineClient
-from ouzel.parsers.registry import OutputFormat
+from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.parsers.registry import PLAIN, OutputFormat
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineInfo
+from ouzel.types import EngineInfo, Grammar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +21,22 @@ class ServedModel:
     sampling_defaults: SamplingDefaults
     engine: EngineClient
     output_format: OutputFormat
+    vocabulary: GrammarVocabulary
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     created: int  # unix seconds
     system_fingerprint: str
+
+    def grammar_for(self, use: ToolUse | None, form: OutputForm | None, *, prompt_text: str | None) -> Grammar | None:
+        """None: the output is free. Raises InvalidRequest for what cannot be honoured.
+
+        `prompt_text`: of an output that is parsed; without it the whole output is the form.
+        """
+        if use is None and form is None:
+            return None
+        output_format = PLAIN if prompt_text is None else self.output_format
+        return grammar_for(
+            use, form, output_format=output_format, vocabulary=self.vocabulary, prompt_text=prompt_text or ""
+        )
 
 
 def system_fingerprint(model_name: str, info: EngineInfo, version: str) -> str:

@@ -27,6 +27,7 @@ def _message(entry: object, path: str) -> Message:
     for key in _STRING_KEYS:
         _check_string(message.get(key, ""), f"{path}.{key}")
     message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=role == "assistant")
+    _rename_old_forms(message)
     tool_calls = message.pop("tool_calls", [])
     if not isinstance(tool_calls, list):
         raise _invalid(f"{path}.tool_calls", "a list", tool_calls)
@@ -35,6 +36,15 @@ def _message(entry: object, path: str) -> Message:
             _tool_call(call, f"{path}.tool_calls[{position}]") for position, call in enumerate(tool_calls)
         ]
     return message
+
+
+def _rename_old_forms(message: Message) -> None:
+    """What tools were called before they were tools: an assistant's `function_call`, and the role `function`."""
+    call = message.pop("function_call", None)
+    if call is not None and "tool_calls" not in message:
+        message["tool_calls"] = [{"type": "function", "function": call}]
+    if message["role"] == "function":
+        message["role"] = "tool"
 
 
 def _content(content: object, path: str, *, may_be_absent: bool) -> object:

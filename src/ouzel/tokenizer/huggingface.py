@@ -52,7 +52,7 @@ class HuggingFaceTokenizer:
         self.eos_token_ids = tuple(dict.fromkeys((*model_eos_token_ids, *own)))
 
         vocabulary = library_tokenizer.get_vocab(with_added_tokens=True)
-        added = library_tokenizer.get_added_tokens_decoder()
+        added = self.added_tokens = library_tokenizer.get_added_tokens_decoder()  # by id
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
         self.special_token_ids = frozenset(token_id for token_id, token in added.items() if token.special)
         self._ids = frozenset(vocabulary.values())

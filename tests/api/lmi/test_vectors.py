@@ -27,6 +27,7 @@ from ouzel.generation import (
     ServedModel,
     Usage,
 )
+from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import PromptRenderer
 from ouzel.sampling import SamplingParams
@@ -68,6 +69,7 @@ def model() -> ServedModel:
         sampling_defaults=SamplingDefaults(),
         engine=EngineClient(EngineSpec(factory="never:started", options={})),
         output_format=output_format_of(PlainParser),
+        vocabulary=GrammarVocabulary({}, 300),
         created=0,
         system_fingerprint="fp",
     )

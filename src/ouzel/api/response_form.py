@@ -1,0 +1,125 @@
+"""The request fields that demand a form of the output, by all their names: one of them at most."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.errors import InvalidRequest
+from ouzel.generation import OutputForm
+
+JsonObject = dict[str, object]
+
+Schema = Annotated[JsonObject | str | bool, Meta(description="A JSON schema; a string holds one as JSON text.")]
+Pattern = Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression of the whole output.")]
+Choices = Annotated[list[str], Meta(min_length=1, max_length=1000, description="The only texts that are allowed.")]
+GrammarText = Annotated[
+    str, Meta(min_length=1, max_length=262_144, description="A grammar in EBNF (`root ::= …`) or Lark (`start: …`).")
+]
+ResponseFormat = Annotated[
+    JsonObject,
+    Meta(
+        description="text, json_object, json_schema, or one of the structural-tag formats (docs/structured_output.md).",
+        extra_json_schema={"required": ["type"], "properties": {"type": {"type": "string"}}},
+    ),
+]
+
+
+class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """vLLM's; exactly one of its fields."""
+
+    json: Schema | None = None
+    regex: Pattern | None = None
+    choice: Choices | None = None
+    grammar: GrammarText | None = None
+    json_object: bool | None = None
+    structural_tag: JsonObject | str | None = None
+
+
+class FormFields(Protocol):
+    """What the bodies that demand a form have in common; a struct has one base only."""
+
+    response_format: JsonObject | None
+    structured_outputs: StructuredOutputs | None
+    guided_json: JsonObject | str | bool | None
+    guided_regex: str | None
+    guided_choice: list[str] | None
+    guided_grammar: str | None
+
+
+def output_form(asked: FormFields) -> OutputForm | None:
+    """None: any text. Raises InvalidRequest for a form that is none, and for a second one."""
+    forms = list(_forms(asked))
+    if len(forms) > 1:
+        second = forms[1].param
+        raise InvalidRequest(f"{second} must not be given beside {forms[0].param}", param=second)
+    return forms[0] if forms else None
+
+
+def _forms(asked: FormFields) -> Iterator[OutputForm]:
+    if asked.response_format is not None:
+        form = _of_response_format(asked.response_format)
+        if form is not None:
+            yield form
+    if asked.structured_outputs is not None:
+        yield _of_structured_outputs(asked.structured_outputs)
+    guided = {"json": asked.guided_json, "regex": asked.guided_regex, "choice": asked.guided_choice}
+    for kind, value in {**guided, "grammar": asked.guided_grammar}.items():
+        if value is not None:
+            yield _of_kind(kind, value, f"guided_{kind}")
+
+
+def _of_response_format(given: JsonObject) -> OutputForm | None:
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        raise InvalidRequest("response_format.type is required", param="response_format.type")
+    if kind == "text":
+        return None
+    declared = given.get("json_schema")
+    if kind == "json_schema" and isinstance(declared, dict) and "schema" in declared:  # OpenAI's; else XGrammar's
+        strict = declared.get("strict")
+        if strict is not None and not isinstance(strict, bool):
+            path = "response_format.json_schema.strict"
+            raise InvalidRequest(f"{path} must be true or false", param=path)
+        param = "response_format.json_schema.schema"
+        return OutputForm({"type": kind, "json_schema": declared["schema"]}, param, strict=strict or False)
+    if kind == "json_schema" and not isinstance(declared, dict | bool):
+        param = "response_format.json_schema"
+        raise InvalidRequest(f"{param} is required", param=param)
+    return OutputForm(given, "response_format")
+
+
+def _of_structured_outputs(given: StructuredOutputs) -> OutputForm:
+    kinds = {name: value for name, value in msgspec.structs.asdict(given).items() if value not in (None, False)}
+    if len(kinds) != 1:
+        names = ", ".join(StructuredOutputs.__struct_fields__)
+        raise InvalidRequest(
+            f"structured_outputs must have exactly one of {names}, given {len(kinds)}", param="structured_outputs"
+        )
+    [(kind, value)] = kinds.items()
+    return _of_kind(kind, value, f"structured_outputs.{kind}")
+
+
+def _of_kind(kind: str, value: object, param: str) -> OutputForm:
+    if kind in ("json", "structural_tag") and isinstance(value, str):
+        value = _parsed(value, param)
+    formats: Mapping[str, JsonObject] = {
+        "json": {"type": "json_schema", "json_schema": value},
+        "regex": {"type": "regex", "pattern": value},
+        "choice": {"type": "choice", "choices": value},
+        "grammar": {"type": "grammar", "grammar": value},
+        "json_object": {"type": "json_object"},
+    }
+    if kind == "structural_tag":
+        if not isinstance(value, dict):
+            raise InvalidRequest(f"{param} must be an object", param=param)
+        return OutputForm(value, param)
+    return OutputForm(formats[kind], param)
+
+
+def _parsed(text: str, param: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidRequest(f"{param} is not valid JSON: {error}", param=param) from error
