@@ -36,6 +36,8 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
 def test_every_field_has_a_description_and_every_optional_one_a_default() -> None:
     for schema in msgspec.to_builtins(body_schemas()).values():
         for name, field in schema["properties"].items():
+            if len(field.get("enum", ())) == 1:
+                continue  # a tag explains itself
             assert field["description"], name
             assert ("Default: " in field["description"]) == (name not in schema["required"]) or name == "model", name
 

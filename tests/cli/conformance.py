@@ -192,7 +192,7 @@ def parallel(ask: Asker) -> bool:
 
 
 def function_call(ask: Asker) -> bool:
-    asked = {"functions": [WEATHER["function"]], "function_call": {"name": "get_weather"}}
+    asked = {"functions": [WEATHER["function"]], "function_call": {"name": "get_weather"}, "max_tokens": 60}
     answer = ask("Hello!", **asked)
     call = answer["choices"][0]["message"]["function_call"]
     return call["name"] == "get_weather" and finish_reason(answer) == "function_call"

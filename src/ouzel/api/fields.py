@@ -83,7 +83,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
     structured_outputs: Annotated[
         StructuredOutputs | None, Meta(description="A form of the output, as vLLM takes it.")
     ] = None
-    guided_json: Schema | None = None
+    guided_json: Schema = None
     guided_regex: Pattern | None = None
     guided_choice: Choices | None = None
     guided_grammar: GrammarText | None = None

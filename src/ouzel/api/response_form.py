@@ -11,7 +11,7 @@ from ouzel.generation import OutputForm
 
 JsonObject = dict[str, object]
 
-Schema = Annotated[JsonObject | str | bool, Meta(description="A JSON schema; a string holds one as JSON text.")]
+Schema = Annotated[JsonObject | str | bool | None, Meta(description="A JSON schema; a string holds one as JSON text.")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression of the whole output.")]
 Choices = Annotated[list[str], Meta(min_length=1, max_length=1000, description="The only texts that are allowed.")]
 GrammarText = Annotated[
@@ -29,7 +29,7 @@ ResponseFormat = Annotated[
 class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """vLLM's; exactly one of its fields."""
 
-    json: Schema | None = None
+    json: Schema = None
     regex: Pattern | None = None
     choice: Choices | None = None
     grammar: GrammarText | None = None

@@ -45,18 +45,18 @@ class NamedTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
 
 
 class AllowedToolList(msgspec.Struct, frozen=True):
-    mode: Literal["auto", "required"]
-    tools: Annotated[list[NamedTool], Meta(min_length=1)]
+    mode: Annotated[Literal["auto", "required"], Meta(description="Whether one of them must be called.")]
+    tools: Annotated[list[NamedTool], Meta(min_length=1, description="Those of the tools that may be called.")]
 
 
 class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
-    allowed_tools: AllowedToolList
+    allowed_tools: Annotated[AllowedToolList, Meta(description="Some of the tools.")]
 
 
 Tools = Annotated[list[Tool], Meta(max_length=_MAX_TOOLS, description="Functions that the model may call.")]
 Choice = Literal["none", "auto", "required"] | NamedTool | AllowedTools
 ToolChoice = Annotated[
-    Choice,
+    Choice | None,
     Meta(description="Whether the model may, or must, call a tool, or which; auto when there are tools."),
 ]
 ParallelToolCalls = Annotated[bool | None, Meta(description="Several calls in one answer; true when not given.")]
@@ -67,7 +67,8 @@ Functions = Annotated[
     list[FunctionDefinition], Meta(max_length=_MAX_TOOLS, description="The old name of tools; answers use it too.")
 ]
 FunctionCall = Annotated[
-    Literal["none", "auto"] | NamedFunction, Meta(description="The old name of tool_choice; belongs to functions.")
+    Literal["none", "auto"] | NamedFunction | None,
+    Meta(description="The old name of tool_choice; belongs to functions."),
 ]
 
 
