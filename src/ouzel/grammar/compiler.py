@@ -68,6 +68,7 @@ class GrammarCompiler:
         self._lock = threading.Lock()
         self._busy: dict[threading.Thread, float] = {}  # since when
         self._lost: set[threading.Thread] = set()
+        self._threads: list[threading.Thread] = []
         for _ in range(_NUM_THREADS):
             self._start_thread()
 
@@ -94,8 +95,11 @@ class GrammarCompiler:
             self._kept.pop(grammar, None)
 
     def close(self) -> None:
-        for _ in range(_NUM_THREADS + len(self._lost)):
+        """Waits for what is being compiled: a thread that returns from native code while Python ends takes it down."""
+        for _ in self._threads:
             self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _submit(self, grammar: str) -> "Future[LLMatcher]":
         self._replace_late_threads()
@@ -115,7 +119,9 @@ class GrammarCompiler:
     def _start_thread(self) -> None:
         before = threading.stack_size(_STACK_BYTES)
         try:
-            threading.Thread(target=self._work, name="ouzel-grammar", daemon=True).start()
+            thread = threading.Thread(target=self._work, name="ouzel-grammar", daemon=True)
+            self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
+            thread.start()
         finally:
             threading.stack_size(before)
 
