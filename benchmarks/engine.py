@@ -1,9 +1,10 @@
 """Our engine against OpenVINO GenAI's ContinuousBatchingPipeline: the same weights, machine and run, interleaved.
 
-usage: uv run --group bench python -m benchmarks.engine [--quick] [--model DIR]
+usage: uv run --group bench python -m benchmarks.engine [--quick] [--only ROW ...] [--model DIR]
 
 Each engine lives in a process of its own; per workload they take turns, one working while the other sleeps. Printed are
-medians and, on the last line, JSON: `ratios` above 1 mean that ours is faster or smaller. Without --model the random
+medians and, on the last line, JSON: `ratios` above 1 mean that ours is faster or smaller; `costs` say how many times as
+long ours takes with a feature as without it. Without --model the random
 Qwen3-0.6B checkpoint is made first; GenAI gets a stateful IR written from the same int8 constants (stateful_ir.py).
 """
 
@@ -40,6 +41,8 @@ class Workload:
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
+    num_beams: int = 1  # above 1: the figure counts the tokens of the winner of each request
+    num_logprobs: int | None = None  # ours only: GenAI gives the chosen token's alone
 
 
 SAMPLED = {"temperature": 0.8, "top_k": 40, "top_p": 0.95}
@@ -50,9 +53,12 @@ WORKLOADS = {
     "sampled_8": Workload(8, 32, 64, **SAMPLED),  # type: ignore[arg-type]
     "sampled_32": Workload(32, 32, 32, **SAMPLED),  # type: ignore[arg-type]
     "top_p_32": Workload(32, 32, 32, temperature=0.8, top_p=0.95),
+    "beam_4x4": Workload(4, 32, 32, num_beams=4),
     "prefill_1024": Workload(1, 1024, 1),
     "prefill_4096": Workload(1, 4096, 1),
 }
+# What a feature costs: key -> the workload with it, and the one of above without it; ours alone, taking turns.
+COSTS = {"logprobs_32": (Workload(32, 32, 32, num_logprobs=5), "greedy_32")}
 
 
 def prompts(workload: Workload, seed: int) -> list[list[int]]:
@@ -72,7 +78,7 @@ def rate(workload: Workload, seconds: float) -> float:
 
 def load_ours(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
     from ouzel.cli.engines import openvino_engine
-    from ouzel.sampling import SamplingParams
+    from ouzel.sampling import BeamSearchParams, SamplingParams
     from ouzel.types import EngineRequest
 
     options: dict[str, object] = {
@@ -89,6 +95,8 @@ def load_ours(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
                 top_k=workload.top_k,
                 top_p=workload.top_p,
                 seed=seed,
+                num_logprobs=workload.num_logprobs,
+                beam_search=BeamSearchParams(width=workload.num_beams) if workload.num_beams > 1 else None,
             )
             engine.add(EngineRequest(request_id=str(i), prompt_token_ids=token_ids, params=params))
         num_tokens = 0
@@ -119,6 +127,8 @@ def load_genai(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
             config.top_p = workload.top_p
             if workload.top_k:
                 config.top_k = workload.top_k
+        if workload.num_beams > 1:
+            config.num_beams = workload.num_beams
         handles = [
             pipeline.add_request(i, ov.Tensor(np.array([token_ids], dtype=np.int64)), config)
             for i, token_ids in enumerate(prompts(workload, seed))
@@ -129,7 +139,7 @@ def load_genai(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
             for handle in handles:
                 while handle.can_read():
                     num_tokens += sum(len(output.generated_ids) for output in handle.read().values())
-        assert num_tokens == workload.batch * workload.output_len
+        assert num_tokens == workload.batch * workload.num_beams * workload.output_len  # of all beams
 
     return run
 
@@ -192,7 +202,21 @@ class Worker:
         raise RuntimeError(f"the engine's process ended with {self._process.wait()}")
 
 
-def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int) -> dict[str, Any]:
+def measure_costs(worker: Worker, keys: list[str], num_rounds: int) -> dict[str, float]:
+    """Time with the feature over time without it, the median of all rounds."""
+    costs = {}
+    for key in keys:
+        with_it, without_it = COSTS[key][0], WORKLOADS[COSTS[key][1]]
+        rounds = [
+            worker.run(with_it, seed=round_number) / worker.run(without_it, seed=round_number)
+            for round_number in range(num_rounds + 1)
+        ]
+        costs[key] = round(median(rounds[1:]), 3)
+        print(f"{key:14}", costs[key], "times the time of", COSTS[key][1], flush=True)
+    return costs
+
+
+def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int, only: list[str]) -> dict[str, Any]:
     first_loads = {}
     for name, model in models.items():
         worker = Worker(name, model, cache_dir)
@@ -200,7 +224,8 @@ def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int) -> dict[s
         worker.close()
     workers = {name: Worker(name, model, cache_dir) for name, model in models.items()}
     figures: dict[str, dict[str, float]] = {name: {} for name in workers}
-    for key, workload in WORKLOADS.items():
+    workloads = {key: workload for key, workload in WORKLOADS.items() if not only or key in only}
+    for key, workload in workloads.items():
         rates: dict[str, list[float]] = {name: [] for name in workers}
         for round_number in range(num_rounds + 1):  # the first is for warming up
             for name in list(workers)[:: 1 if round_number % 2 else -1]:
@@ -210,20 +235,22 @@ def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int) -> dict[s
         for name in workers:
             figures[name][key] = round(median(rates[name]), 1)
         print(f"{key:14}", {name: figures[name][key] for name in workers}, "tokens/s", flush=True)
+    costs = measure_costs(workers["ours"], [key for key in COSTS if not only or key in only], num_rounds)
     for name, worker in workers.items():
         figures[name]["peak_mib"] = round(worker.peak_mib)
         figures[name]["peak_first_load_mib"] = round(first_loads[name]["peak_mib"])
         figures[name]["load_first_s"] = round(first_loads[name]["load_s"], 2)
         figures[name]["load_second_s"] = round(worker.loaded["load_s"], 2)
         worker.close()
-    ratios = {key: round(figures["ours"][key] / figures["genai"][key], 3) for key in WORKLOADS}
+    ratios = {key: round(figures["ours"][key] / figures["genai"][key], 3) for key in workloads}
     ratios["peak_memory"] = round(figures["genai"]["peak_mib"] / figures["ours"]["peak_mib"], 3)
-    return {"ratios": ratios, **figures}
+    return {"ratios": ratios, "costs": costs, **figures}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes")
+    parser.add_argument("--only", nargs="+", default=[], choices=[*WORKLOADS, *COSTS], help="these rows")
     parser.add_argument("--model", type=Path, help="a checkpoint directory (default: make the random 0.6B one)")
     parser.add_argument("--worker", choices=sorted(ENGINES), help=argparse.SUPPRESS)
     parser.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
@@ -238,7 +265,7 @@ def main() -> None:
             write_checkpoint(checkpoint, SHAPES["qwen3-0.6b"], seed=0)
         write_stateful_ir(checkpoint, scratch / "ir")
         models = {"ours": checkpoint, "genai": scratch / "ir"}
-        result = compare(models, scratch / "cache", NUM_QUICK_ROUNDS if arguments.quick else NUM_ROUNDS)
+        result = compare(models, scratch / "cache", NUM_QUICK_ROUNDS if arguments.quick else NUM_ROUNDS, arguments.only)
     print(json.dumps(result))
 
 
