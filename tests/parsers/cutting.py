@@ -69,10 +69,13 @@ def _is_start_of(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> 
 
 
 def _num_marks(text: str, folded: Folded) -> int:
-    """How many characters, blanks aside, came out nowhere. A parser may have made up empty arguments itself."""
-    calls = [name + ("" if arguments == "{}" else arguments) for name, arguments in folded.calls]
-    given = "".join((folded.content, folded.reasoning, *calls))
-    return len("".join(text.split())) - len("".join(given.split()))
+    """How many characters came out nowhere. Blanks and JSON's punctuation do not count: a parser may have made it."""
+    given = (folded.content, folded.reasoning, *(part for call in folded.calls for part in call))
+    return _num_counted(text) - sum(map(_num_counted, given))
+
+
+def _num_counted(text: str) -> int:
+    return sum(1 for char in text if char not in ' \t\r\n{}[]":,')
 
 
 def parse(make_parser: Callable[[], Parser], pieces: Sequence[str], reason: FinishReason = FinishReason.STOP) -> Folded:

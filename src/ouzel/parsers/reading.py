@@ -135,8 +135,11 @@ class ReadingParser:
 
     # Giving out text while it comes
 
-    def give_until(self, give: Give, *markers: str) -> Reading[str | None]:
-        """Gives the text before the first of the markers, passes that marker and returns it; None at the end."""
+    def give_until(self, give: Give, *markers: str, keeps_cut: bool = True) -> Reading[str | None]:
+        """Gives the text before the first of the markers, passes that marker and returns it; None at the end.
+
+        `keeps_cut`: where the text is cut off, what may be the beginning of a marker is text.
+        """
         while True:
             found = first_marker(self._text, markers)
             if found is not None:
@@ -148,7 +151,8 @@ class ReadingParser:
                     return marker
                 num_safe = start
             else:
-                num_safe = len(self._text) if self._is_ended else len(self._text) - held_back(self._text, markers)
+                is_all = self._is_ended and (keeps_cut or not self._is_cut)
+                num_safe = len(self._text) - (0 if is_all else held_back(self._text, markers))
             give(self._text[:num_safe])
             self._text, self._at = self._text[num_safe:], 0
             if not (yield from self.more()):

@@ -13,6 +13,7 @@ from ouzel.parsers.llama3_json import LLAMA3_JSON
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FunctionTool
 
@@ -23,6 +24,7 @@ THINKING_ONLY = Family(
 )
 
 FAMILIES: tuple[Family, ...] = (  # the first that matches counts
+    QWEN3_CODER,
     PHI4,
     PHI4_MINI,
     DEVSTRAL,

@@ -1,0 +1,70 @@
+"""Qwen3-Coder, Qwen 3.5 and 3.6: XML-like tags, values bare between them. The outer tag may be missing.
+
+<tool_call>
+<function=get_weather>
+<parameter=city>
+Paris
+</parameter>
+</function>
+</tool_call>
+"""
+
+from ouzel.parsers.base import Calls, Family, Format
+from ouzel.parsers.reading import Reading
+from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
+from ouzel.parsers.schemas import arguments_schema
+from ouzel.parsers.thinking import THINK_TAGS
+from ouzel.types import FunctionTool
+
+_START, _END = "<tool_call>", "</tool_call>"
+_FUNCTION, _FUNCTION_END = "<function=", "</function>"
+_MARKS = ParameterMarks(
+    begin="<parameter=",
+    key_end=">",
+    value_end="</parameter>",
+    call_ends=(_FUNCTION_END,),
+    others=(_END, _START, _FUNCTION),
+    has_newlines=True,
+)
+
+
+class Qwen3CoderParser(ParameterReadingParser):
+    def read(self) -> Reading[None]:
+        is_first = True
+        while mark := (yield from self.content_until(_START, _FUNCTION, is_first=is_first)):
+            is_first = not (yield from self._read_call(mark))
+            if is_first:
+                self.keep_as_text(mark)
+
+    def _read_call(self, mark: str) -> Reading[bool]:
+        if mark == _START:
+            yield from self.pass_whitespace()
+            if (yield from self.passes(_FUNCTION)) is None:
+                return False
+        name = yield from self.pass_name()
+        if not name or (yield from self.passes(">")) is None:
+            return False
+        self.open_call(name)
+        yield from self.read_parameters(_MARKS)
+        yield from self.pass_end(_END)
+        return True
+
+
+def _call_format(tool: FunctionTool) -> Format:
+    content = {"type": "qwen_xml_parameter", "json_schema": arguments_schema(tool)}
+    begin = f"{_START}\n{_FUNCTION}{tool.name}>\n"
+    return {"type": "tag", "begin": begin, "content": content, "end": f"{_FUNCTION_END}\n{_END}"}
+
+
+QWEN3_CODER = Family(
+    names=("qwen3_coder", "qwen3coder", "qwen3_xml"),
+    matches=lambda template: all(mark in template for mark in (_MARKS.begin, _MARKS.value_end, _FUNCTION)),
+    calls=Calls(
+        make_parser=Qwen3CoderParser,
+        trigger=_START,
+        call_format=_call_format,
+        separator="\n",
+        special_tokens=frozenset({_START, _END}),
+    ),
+    reasoning=THINK_TAGS,
+)

@@ -1,0 +1,194 @@
+"""Calls whose parameters are written one by one, each with its name and its value as bare text, as JSON objects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
+from ouzel.parsers.typed_values import (
+    Wanted,
+    in_json_string,
+    json_start,
+    json_string,
+    json_text,
+    json_type,
+    wanted_parameter,
+)
+from ouzel.types import FunctionTool
+
+_CDATA, _CDATA_END = "<![CDATA[", "]]>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterMarks:
+    """What stands around the parameters of a call.
+
+    Nothing is escaped, so a string may hold its own end mark: it ends where another mark follows.
+    """
+
+    begin: str
+    key_end: str
+    value_begin: str = ""
+    value_end: str
+    call_ends: tuple[str, ...]
+    others: tuple[str, ...] = ()  # that may follow where the end of a call is missing
+    has_newlines: bool = False  # one at either end of a value belongs to the marks
+    has_cdata: bool = False
+
+    @property
+    def after_value(self) -> tuple[str, ...]:
+        return (self.begin, *self.call_ends, *self.others)
+
+
+class ParameterReadingParser(ReadingParser):
+    """A `ReadingParser` that makes the arguments' JSON itself."""
+
+    def __init__(self, tools: Sequence[FunctionTool]) -> None:
+        super().__init__()
+        self._tools = {tool.name: tool for tool in tools}
+        self._tool: FunctionTool | None = None  # that the open call is of
+        self._num_parameters = 0
+
+    def open_call(self, name: str, call_id: str | None = None) -> None:
+        super().open_call(name, call_id)
+        self._tool, self._num_parameters = self._tools.get(name), 0
+
+    def begin_parameter(self, key: str) -> Wanted:
+        self.arguments(("{" if self._num_parameters == 0 else ", ") + json_string(key) + ": ")
+        self._num_parameters += 1
+        return wanted_parameter(self._tool, key)
+
+    def close_call(self) -> None:
+        self.arguments("}" if self._num_parameters else "{}")
+
+    def drop_rest(self) -> None:
+        """At a cut inside a call: what is left is no text but the beginning of a mark."""
+        self._at = len(self._text)
+        self.commit()
+
+    def read_parameters(self, marks: ParameterMarks) -> Reading[None]:
+        """Reads on in an open call, to its end; what can be no parameter ends it too, and is content."""
+        self.commit()
+        while True:
+            yield from self.pass_whitespace()
+            mark = yield from self.passes(marks.begin, *marks.call_ends)
+            key = (yield from self._pass_key(marks)) if mark == marks.begin else None
+            if key is None:
+                break
+            wanted = self.begin_parameter(key)
+            self.commit()
+            if not (yield from self._read_value(wanted, marks)):
+                return
+        if mark not in marks.call_ends:
+            if self._is_cut and self._is_start_of_mark(marks):
+                self.drop_rest()
+                return
+            self.rewind()
+        self.close_call()
+        self.commit()
+
+    def pass_end(self, mark: str) -> Reading[None]:
+        """Passes the mark that ends all, and the blanks before it, if that comes next."""
+        yield from self.pass_whitespace()
+        if (yield from self.passes(mark)):
+            self.commit()
+        elif self._is_cut and mark.startswith(self._text[self._at :]):
+            self.drop_rest()
+        self.rewind()
+
+    def _pass_key(self, marks: ParameterMarks) -> Reading[str | None]:
+        key = yield from self.pass_until(marks.key_end, "<", "\n")
+        if not key or (yield from self.passes(marks.key_end)) is None:
+            return None
+        if marks.value_begin:
+            yield from self.pass_whitespace()
+            if (yield from self.passes(marks.value_begin)) is None:
+                return None
+        return key
+
+    def _is_start_of_mark(self, marks: ParameterMarks) -> bool:
+        rest = self._text.lstrip(WHITESPACE)
+        return rest.startswith(marks.begin) or any(mark.startswith(rest) for mark in marks.after_value)
+
+    def _read_value(self, wanted: Wanted, marks: ParameterMarks) -> Reading[bool]:
+        """False at the end of the text."""
+        if marks.has_cdata and (yield from self.passes(_CDATA)):
+            self.commit()
+            is_whole = yield from self.read_bare_value(wanted, _CDATA_END, (marks.value_end,))
+            if is_whole and (yield from self.passes(marks.value_end)):
+                self.commit()
+            return is_whole
+        return (
+            yield from self.read_bare_value(wanted, marks.value_end, marks.after_value, has_newlines=marks.has_newlines)
+        )
+
+    def read_bare_value(
+        self, wanted: Wanted, end: str, following: Sequence[str], *, has_newlines: bool = False
+    ) -> Reading[bool]:
+        """Reads a value and its end mark, after which one of `following` comes; False at the end of the text."""
+        value = _BareValue(wanted, self.arguments, has_newlines=has_newlines)
+        while (yield from self.give_until(value.add, end, keeps_cut=False)):
+            is_end = value.is_whole or (yield from self._goes_on(following))
+            if is_end:
+                value.end()
+                return True
+            if is_end is None:
+                break
+            value.add(end)
+        value.stop(is_cut=self._is_cut)
+        if self._is_cut:
+            self.drop_rest()
+        return False
+
+    def _goes_on(self, following: Sequence[str]) -> Reading[bool | None]:
+        """Whether one of these comes next, or the end of all; None when it was cut off before that shows."""
+        yield from self.pass_whitespace()
+        mark = yield from self.passes(*following)
+        rest = self._text[self._at :]
+        self.rewind()
+        if mark is None and self._is_cut and any(mark.startswith(rest) for mark in following):
+            return None
+        return mark is not None or not rest
+
+
+class _BareValue:
+    """One value while it comes: a string goes out at once, all else when it is whole."""
+
+    def __init__(self, wanted: Wanted, give: Give, *, has_newlines: bool) -> None:
+        self._wanted = wanted
+        self._give = give
+        self._newline = "\n" if has_newlines else ""
+        self._held = ""
+        self._has_begun = False
+        self._is_text = False
+
+    def add(self, text: str) -> None:
+        if not self._has_begun and text:
+            self._has_begun = True
+            text = text.removeprefix(self._newline)
+        self._held += text
+        if self._is_text or self._wanted.is_text_from(self._held):
+            text = self._held.removesuffix(self._newline)
+            self._held = self._held[len(text) :]
+            self._give_text(text)
+
+    @property
+    def is_whole(self) -> bool:
+        """Is JSON already, that need not be a string."""
+        return not self._is_text and not self._wanted.is_text and json_type(self._held) is not None
+
+    def end(self) -> None:
+        text = self._held.removesuffix(self._newline)
+        if self._is_text or self._wanted.is_text:
+            self._give_text(text)
+            self._give('"')
+        else:
+            self._give(json_text(text, self._wanted))
+
+    def stop(self, *, is_cut: bool) -> None:
+        """There is no end."""
+        if not self._is_text and self._held:
+            self._give(json_start(self._held, self._wanted) if is_cut else json_text(self._held, self._wanted))
+
+    def _give_text(self, text: str) -> None:
+        self._give(("" if self._is_text else '"') + in_json_string(text))
+        self._is_text = True

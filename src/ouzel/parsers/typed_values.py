@@ -1,0 +1,149 @@
+"""Values that a format writes as bare text, as JSON: what the parameter's schema admits decides."""
+
+import json
+from dataclasses import dataclass
+from typing import Never
+
+from ouzel.parsers.reading import WHITESPACE
+from ouzel.types import FunctionTool
+
+_TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})
+_MAX_LEVELS = 32  # of schemas in schemas
+_JSON_STARTS = '{["-0123456789tfn'
+_CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}  # as Python, and models, spell them
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a schema admits: JSON types, where an integer is a number; and strings that it lists."""
+
+    types: frozenset[str] = _TYPES
+    texts: frozenset[str] = frozenset()
+
+    @property
+    def is_text(self) -> bool:
+        return self.types == {"string"}
+
+    def is_text_from(self, start: str) -> bool:
+        """Whether a value that begins so can only be a string."""
+        start = start.lstrip(WHITESPACE)
+        return self.is_text or ("string" in self.types and start != "" and start[0] not in _JSON_STARTS)
+
+
+def wanted_parameter(tool: FunctionTool | None, name: str) -> Wanted:
+    """Anything at all where the schema does not say."""
+    root = (tool.parameters if tool else None) or {}
+    schema = _property(root, name, root)
+    listed = _resolved(schema, root)
+    values = listed.get("enum", [listed["const"]] if "const" in listed else [])
+    texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return Wanted(_types(schema, root), frozenset(texts))
+
+
+def json_string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def in_json_string(text: str) -> str:
+    """Without the quotes: a piece of one."""
+    return json_string(text)[1:-1]
+
+
+def json_text(text: str, wanted: Wanted) -> str:
+    """Bare text as a JSON value, digits and spacing as they are; a string where nothing else fits."""
+    if wanted.is_text or text in wanted.texts:
+        return json_string(text)
+    value = text.strip(WHITESPACE)
+    kind = json_type(value)
+    is_quoted = kind == "string" and wanted.types != _TYPES  # and the quotes are of the string
+    if (kind in wanted.types and not is_quoted) or (kind and "string" not in wanted.types):
+        return value
+    if "string" not in wanted.types and value.lower() in _CONSTANTS:
+        return _CONSTANTS[value.lower()]
+    return json_string(text)
+
+
+def json_start(text: str, wanted: Wanted) -> str:
+    """What there is of a value that was cut off, unless it may still have become something else."""
+    value = text.strip(WHITESPACE)
+    return value if value.startswith(tuple("{[" if "string" in wanted.types else _JSON_STARTS)) else ""
+
+
+def json_type(text: str) -> str | None:
+    """None when the text is not JSON. Numbers may be of any length."""
+    try:
+        value = json.loads(text, parse_int=float, parse_float=float, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return _type_of(value)
+
+
+def _refuse(constant: str) -> Never:
+    raise ValueError(constant)  # NaN and Infinity are not JSON
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "number"
+
+
+def _property(schema: object, name: str, root: dict[str, object], level: int = 0) -> object:
+    """The schema of one property; {} where none is told."""
+    resolved = _resolved(schema, root)
+    properties = resolved.get("properties")
+    if isinstance(properties, dict) and name in properties:
+        return properties[name]
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        parts = resolved.get(keyword)
+        for part in parts if isinstance(parts, list) and level < _MAX_LEVELS else []:
+            if found := _property(part, name, root, level + 1):
+                return found
+    return resolved.get("additionalProperties", {}) if level == 0 else {}
+
+
+def _resolved(schema: object, root: dict[str, object]) -> dict[str, object]:
+    """What a chain of references within the document leads to."""
+    for _ in range(_MAX_LEVELS):
+        reference = schema.get("$ref") if isinstance(schema, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            break
+        schema = _at_pointer(root, reference)
+    return schema if isinstance(schema, dict) else {}
+
+
+def _at_pointer(root: dict[str, object], reference: str) -> object:
+    found: object = root
+    for part in reference.split("/")[1:]:
+        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found
+
+
+def _types(schema: object, root: dict[str, object], level: int = 0) -> frozenset[str]:
+    resolved = _resolved(schema, root)
+    types = _TYPES
+    if level >= _MAX_LEVELS:
+        return types
+    if "type" in resolved:
+        named = resolved["type"] if isinstance(resolved["type"], list) else [resolved["type"]]
+        types &= {"number" if name == "integer" else name for name in named}
+    if isinstance(values := resolved.get("enum"), list):
+        types &= {_type_of(value) for value in values}
+    if "const" in resolved:
+        types &= {_type_of(resolved["const"])}
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(parts := resolved.get(keyword), list):
+            types &= frozenset().union(*(_types(part, root, level + 1) for part in parts))
+    for part in parts if isinstance(parts := resolved.get("allOf"), list) else []:
+        types &= _types(part, root, level + 1)
+    return types or _TYPES
