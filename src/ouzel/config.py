@@ -41,6 +41,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     trust_request_chat_template: Annotated[
         bool, Meta(description="Render chats with a request's own chat_template, a program that may cost much.")
     ] = False
+    enable_tool_guided_generation: Annotated[
+        bool,
+        Meta(description="Arguments of every call obey their schema, as for strict functions; a request may differ."),
+    ] = False
     reasoning_field: Annotated[
         Literal["both", "reasoning_content", "reasoning"],
         Meta(description="Under which name a chat's answer shows the reasoning; clients differ."),

@@ -30,7 +30,7 @@ class ChatCompletions:
         asked, unknown = decode_object(given, ChatCompletionRequest)
         log_ignored(unknown)
         self._check(asked)
-        tools = asked_tools(asked)
+        tools = asked_tools(asked, guides_all=self._model.guides_tools)
         prompt = self._model.renderer.render_chat(
             asked.messages,
             chat_rendering(asked, tools=tools.shown),

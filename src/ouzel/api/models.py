@@ -36,15 +36,25 @@ class Models:
 
     def _object(self, name: str) -> ModelObject:
         max_model_len = self._model.engine.info.max_model_len
-        can_chat = self._model.renderer.chat_template is not None
         return ModelObject(
             id=name,
             created=self._model.created,
             max_model_len=max_model_len,
             context_length=max_model_len,
-            capabilities=["completion", "chat"] if can_chat else ["completion"],
+            capabilities=_capabilities(self._model),
         )
 
 
 def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+def _capabilities(model: ServedModel) -> list[str]:
+    template, output_format = model.renderer.chat_template, model.output_format
+    can = {
+        "completion": True,
+        "chat": template is not None,
+        "tools": template is not None and template.capabilities.tools and output_format.calls is not None,
+        "reasoning": template is not None and template.reasons and output_format.reasoning is not None,
+    }
+    return [name for name, is_there in can.items() if is_there]

@@ -88,8 +88,8 @@ class AskedTools(msgspec.Struct, frozen=True):
     use: ToolUse | None  # None: none may be called
 
 
-def asked_tools(asked: ToolFields) -> AskedTools:
-    """Raises InvalidRequest for what contradicts itself."""
+def asked_tools(asked: ToolFields, *, guides_all: bool = False) -> AskedTools:
+    """`guides_all`: where the request does not say. Raises InvalidRequest for what contradicts itself."""
     is_old = asked.functions is not None or asked.function_call is not None
     if is_old and (asked.tools is not None or asked.tool_choice is not None):
         field = "functions" if asked.functions is not None else "function_call"
@@ -109,7 +109,7 @@ def asked_tools(asked: ToolFields) -> AskedTools:
         are_all=len(names) == len(functions),
         must_call=must_call,
         is_parallel=not (is_single or is_old) and asked.parallel_tool_calls is not False,
-        guides_all=asked.enable_tool_guided_generation or False,
+        guides_all=guides_all if asked.enable_tool_guided_generation is None else asked.enable_tool_guided_generation,
     )
     shown = [{"type": "function", "function": msgspec.to_builtins(function)} for function in functions]
     return AskedTools(shown, use)
