@@ -57,10 +57,8 @@ def log_ignored(fields: set[str]) -> None:
 def parse_object(body: bytes) -> JsonObject:
     try:
         given = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
-    except msgspec.ValidationError as error:
-        raise _out_of_range(body) from error  # the one thing that an untyped decoder validates
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"the body is not valid JSON: {error}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _not_json(body, str(error)) from error
     except RecursionError as error:
         raise InvalidRequest("the body is nested too deeply") from error
     if not isinstance(given, dict):
@@ -68,12 +66,28 @@ def parse_object(body: bytes) -> JsonObject:
     return given
 
 
-def _out_of_range(body: bytes) -> InvalidRequest:
-    """Names the first number that is too large to be one; the standard library reads it as infinite."""
+def _not_json(body: bytes, complaint: str) -> InvalidRequest:
+    """Names the field, where the standard library is less strict and reads what is wrong with it."""
     try:
         given = json.loads(body, parse_int=float)
-        steps = first_path(given, lambda value: isinstance(value, float) and not math.isfinite(value))
+        for is_at_fault, limit in (
+            (_is_infinite, "must be a finite number, at most 1e308"),
+            (_has_surrogate, "must be Unicode text: half of a surrogate pair is no character"),
+        ):
+            if steps := first_path(given, is_at_fault):
+                return InvalidRequest(f"{path_of(steps)} {limit}", param=path_of(steps))
     except (ValueError, RecursionError):
-        steps = None
-    path = path_of(steps or [])
-    return InvalidRequest(f"{path or 'the body'} has a number out of range; at most 1e308", param=path or None)
+        pass  # it is beyond reading
+    return InvalidRequest(f"the body is not valid JSON: {complaint}")
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _has_surrogate(value: object) -> bool:
+    try:
+        (value if isinstance(value, str) else "").encode()
+    except UnicodeEncodeError:
+        return True
+    return False
