@@ -19,6 +19,7 @@ PARIS = '{"city": "Paris"}'
 WEATHER = call('{"name": "get_weather", "arguments": {"city": "Paris"}}')
 NESTED = '{"a": {"b": [1, {"c": "}"}]},  "d":-1e400, "e":9007199254740993}'
 MARKERS = '{"text": "</tool_call><tool_call>{\\"name\\": \\"x\\"}", "q": "a\\\\\\"b"}'
+DEEP = '{"a":' * 100 + "0" + "}" * 100
 
 CASES: dict[str, tuple[str, Folded]] = {
     "plain text": ("Hello.", Folded("Hello.")),
@@ -64,6 +65,18 @@ CASES: dict[str, tuple[str, Folded]] = {
     "cut in the arguments": ('<tool_call>\n{"name": "f", "arguments": {"a": "x', Folded(calls=[("f", '{"a": "x')])),
     "cut after the name": ('<tool_call>\n{"name": "f", "argum', Folded(calls=[("f", "")])),
     "cut in the name": ('<tool_call>\n{"name": "ge', Folded('<tool_call>\n{"name": "ge')),
+    "deep arguments": (
+        call(f'{{"name": "f", "arguments": {DEEP}}}'),
+        Folded(calls=[("f", DEEP)]),
+    ),
+    "deep arguments before the name": (
+        call(f'{{"arguments": {DEEP}, "name": "f"}}'),
+        Folded(call(f'{{"arguments": {DEEP}, "name": "f"}}')),
+    ),
+    "cut in another value": (
+        '<tool_call>\n{"name": "f", "arguments": [1, 2',
+        Folded('<tool_call>\n{"name": "f", "arguments": [1, 2'),
+    ),
     "cut in the mark": ("Well <tool_c", Folded("Well <tool_c")),
     "not JSON": (call("get_weather(Paris)"), Folded(call("get_weather(Paris)"))),
     "broken before the arguments": (call('{"name": "f", oops}'), Folded(call('{"name": "f", oops}'))),

@@ -30,6 +30,42 @@ def test_an_unknown_name_is_refused(option: str) -> None:
         choose_output_format("", **{option: "wonder"})
 
 
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("hermes3", "hermes"),
+        ("qwen25", "hermes"),
+        ("llama3", "llama3_json"),
+        ("phi4_mini_json", "phi4"),
+        ("granite4", "hermes"),
+        ("deepseekv31", "deepseek_v31"),
+        ("mistral", "mistral"),
+        ("devstral", "devstral"),
+        ("kimi_k2", "kimi_k2"),
+    ],
+)
+def test_names_of_other_servers(name: str, family: str) -> None:
+    chosen = choose_output_format("", tool_parser=name).calls
+    assert chosen is not None and chosen.names[0] == family
+
+
+@pytest.mark.parametrize(
+    ("template", "calls", "reasoning"),
+    [
+        ("functools [TOOL_CALLS]", "phi4", "mistral"),
+        ("[TOOL_CALLS] [ARGS] [THINK]", "devstral", "devstral"),
+        ("[TOOL_CALLS] <|python_tag|>", "mistral", "mistral"),
+        ("<|python_tag|> <tool_call></tool_call>", "llama3_json", "hermes"),
+        ("<tool_call></tool_call> <think>", "hermes", "hermes"),
+        ("content.split('</think>')", None, "think"),
+    ],
+)
+def test_the_first_family_that_matches_counts(template: str, calls: str | None, reasoning: str | None) -> None:
+    chosen = choose_output_format(template)
+    assert (chosen.calls and chosen.calls.names[0]) == calls
+    assert (chosen.reasoning and chosen.reasoning.names[0]) == reasoning
+
+
 def test_names_are_unique() -> None:
     names = [name for family in FAMILIES for name in family.names]
     assert len(names) == len(set(names))

@@ -1,6 +1,7 @@
 """JSON values in a text that comes in pieces, and the calls that are written as JSON objects."""
 
 import re
+import sys
 from collections.abc import Collection, Sequence
 
 from ouzel.parsers.json_string import StringDecoding, decoded_string
@@ -12,14 +13,17 @@ _SCALAR_END = re.compile(r"[,:}\]\s;<]")
 
 NAME_KEYS = ("name",)
 ARGUMENTS_KEYS = ("arguments", "parameters")
+_MAX_HELD_DEPTH = 64  # of values read ahead: marks inside each other must not cost the square of their number
 _CALL_KEYS = (*NAME_KEYS, *ARGUMENTS_KEYS, "type", "id")
 
 
 class JsonScan:
     """Finds the end of one value. Balanced brackets and closed strings are all it looks at."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_depth: int = sys.maxsize) -> None:
         self.is_complete = False
+        self.is_too_deep = False
+        self._max_depth = max_depth
         self._is_scalar: bool | None = None  # before the first character
         self._depth = 0
         self._in_string = False
@@ -27,7 +31,7 @@ class JsonScan:
 
     def scan(self, text: str, at: int) -> int:
         """Goes on at `at`; returns where what belongs to the value ends."""
-        while at < len(text) and not self.is_complete:
+        while at < len(text) and not (self.is_complete or self.is_too_deep):
             if self._is_scalar is None:
                 self._is_scalar = text[at] not in '"{['
             if self._is_scalar:
@@ -64,6 +68,7 @@ class JsonScan:
         else:
             self._depth += 1 if part[0] in "{[" else -1
             self.is_complete = self._depth == 0
+            self.is_too_deep = self._depth > self._max_depth
         return part.end()
 
 
@@ -71,14 +76,16 @@ class JsonReadingParser(ReadingParser):
     """A `ReadingParser` of formats with JSON in them."""
 
     def pass_value(self) -> Reading[str | None]:
-        """Passes one value and returns its text; None when it is cut off or none begins here."""
-        scan, start = JsonScan(), self._at
+        """Passes one value and returns its text; None when it is cut off, too deep, or none begins here."""
+        scan, start = JsonScan(_MAX_HELD_DEPTH), self._at
         if (yield from self.peek()) in ("", *",:}]"):
             return None
         while True:
             self._at = scan.scan(self._text, self._at)
             if scan.is_complete:
                 return self._text[start : self._at]
+            if scan.is_too_deep:
+                return None
             if not (yield from self.more()):
                 return self._text[start : self._at] if scan.end() else None
 
@@ -178,8 +185,11 @@ class JsonReadingParser(ReadingParser):
             call.is_open = True
             yield from self.give_value(self.arguments if begin == "{" else StringDecoding(self.arguments).feed)
         else:
+            start = self._at
             value = yield from self.pass_value()
             if value is None:
+                if self._at > start:
+                    call.name = ""  # cut within the value: what there is of it would be lost
                 return False
             if key in NAME_KEYS and call.name is None:
                 call.name = decoded_string(value) or ""
