@@ -61,7 +61,7 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     ("pattern", one({"type": "string", "pattern": "b+"}), [x("abc"), x("b")], [x("ac"), x("")]),
     ("anchored pattern", one({"type": "string", "pattern": "^b+$"}), [x("bb")], [x("abc"), x("")]),
     ("lengths", one({"type": "string", "minLength": 2, "maxLength": 3}), [x("ab"), x("é😀\n")], [x("a"), x("abcd")]),
-    ("format", one({"type": "string", "format": "date"}), [x("2024-02-29")], [x("2024-02-30"), x("today")]),
+    ("format", one({"type": "string", "format": "date"}), [x("2024-02-29")], [x("2023-02-29"), x("today")]),
     ("nullable string", one({"type": ["string", "null"]}), [x("any"), x("null")], ["<parameter=x>"]),
     (
         "nullable with bounds",

@@ -41,3 +41,52 @@ from ouzel.grammar.schema import normalised
 def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(schema: object, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         normalised([schema], is_strict=False)
+
+
+@pytest.mark.parametrize(
+    ("schema", "result"),
+    [
+        ({"title": "x", "uniqueItems": False, "nullable": True, "x-guidance": {"lenient": True}}, {}),
+        ({"type": "string", "format": "password"}, {"type": "string"}),
+        ({"format": "int32", "minimum": 1, "maximum": 2**40}, {"minimum": 1, "maximum": 2**31 - 1}),
+        ({"properties": {"title": {"default": 1}}}, {"properties": {"title": {}}}),
+        ({"enum": [{"title": "kept"}]}, {"enum": [{"title": "kept"}]}),
+        ({"definitions": {"unused": {"not": {}}}}, {}),
+        ({"$ref": "#/x/y", "x": {"y": {"title": "a"}}}, {"$ref": "#/$defs/1", "$defs": {"1": {}}}),
+        (True, {}),
+    ],
+)
+def test_what_says_nothing_is_left_out(schema: object, result: object) -> None:
+    assert normalised([schema], is_strict=False) == result
+
+
+@pytest.mark.parametrize(
+    ("schema", "result"),
+    [
+        ({"properties": {"a": {}}}, {"properties": {"a": {}}, "additionalProperties": False}),
+        (
+            {"properties": {"a": {}}, "additionalProperties": True},
+            {"properties": {"a": {}}, "additionalProperties": True},
+        ),
+        ({"allOf": [{"properties": {"a": {}}}]}, {"allOf": [{"properties": {"a": {}}}]}),
+        ({"type": "object"}, {"type": "object"}),
+    ],
+)
+def test_strict_closes_objects_that_list_properties_and_stand_alone(schema: object, result: object) -> None:
+    assert normalised([schema], is_strict=True) == result
+
+
+def test_strict_refuses_a_misspelt_keyword() -> None:
+    with pytest.raises(GrammarError, match="'requried' at #/items is not supported in strict mode"):
+        normalised([{"items": {"requried": ["a"]}}], is_strict=True)
+
+
+def test_a_definition_referred_to_from_a_combination_stays_open_there() -> None:
+    schema = {"$defs": {"a": {"properties": {"x": {}}}}, "allOf": [{"$ref": "#/$defs/a"}, {"required": ["y"]}]}
+    assert normalised([schema], is_strict=True)["$defs"] == {"1": {"properties": {"x": {}}}}
+
+
+def test_references_within_references_have_a_limit() -> None:
+    chain = {str(n): {"items": {"$ref": f"#/$defs/{n + 1}"}} for n in range(250)} | {"250": {}}
+    with pytest.raises(GrammarError, match="references within references must be <= 200, given 201"):
+        normalised([{"$defs": chain, "$ref": "#/$defs/0"}], is_strict=False)

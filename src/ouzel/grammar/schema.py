@@ -23,6 +23,7 @@ from ouzel.grammar.caps import (
 )
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.regex import check_search_pattern
+from ouzel.grammar.string_formats import INEXACT, PATTERNS
 
 Schema = dict[str, object]
 
@@ -35,7 +36,6 @@ ANNOTATIONS = frozenset(
         *("$schema", "$vocabulary", "$id", "id", "$anchor", "$defs", "definitions"),  # done with when references are
     )
 )
-FORMATS = frozenset(["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"])
 FORMATS_THAT_SAY_NOTHING = frozenset(["float", "double", "password"])
 INTEGER_FORMATS = {"int32": 2**31, "int64": 2**63}
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
@@ -188,7 +188,7 @@ class _Reader:
         elif keyword in {"properties", "patternProperties"}:
             result[keyword] = self._properties(keyword, value, at)
         elif keyword == "format":
-            _read_format(value, at.path, result)
+            _read_format(value, at.path, schema, result)
         elif keyword in _CHECKS:
             _CHECKS[keyword](value, at.path)
             self._num_enum_values += len(value) if keyword == "enum" and isinstance(value, list) else 0
@@ -287,17 +287,19 @@ def _references(value: object, skipped: Schema) -> Iterator[str]:
             yield from _references(inner, skipped)
 
 
-def _read_format(value: object, path: str, result: Schema) -> None:
+def _read_format(value: object, path: str, schema: Schema, result: Schema) -> None:
     if not isinstance(value, str):
         raise GrammarError(f"{path} must be a string")
     if value in INTEGER_FORMATS:
         limit = INTEGER_FORMATS[value]
         result["minimum"] = _tightened("minimum", -limit, result)
         result["maximum"] = _tightened("maximum", limit - 1, result)
-    elif value in FORMATS:
+    elif value in INEXACT and "pattern" not in schema:
+        result["pattern"] = f"^(?:{PATTERNS[value]})$"
+    elif value in PATTERNS:
         result["format"] = value
     elif value not in FORMATS_THAT_SAY_NOTHING:
-        raise GrammarError(f"{path} must be one of {', '.join(sorted(FORMATS))}, given {value!r}")
+        raise GrammarError(f"{path} must be one of {', '.join(sorted(PATTERNS))}, given {value!r}")
 
 
 def _tightened(keyword: str, value: object, schema: Schema) -> object:
