@@ -11,7 +11,7 @@ from msgspec import Meta
 
 Weights = Literal["int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
-Profile = Literal["openai", "lmi"]
+Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
 
@@ -126,7 +126,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "none"
     profile: Annotated[
         Profile,
-        Meta(description="lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start."),
+        Meta(
+            description="lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start. "
+            "ovms: errors, best_of and some defaults are those of OpenVINO Model Server, and its flags are read."
+        ),
     ] = "openai"
     lmi_default_max_tokens: Annotated[
         int, Meta(ge=1, description="Limit of generated tokens where a request in one of LMI's schemas gives none.")

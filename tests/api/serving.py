@@ -111,11 +111,13 @@ class RunningServer:
         trusts_request_template: bool,
         tokenizer: HuggingFaceTokenizer | None,
         engine_factory: str,
+        names: tuple[str, ...],
     ) -> None:
         self._tokenizer = tokenizer or byte_tokenizer()
         self._trusts_request_template = trusts_request_template
         self._options = options
         self._engine_factory = engine_factory
+        self._names = names
         self._limits = limits
         self._config = config
         self._has_chat_template = has_chat_template
@@ -175,7 +177,7 @@ class RunningServer:
         tokenizer, info = self._tokenizer, self.engine.info
         template = ChatTemplate({"default": CHAT_TEMPLATE}, {}) if self._has_chat_template else None
         return ServedModel(
-            names=(MODEL, ALIAS),
+            names=self._names,
             tokenizer=tokenizer,
             renderer=PromptRenderer(
                 tokenizer, template, info.max_model_len, trusts_request_template=self._trusts_request_template
@@ -199,6 +201,7 @@ def running_server(
     trusts_request_template: bool = False,
     tokenizer: HuggingFaceTokenizer | None = None,
     engine_factory: str = "create_parrot",
+    names: tuple[str, ...] = (MODEL, ALIAS),
 ) -> Iterator[RunningServer]:
     server = RunningServer(
         options or {},
@@ -208,6 +211,7 @@ def running_server(
         trusts_request_template=trusts_request_template,
         tokenizer=tokenizer,
         engine_factory=engine_factory,
+        names=names,
     )
     server.start()
     try:

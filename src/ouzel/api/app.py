@@ -18,12 +18,12 @@ from ouzel.api.health import Watch
 from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
 from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
+from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
+from ouzel.api.paths import PREFIXES
 from ouzel.api.tokenize import TokenizerEndpoint, Tokenizing
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
-
-PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
 
 
 def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -> ASGIApp:
@@ -31,7 +31,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     app: ASGIApp = Router(api_routes(model, limits, server), redirect_slashes=False)
     if server.api_key:
         app = Guard(app, server.api_key)
-    app = ErrorAnswers(app, lmi_error_styles(server))
+    app = ErrorAnswers(app, {**lmi_error_styles(server), **ovms_error_styles(server)})
     if server.allowed_origins:
         app = _cors(app, server)
     return Edge(app)
@@ -57,6 +57,7 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
     routes.append(Route("/openapi.json", openapi.document))
     routes += lmi_routes(model, limits, server, generating)
+    routes += ovms_routes(model, limits, server, generating)
     tokenizing = Tokenizing(model)
     tokenize = TokenizerEndpoint(tokenizing.tokenize, model, metrics, limits)
     detokenize = TokenizerEndpoint(tokenizing.detokenize, model, metrics, limits)

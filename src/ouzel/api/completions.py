@@ -49,9 +49,12 @@ class CompletionRequest(GenerationFields, kw_only=True):
 class Completions:
     """The `Dialect` of completions."""
 
-    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+    def __init__(
+        self, model: ServedModel, limits: LimitsConfig, *, default_max_tokens: int | None = _DEFAULT_MAX_TOKENS
+    ) -> None:
         self._model = model
         self._limits = limits
+        self._default_max_tokens = default_max_tokens
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         return self.read(parse_object(body), arrival_s)
@@ -73,7 +76,7 @@ class Completions:
     def _prompts(self, asked: CompletionRequest) -> list[Prompt]:
         engine = self._model.engine
         max_prompts = min(self._limits.max_prompts, engine.max_admitted)
-        truncation = truncation_of(asked, engine.info.max_model_len, asked.max_tokens or _DEFAULT_MAX_TOKENS)
+        truncation = truncation_of(asked, engine.info.max_model_len, asked.max_tokens or self._default_max_tokens)
         given = read_prompts(asked.prompt, max_prompts=max_prompts, n=choosing_of(asked).best_of)
         return [self._render(asked, path, prompt, truncation) for path, prompt in given]
 
@@ -94,7 +97,7 @@ class Completions:
             prompt,
             request_id=request_id,
             max_tokens=("max_tokens", asked.max_tokens),
-            default_max_tokens=_DEFAULT_MAX_TOKENS,
+            default_max_tokens=self._default_max_tokens,
             num_logprobs=asked.logprobs,
             num_prompt_logprobs=_num_prompt_logprobs(asked),
             shows_prompt=bool(asked.echo) or asked.prompt_logprobs is not None,

@@ -9,7 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.exchange import exchange_of, header
 from ouzel.errors import Unauthenticated
 
-OPEN_PATHS = frozenset({"/health", "/ping"})  # for load balancers, which have no key
+OPEN_PATHS = frozenset(
+    {"/health", "/ping", "/v2/health/live", "/v2/health/ready"}
+)  # for load balancers, which have no key
 _KEY_HEADERS = (b"x-api-key", b"api-key")  # the second is what Azure's clients send
 
 

@@ -23,6 +23,7 @@ from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.ping import ModelStatus
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.models import ModelList, ModelObject
+from ouzel.api.ovms import status as ovms
 from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
 
 JsonObject = dict[str, object]
@@ -50,6 +51,7 @@ class Operation:
     answers: tuple[object, ...]  # types; none: text
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     is_lmi: bool = False  # in its framing, and with its errors
+    is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
 
 
 def _invocation(path: str) -> Operation:
@@ -97,13 +99,34 @@ OPERATIONS = (
     ),
     Operation(method="get", path="/v1/models", summary="What is served.", answers=(ModelList,)),
     Operation(method="get", path="/v1/models/{name}", summary="One served model.", answers=(ModelObject,)),
-    Operation(method="get", path="/health", summary="200 while requests are taken, else 503.", answers=(Health,)),
+    Operation(
+        method="get",
+        path="/health",
+        summary="200 while requests are taken, else 503.",
+        answers=(Health,),
+        is_probe=True,
+    ),
     Operation(method="get", path="/metrics", summary="Prometheus metrics.", answers=()),
     _invocation("/invocations"),
     _invocation("/predictions/{model_name}"),
     _invocation("/predictions/{model_name}/{model_version}"),
     _invocation("/models/{model_name}/invoke"),
-    Operation(method="get", path="/ping", summary="LMI's health check.", answers=(dict[str, ModelStatus],)),
+    Operation(
+        method="get", path="/ping", summary="LMI's health check.", answers=(dict[str, ModelStatus],), is_probe=True
+    ),
+    Operation(
+        method="get", path="/v2/health/live", summary="KServe's: the server is there.", answers=(), is_probe=True
+    ),
+    Operation(
+        method="get", path="/v2/health/ready", summary="KServe's: requests are taken.", answers=(), is_probe=True
+    ),
+    Operation(method="get", path="/v2/models/{name}/ready", summary="KServe's, of a model.", answers=(), is_probe=True),
+    Operation(
+        method="get",
+        path="/v1/config",
+        summary="The state of each model, as OpenVINO Model Server tells it.",
+        answers=(dict[str, ovms.ModelState],),
+    ),
 )
 
 
@@ -205,6 +228,9 @@ def _operation_object(operation: Operation) -> JsonObject:
 
 
 def _responses(operation: Operation) -> JsonObject:
+    if operation.is_probe and not operation.answers:
+        missing = {"404": {"$ref": "#/components/responses/404"}} if "{" in operation.path else {}
+        return {"200": {"description": "Yes."}, "503": {"description": "Not now."}, **missing}
     if not operation.answers:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=_REF)
@@ -214,7 +240,7 @@ def _responses(operation: Operation) -> JsonObject:
     if operation.chunks and operation.is_lmi:
         content["application/jsonlines"] = {"schema": {"type": "string", "description": "One such object a line."}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
-    if operation.path in ("/health", "/ping"):
+    if operation.is_probe:
         return responses | {"503": {"description": "Not now.", "content": content}}
     if operation.is_lmi:
         return responses | _lmi_error_responses()

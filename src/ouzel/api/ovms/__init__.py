@@ -1,0 +1,5 @@
+"""What clients of OVMS (OpenVINO Model Server) ask for and read, where it is not OpenAI's.
+
+The paths of its health checks and its status are always there, the rest with `--profile ovms`. docs/ovms.md says how
+each field is honoured.
+"""

@@ -1,0 +1,45 @@
+"""OVMS's chat completions: OpenAI's with its reading of some fields, and two keys that are always there."""
+
+from collections.abc import Sequence
+
+from ouzel.api.answer import Answer
+from ouzel.api.chat import ChatCompletions
+from ouzel.api.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
+from ouzel.api.ovms.given import read_given
+from ouzel.config import LimitsConfig
+from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+
+
+class OvmsChat:
+    """The `Dialect`."""
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._openai = ChatCompletions(model, limits)
+
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        given = read_given(body, self._model.names)
+        asked, envelope, request = self._openai.read(given, arrival_s)
+        return [request], OvmsChatAnswer(ChatAnswer(envelope, self._model, asked, request.prompt))
+
+
+class OvmsChatAnswer:
+    """The `Answer`: a message has a content that is a text, and a list of tool calls."""
+
+    def __init__(self, openai: ChatAnswer) -> None:
+        self.is_stream = openai.is_stream
+        self.framing = openai.framing
+        self._openai = openai
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
+        return self._openai.chunks(events, usage)
+
+    def last_chunks(self, usage: Usage) -> list[ChatCompletionChunk]:
+        return self._openai.last_chunks(usage)
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> ChatCompletion:
+        answer = self._openai.whole(events, usage)
+        for choice in answer.choices:
+            choice.message.content = choice.message.content or ""
+            choice.message.tool_calls = choice.message.tool_calls or []
+        return answer

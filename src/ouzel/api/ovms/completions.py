@@ -1,0 +1,18 @@
+"""OVMS's completions: OpenAI's with its reading of some fields; without a limit they go on to the model's end."""
+
+from ouzel.api.answer import Answer
+from ouzel.api.completions import Completions
+from ouzel.api.ovms.given import read_given
+from ouzel.config import LimitsConfig
+from ouzel.generation import GenerationRequest, ServedModel
+
+
+class OvmsCompletions:
+    """The `Dialect`."""
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._openai = Completions(model, limits, default_max_tokens=None)
+
+    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        return self._openai.read(read_given(body, self._model.names), arrival_s)

@@ -1,0 +1,47 @@
+"""Faults in OVMS's words: one string. Statuses are its own, except where it blames the client, or itself, wrongly."""
+
+from http import HTTPStatus
+
+import msgspec
+
+from ouzel.api.error_objects import ErrorAnswer, Fault
+from ouzel.errors import InvalidRequest, ModelNotFound, Unauthenticated
+
+_PREFIX = (
+    "Mediapipe execution failed. MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
+    'Calculator::Process() for node "LLMExecutor" failed: '
+)
+_TEXTS: dict[str | None, tuple[int, str]] = {  # by our code
+    "unknown_url": (HTTPStatus.BAD_REQUEST, "Invalid request URL"),
+    "method_not_allowed": (HTTPStatus.NOT_ACCEPTABLE, "Unsupported method"),
+    Unauthenticated.code: (HTTPStatus.UNAUTHORIZED, "Unauthorized request due to invalid or missing api-key"),
+    ModelNotFound.code: (HTTPStatus.NOT_FOUND, "Mediapipe graph definition with requested name is not found"),
+}
+
+
+class NotARequest(InvalidRequest):
+    """The body is refused before any model sees it."""
+
+    status = 412
+
+    def __init__(self, reason: str, *, param: str | None = None) -> None:
+        super().__init__(f"The file is not valid json - {reason}", param=param)
+
+
+class OvmsError(msgspec.Struct):
+    error: str
+
+
+def ovms_style(fault: Fault) -> ErrorAnswer:
+    if fault.code in _TEXTS:
+        status, text = _TEXTS[fault.code]
+        return ErrorAnswer(status, OvmsError(text))
+    prefix = _PREFIX if fault.status == HTTPStatus.BAD_REQUEST else ""
+    return ErrorAnswer(fault.status, OvmsError(prefix + fault.message))
+
+
+def ovms_models_style(fault: Fault) -> ErrorAnswer:
+    """Of GET /models/{name}."""
+    if fault.code == ModelNotFound.code:
+        return ErrorAnswer(HTTPStatus.NOT_FOUND, OvmsError("Model not found"))
+    return ovms_style(fault)

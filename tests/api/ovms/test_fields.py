@@ -1,0 +1,148 @@
+"""Fields that OVMS reads in a way of its own, unary and streamed."""
+
+import json
+import logging
+from typing import Any  # JSON
+
+import httpx
+import pytest
+
+from ouzel.config import ServerConfig
+from tests.api.requests import Json, chat, content_of, events_of
+from tests.api.serving import running_server
+
+CHAT = "/v3/chat/completions"
+COMPLETIONS = "/v3/completions"
+PROMPT: Json = {"model": "parrot", "prompt": "añb", "max_tokens": 12}
+
+
+def choices(http: httpx.Client, path: str, body: Json) -> list[dict[str, Any]]:
+    response = http.post(path, json=body)
+    assert response.status_code == 200, response.text
+    found: list[dict[str, Any]] = response.json()["choices"]
+    return found
+
+
+def texts(http: httpx.Client, **fields: object) -> list[str]:
+    return [choice["text"] for choice in choices(http, COMPLETIONS, PROMPT | fields)]
+
+
+def streamed_texts(http: httpx.Client, **fields: object) -> list[str]:
+    events = events_of(http.post(COMPLETIONS, json=PROMPT | fields | {"stream": True}))
+    pieces = [choice for event in events[:-1] for choice in json.loads(event)["choices"]]
+    num_choices = 1 + max(piece["index"] for piece in pieces)
+    return ["".join(piece["text"] for piece in pieces if piece["index"] == index) for index in range(num_choices)]
+
+
+def test_a_message_always_has_a_text_and_a_list_of_calls(ovms: httpx.Client) -> None:
+    (choice,) = choices(ovms, CHAT, chat(""))
+    assert choice["message"]["content"] == ""
+    assert choice["message"]["tool_calls"] == []
+
+
+def test_the_stop_string_is_shown_in_streams_only(ovms: httpx.Client) -> None:
+    asked: Json = {"stop": ["lo"]}
+    (choice,) = choices(ovms, CHAT, chat("Hello", **asked))
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("Hel", "stop")
+    assert content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == "Hello"
+
+
+@pytest.mark.parametrize(("shows", "text"), [(True, "Hello"), (False, "Hel")])
+def test_the_stop_string_is_shown_or_hidden_as_the_request_says(ovms: httpx.Client, shows: bool, text: str) -> None:
+    asked: Json = {"stop": "lo", "include_stop_str_in_output": shows}
+    (choice,) = choices(ovms, CHAT, chat("Hello", **asked))
+    assert choice["message"]["content"] == text
+    assert content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == text
+
+
+def test_a_stream_without_a_stop_string_ends_as_it_does_elsewhere(ovms: httpx.Client) -> None:
+    assert content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, stop=[])))) == "Hello"
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_best_of_is_a_number_of_beams(babbler: httpx.Client, n: int) -> None:
+    found = texts(babbler, best_of=4, n=n)
+    assert found == texts(babbler, num_beams=4, n=n)
+    assert len(set(found)) == n
+    assert streamed_texts(babbler, best_of=4, n=n) == found
+
+
+def test_length_penalty_weighs_beams(babbler: httpx.Client) -> None:
+    asked: Json = {"best_of": 4, "stop_token_ids": [*range(100)], "max_tokens": 12}
+    (short,), (long,) = texts(babbler, length_penalty=-9, **asked), texts(babbler, length_penalty=9, **asked)
+    assert len(short) < len(long)
+
+
+@pytest.mark.parametrize("best_of", [1, "1", None])
+def test_a_best_of_one_samples(babbler: httpx.Client, best_of: object) -> None:
+    assert texts(babbler, best_of=best_of, seed=1) == texts(babbler, seed=1)
+    assert texts(babbler, best_of=best_of, seed=1) != texts(babbler, best_of=best_of, seed=2)
+
+
+def test_several_choices_without_best_of_are_samples(babbler: httpx.Client) -> None:
+    found = texts(babbler, n=3, seed=1)
+    assert len(set(found)) == 3
+    assert streamed_texts(babbler, n=3, seed=1) == found
+
+
+def test_fields_of_the_other_way_to_choose_are_not_read_and_named(
+    babbler: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    assert texts(babbler, best_of=3, temperature=0.7, top_p=0.9, top_k=3, min_p=0.1) == texts(babbler, best_of=3)
+    assert texts(babbler, length_penalty=3, seed=1) == texts(babbler, seed=1)
+    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"] == [
+        "ignored fields: 'min_p', 'temperature', 'top_k', 'top_p'",
+        "ignored fields: 'length_penalty'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"best_of": 2, "n": 3}, "best_of must be >= 3, the number of choices, given 2"),
+        ({"best_of": 1, "n": 2}, "best_of must be >= 2, the number of choices, given 1"),
+        ({"best_of": 0}, "best_of must be >= 1, given 0"),
+        ({"best_of": 9}, "best_of must be <= 8 in a beam search, given 9"),
+        ({"best_of": "many"}, 'best_of must be an integer, given "many"'),
+        ({"best_of": True}, "best_of must be an integer, given true"),
+        ({"best_of": [2]}, "best_of must be an integer, given [2]"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_limits_of_best_of(babbler: httpx.Client, fields: Json, message: str, stream: bool) -> None:
+    response = babbler.post(COMPLETIONS, json=PROMPT | fields | {"stream": stream})
+    assert response.status_code == 400
+    assert message in response.json()["error"]
+
+
+def test_the_largest_best_of_works(babbler: httpx.Client) -> None:
+    assert len(texts(babbler, best_of=8, max_tokens=2)) == 1
+
+
+def test_a_completion_without_a_limit_goes_on_to_the_end_of_the_context() -> None:
+    body: Json = {"model": "parrot", "prompt": "abc"}
+    with (
+        running_server({"max_model_len": 64}, config=ServerConfig(profile="ovms")) as server,
+        httpx.Client(base_url=server.url, timeout=None) as http,
+    ):
+        unary = http.post(COMPLETIONS, json=body).json()
+        streamed = events_of(http.post(COMPLETIONS, json=body | {"stream": True}))
+        (limited,) = choices(http, COMPLETIONS, body | {"max_tokens": 2})
+    assert unary["usage"]["completion_tokens"] == 61
+    assert unary["choices"][0]["finish_reason"] == "length"
+    assert "".join(json.loads(event)["choices"][0]["text"] for event in streamed[:-1]) == unary["choices"][0]["text"]
+    assert (limited["text"], limited["finish_reason"]) == ("ab", "length")
+
+
+def test_logprobs_work_in_streams_too(ovms: httpx.Client) -> None:
+    (choice,) = choices(ovms, CHAT, chat("Hi", logprobs=True))
+    events = events_of(ovms.post(CHAT, json=chat("Hi", logprobs=True, stream=True)))[:-1]
+    shown = [json.loads(event)["choices"][0]["logprobs"] for event in events]
+    assert [entry for each in shown if each for entry in each["content"]] == choice["logprobs"]["content"]
+
+
+def test_the_default_profile_reads_them_as_openai_and_vllm_do(http: httpx.Client) -> None:
+    asked = chat("Hello", stream=True, stop=["lo"])
+    assert content_of(events_of(http.post(CHAT, json=asked))) == "Hel"
+    assert "tool_calls" not in http.post(CHAT, json=chat("Hi")).json()["choices"][0]["message"]
