@@ -68,7 +68,7 @@ def test_a_wrong_field_is_named_within_ovms_words(ovms: httpx.Client, fields: Js
 def test_a_number_that_is_none_is_named(ovms: httpx.Client) -> None:
     response = ovms.post(PATH, content='{"model": "parrot", "seed": 1e999}')
     assert response.status_code == 400
-    assert response.json()["error"].startswith(f"{WRAPPER}seed has a number out of range")
+    assert response.json()["error"].startswith(f"{WRAPPER}seed must be a finite number")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-import msgspec
-
 from ouzel.api.decode import JsonObject, log_ignored, parse_object
 from ouzel.api.ovms.errors import NotARequest
 from ouzel.errors import InvalidRequest, ModelNotFound
@@ -31,13 +29,13 @@ def _parsed(body: bytes) -> JsonObject:
     try:
         return parse_object(body)
     except InvalidRequest as error:
+        if error.param is not None:
+            raise  # what is wrong with a field
         match error.__cause__:
             case None:
                 raise NotARequest("JSON body must be an object") from error
             case RecursionError():
                 raise NotARequest("JSON body exceeds maximum nesting depth") from error
-            case msgspec.ValidationError():
-                raise  # it is JSON, and the message names a field
             case _:
                 raise NotARequest("Cannot parse JSON body") from error
 
