@@ -297,7 +297,10 @@ REFUSED: list[tuple[Format, str]] = [
     ({"type": "repeat", "content": OBJECT, "min": 0, "max": 10**9}, "format.max must be <= 10000, given 1000000000"),
     ({"type": "choice", "choices": ["a"] * 10_001}, "format.choices must be <= 10000, given 10001"),
     ({"type": "any_text", "max_chars": -1}, "format.max_chars must be >= 0, given -1"),
-    ({"type": "json_schema", "json_schema": {}, "style": "glm_xml"}, "format.style must be .*given 'glm_xml'"),
+    (
+        {"type": "json_schema", "json_schema": {}, "style": "deepseek_xml"},
+        "format.style must be .*given 'deepseek_xml'",
+    ),
     ({"type": "const_string", "value": "é" * 300_000}, "<= 262144, given 3000"),
 ]
 

@@ -17,13 +17,13 @@ from ouzel.grammar.caps import (
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.members import Members
 from ouzel.grammar.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
-from ouzel.grammar.qwen_xml import parameters
 from ouzel.grammar.regex import read_pattern
 from ouzel.grammar.schema import as_lark, normalised
 from ouzel.grammar.tags import TagReader
 from ouzel.grammar.text import Spelling
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.grammar.writer import GrammarWriter
+from ouzel.grammar.xml_parameters import STYLES, parameters
 
 Format = Mapping[str, object]
 
@@ -98,16 +98,18 @@ class _FormatReader:
         is_strict = members.flag("strict") or is_strict or self._is_strict
         members.skip("name", "description")
         style = members.text("style") if "style" in members else "json"
-        match style:
-            case "json":
-                return self._schema([schema], is_strict=is_strict)
-            case "qwen_xml":
-                return parameters(schema, members.place("json_schema"), is_strict=is_strict)
-        raise GrammarError(f"{members.place('style')} must be 'json' or 'qwen_xml', given {style!r}")
+        if style == "json":
+            return self._schema([schema], is_strict=is_strict)
+        if style not in STYLES:
+            names = ", ".join(["json", *STYLES])
+            raise GrammarError(f"{members.place('style')} must be one of {names}, given {style!r}")
+        place = members.place("json_schema")
+        return parameters(schema, place, self._spelling.literal, style=style, is_strict=is_strict)
 
     def _qwen_xml_parameter(self, members: Members) -> Node:
         schema, is_strict = _unwrapped(members.take("json_schema"))
-        return parameters(schema, members.place("json_schema"), is_strict=is_strict or self._is_strict)
+        place, is_strict = members.place("json_schema"), is_strict or self._is_strict
+        return parameters(schema, place, self._spelling.literal, is_strict=is_strict)
 
     def _json_object(self, members: Members) -> Node:
         return self._schema([{"type": "object"}], is_strict=False)

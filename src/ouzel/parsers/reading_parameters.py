@@ -117,6 +117,9 @@ class ParameterReadingParser(ReadingParser):
             if is_whole and (yield from self.passes(marks.value_end)):
                 self.commit()
             return is_whole
+        if marks.has_cdata and self._is_cut and _CDATA.startswith(self._text):
+            self.drop_rest()
+            return False
         return (
             yield from self.read_bare_value(wanted, marks.value_end, marks.after_value, has_newlines=marks.has_newlines)
         )
@@ -125,8 +128,8 @@ class ParameterReadingParser(ReadingParser):
         self, wanted: Wanted, end: str, following: Sequence[str], *, has_newlines: bool = False
     ) -> Reading[bool]:
         """Reads a value and its end mark, after which one of `following` comes; False at the end of the text."""
-        value = _BareValue(wanted, self.arguments, has_newlines=has_newlines)
-        while (yield from self.give_until(value.add, end, keeps_cut=False)):
+        value, mark = _BareValue(wanted, self.arguments, has_newlines=has_newlines), None
+        while mark := (yield from self.give_until(value.add, end, keeps_cut=False)):
             is_end = value.is_whole or (yield from self._goes_on(following))
             if is_end:
                 value.end()
@@ -134,9 +137,11 @@ class ParameterReadingParser(ReadingParser):
             if is_end is None:
                 break
             value.add(end)
-        value.stop(is_cut=self._is_cut)
         if self._is_cut:
+            value.cut(has_end=mark is not None)
             self.drop_rest()
+        else:
+            value.stop()
         return False
 
     def _goes_on(self, following: Sequence[str]) -> Reading[bool | None]:
@@ -184,10 +189,17 @@ class _BareValue:
         else:
             self._give(json_text(text, self._wanted))
 
-    def stop(self, *, is_cut: bool) -> None:
-        """There is no end."""
+    def stop(self) -> None:
+        """There is no end mark."""
         if not self._is_text and self._held:
-            self._give(json_start(self._held, self._wanted) if is_cut else json_text(self._held, self._wanted))
+            self._give(json_text(self._held, self._wanted))
+
+    def cut(self, *, has_end: bool) -> None:
+        """Cut off, within the value or right after its end mark."""
+        if not self._is_text:
+            held = self._held.removesuffix(self._newline)
+            text = json_text(held, self._wanted).removesuffix('"') if has_end else ""
+            self._give(json_start(self._held, self._wanted) or text)
 
     def _give_text(self, text: str) -> None:
         self._give(("" if self._is_text else '"') + in_json_string(text))

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
+from ouzel.parsers.glm45 import GLM45
 from ouzel.parsers.granite import GRANITE, GRANITE_33
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2
 from ouzel.parsers.llama3_json import LLAMA3_JSON
+from ouzel.parsers.minicpm5 import MINICPM5
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
@@ -25,6 +27,8 @@ THINKING_ONLY = Family(
 
 FAMILIES: tuple[Family, ...] = (  # the first that matches counts
     QWEN3_CODER,
+    GLM45,
+    MINICPM5,
     PHI4,
     PHI4_MINI,
     DEVSTRAL,

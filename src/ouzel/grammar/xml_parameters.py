@@ -1,14 +1,15 @@
-"""Arguments as Qwen3-Coder writes them: `<parameter=city>` newline, value, newline, `</parameter>`, one after another.
+"""Arguments between XML-like marks, as Qwen3-Coder, GLM 4.5 and MiniCPM5 write them, one after another.
 
 1. Parameters come in the order of the schema. Ones that the schema does not list may come only where it lists none, or
    says what they hold.
-2. Strings stand bare, up to the first `</parameter>`; all else is JSON. What reads them takes one newline off each end
-   of a bare string, so where its content is constrained both are there.
+2. Strings stand bare, up to the first end mark; all else is JSON. What reads Qwen's takes one newline off each end of
+   a bare string, so where its content is constrained both are there.
 3. Space between the parts belongs to the literal after it: the lexer never goes back.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
@@ -18,8 +19,7 @@ from ouzel.grammar.string_formats import PATTERNS
 
 _SPACE = r"[ \n\r\t]*"
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
-_END = Regular(rf"/{_SPACE}<\/parameter>/")
-_BARE_END = Literal("</parameter>")
+_ANY_SPACE = Regular(f"/{_SPACE}/")
 _SCALARS = {
     "null": '"null"',
     "boolean": '("true" | "false")',
@@ -30,44 +30,75 @@ _OF_OBJECTS = {"type", "properties", "required", "additionalProperties", "$defs"
 _OF_STRINGS = {"type", "pattern", "format", "minLength", "maxLength", "$defs"}
 
 
-def parameters(schema: object, path: str, *, is_strict: bool) -> Node:
+Spell = Callable[[str], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """The marks around the name and the value of a parameter, and within both ends of a string."""
+
+    begin: str
+    name_end: str
+    value_begin: str  # there may be space before it
+    end: str
+    newline: str
+
+
+_STYLES = {
+    "qwen_xml": _Style("<parameter=", ">", "", "</parameter>", "\n"),
+    "glm_xml": _Style("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", ""),
+    "minicpm_xml": _Style('<param name="', '">', "", "</param>", ""),
+}
+STYLES = tuple(_STYLES)
+
+
+def parameters(schema: object, path: str, spell: Spell, *, style: str = "qwen_xml", is_strict: bool) -> Node:
     """All parameters of one call, and the space after them. Raises GrammarError."""
     root = normalised([schema], is_strict=is_strict)
     definitions = root.get("$defs")
-    reader = _Reader(definitions if isinstance(definitions, dict) else {}, path)
-    return Sequence((*reader.parameters(root), Regular(f"/{_SPACE}/")))
+    reader = _Reader(definitions if isinstance(definitions, dict) else {}, path, style, spell)
+    return Sequence((*reader.parameters(root), _ANY_SPACE))
 
 
 class _Reader:
-    def __init__(self, definitions: Schema, path: str) -> None:
+    def __init__(self, definitions: Schema, path: str, style: str, spell: Spell) -> None:
         self._definitions = definitions
         self._path = path
+        self._name_of_style = style
+        self._style = _STYLES[style]
+        self._spell = spell
 
     def parameters(self, root: Schema) -> Iterator[Node]:
         root = self._resolved(root)
         if other := root.keys() - _OF_OBJECTS:
             raise GrammarError(
-                f"the keyword {min(other)!r} at # of {self._path} is not supported for qwen_xml parameters"
+                f"the keyword {min(other)!r} at # of {self._path} is not supported for {self._name_of_style} parameters"
             )
         properties, required = _object(root.get("properties", {})), _names(root.get("required", []))
         if missing := [name for name in required if name not in properties]:
             raise GrammarError(f"{self._path} requires {missing[0]!r}, which its properties do not have")
         for name, schema in properties.items():
-            one = self._parameter(_opening(name), schema)
+            one = self._parameter(self._opening(self._spell(name)), schema)
             yield one if name in required else optional(one)
         others = root.get("additionalProperties", not properties)
         if others is not False:
-            yield Repeat(self._parameter(_opening_of_others(list(properties)), others), 0, None)
+            yield Repeat(self._parameter(self._opening(_other_names(list(properties))), others), 0, None)
 
-    def _parameter(self, opening: str, schema: object) -> Node:
+    def _opening(self, name: Node) -> Node:
+        style = self._style
+        value_begin = [_ANY_SPACE, self._spell(style.value_begin)] if style.value_begin else []
+        return Sequence((_ANY_SPACE, self._spell(style.begin), name, self._spell(style.name_end), *value_begin))
+
+    def _parameter(self, opening: Node, schema: object) -> Node:
         """As options where the value may be of several kinds; a bare string without bounds covers all of them."""
-        kinds = list(self._kinds(schema))
+        kinds, style = list(self._kinds(schema)), self._style
         if any(_is_any_string(kind) for kind in kinds):
-            return Sequence((Regular(opening), Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), _BARE_END)))
+            return Sequence((opening, Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(style.end))))
         if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
             bare = Choice(tuple(self._bare(kind) for kind in kinds))
-            return Sequence((Regular(opening), Literal("\n"), Enclosed(bare, Literal("\n</parameter>"))))
-        options = [Sequence((Regular(f"{opening} /{_SPACE}/"), self._value(kind), _END)) for kind in kinds]
+            return Sequence((opening, Literal(style.newline), Enclosed(bare, self._spell(style.newline + style.end))))
+        end = (_ANY_SPACE, self._spell(style.end))
+        options = [Sequence((opening, _ANY_SPACE, self._value(kind), *end)) for kind in kinds]
         return Choice(tuple(options)) if len(options) > 1 else options[0]
 
     def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
@@ -101,12 +132,16 @@ class _Reader:
             return self._string(schema)
         scalars = [_SCALARS[name] for name in names if isinstance(name, str) and name in _SCALARS]
         if schema.keys() - {"type", "$defs"} or len(scalars) < len(names):
-            raise GrammarError(f"{self._path} has a string with bounds beside other values, which qwen_xml cannot tell")
+            raise GrammarError(
+                f"{self._path} has a string with bounds beside other values, which {self._name_of_style} cannot tell"
+            )
         return Choice(tuple(map(Regular, scalars)))
 
     def _string(self, schema: Schema) -> Node:
         if other := schema.keys() - _OF_STRINGS:
-            raise GrammarError(f"the keyword {min(other)!r} of a string in {self._path} is not supported for qwen_xml")
+            raise GrammarError(
+                f"the keyword {min(other)!r} of a string in {self._path} is not supported for {self._name_of_style}"
+            )
         conditions = [f"/(?s:.{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}})/"]
         if isinstance(pattern := schema.get("pattern"), str):
             conditions.append(_search(pattern, f"the pattern in {self._path}"))
@@ -120,15 +155,9 @@ class _Reader:
         return schema
 
 
-def _opening(name: str) -> str:
-    return f"/{_SPACE}{escaped(f'<parameter={name}>')}/"
-
-
-def _opening_of_others(names: list[str]) -> str:
+def _other_names(names: list[str]) -> Node:
     name = f"/{_NAME}/"
-    if names:
-        name = f"({name} & ~/(?:{'|'.join(map(escaped, names))})/)"
-    return f'/{_SPACE}<parameter=/ {name} ">"'
+    return Regular(f"({name} & ~/(?:{'|'.join(map(escaped, names))})/)" if names else name)
 
 
 def _search(pattern: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Arguments in Qwen3-Coder's XML."""
+"""Arguments in the XML of Qwen3-Coder, GLM and MiniCPM5."""
 
 import pytest
 
@@ -86,6 +86,25 @@ def test_parameters_are_accepted_as_their_schema_says(format: Format, good: list
     session = started(format)
     assert [text for text in good if not accepts(session, text)] == []
     assert [text for text in bad if accepts(session, text)] == []
+
+
+STYLES = {
+    "glm_xml": (
+        "<arg_key>city</arg_key>\n<arg_value>Rome\n</arg_value>\n<arg_key>days</arg_key><arg_value>3</arg_value>",
+        "<arg_key>days</arg_key>\n<arg_value>x</arg_value>",
+    ),
+    "minicpm_xml": (
+        '<param name="city">Rome</param><param name="days">3</param>\n',
+        '<param name="days">x</param>',
+    ),
+}
+
+
+@pytest.mark.parametrize(("style", "good", "bad"), [(style, *texts) for style, texts in STYLES.items()])
+def test_other_marks(style: str, good: str, bad: str) -> None:
+    session = started({"type": "json_schema", "json_schema": CITY, "style": style})
+    assert accepts(session, good)
+    assert not accepts(session, bad)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""GLM 4.5 to 4.7: a name, then keys and bare values between tags; the later ones without the newlines.
+
+<tool_call>get_weather
+<arg_key>city</arg_key>
+<arg_value>Paris</arg_value>
+</tool_call>
+"""
+
+from ouzel.parsers.base import Calls, Family, Format
+from ouzel.parsers.reading import Reading
+from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
+from ouzel.parsers.schemas import arguments_schema
+from ouzel.parsers.thinking import THINK_TAGS
+from ouzel.types import FunctionTool
+
+_START, _END = "<tool_call>", "</tool_call>"
+_MARKS = ParameterMarks(
+    begin="<arg_key>",
+    key_end="</arg_key>",
+    value_begin="<arg_value>",
+    value_end="</arg_value>",
+    call_ends=(_END,),
+    others=(_START,),
+)
+
+
+class Glm45Parser(ParameterReadingParser):
+    def read(self) -> Reading[None]:
+        is_first = True
+        while (yield from self.content_until(_START, is_first=is_first)):
+            is_first = not (yield from self._read_call())
+            if is_first:
+                self.keep_as_text(_START)
+
+    def _read_call(self) -> Reading[bool]:
+        yield from self.pass_whitespace()
+        name = yield from self.pass_name()
+        yield from self.pass_whitespace()
+        following = self._at
+        if not name or (yield from self.passes(_MARKS.begin, _END)) is None:
+            return False
+        self._at = following
+        self.open_call(name)
+        yield from self.read_parameters(_MARKS)
+        return True
+
+
+def _call_format(tool: FunctionTool) -> Format:
+    content = {"type": "json_schema", "json_schema": arguments_schema(tool), "style": "glm_xml"}
+    return {"type": "tag", "begin": f"{_START}{tool.name}\n", "content": content, "end": _END}
+
+
+GLM45 = Family(
+    names=("glm45", "glm47", "glm4_moe"),
+    matches=lambda template: _MARKS.begin in template and _MARKS.value_begin in template,
+    calls=Calls(
+        make_parser=Glm45Parser,
+        trigger=_START,
+        call_format=_call_format,
+        separator="\n",
+        special_tokens=frozenset({_START, _END, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}),
+    ),
+    reasoning=THINK_TAGS,
+)

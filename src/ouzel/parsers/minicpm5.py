@@ -1,0 +1,56 @@
+"""MiniCPM5: XML-like tags with names in attributes, values bare between them.
+
+<function name="get_weather"><param name="city">Paris</param></function>
+"""
+
+from ouzel.parsers.base import Calls, Family, Format
+from ouzel.parsers.reading import Reading
+from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
+from ouzel.parsers.schemas import arguments_schema
+from ouzel.parsers.thinking import THINK_TAGS
+from ouzel.types import FunctionTool
+
+_START, _END = '<function name="', "</function>"
+_MARKS = ParameterMarks(
+    begin='<param name="',
+    key_end='">',
+    value_end="</param>",
+    call_ends=(_END,),
+    others=(_START,),
+    has_cdata=True,
+)
+
+
+class MiniCpm5Parser(ParameterReadingParser):
+    def read(self) -> Reading[None]:
+        is_first = True
+        while (yield from self.content_until(_START, is_first=is_first)):
+            is_first = not (yield from self._read_call())
+            if is_first:
+                self.keep_as_text(_START)
+
+    def _read_call(self) -> Reading[bool]:
+        name = yield from self.pass_name()
+        if not name or (yield from self.passes('">')) is None:
+            return False
+        self.open_call(name)
+        yield from self.read_parameters(_MARKS)
+        return True
+
+
+def _call_format(tool: FunctionTool) -> Format:
+    content = {"type": "json_schema", "json_schema": arguments_schema(tool), "style": "minicpm_xml"}
+    return {"type": "tag", "begin": f'{_START}{tool.name}">', "content": content, "end": _END}
+
+
+MINICPM5 = Family(
+    names=("minicpm5", "minicpm5xml"),
+    matches=lambda template: _MARKS.begin in template,
+    calls=Calls(
+        make_parser=MiniCpm5Parser,
+        trigger=_START,
+        call_format=_call_format,
+        special_tokens=frozenset({"<function", "</function>", "<param", "</param>"}),
+    ),
+    reasoning=THINK_TAGS,
+)
