@@ -208,7 +208,7 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
         (b'{"stop": ["a", {"b": 1' + b"0" * 5000 + b"}]}", "stop[1].b must be a finite number"),
         (b'{"model": "parrot", "stop": ' + b"[" * 400 + b"]" * 400 + b', "messages": []}', "stop[0] must be a string"),
         (b"[" * 100_000, "the body is nested too deeply"),
-        (b'{"a":' * 900 + b"1e999" + b"}" * 960, "the body is not valid JSON: Number out of range"),
+        (b'{"a":' * 900 + b"1e999" + b"}" * 900, "a.a.a must be a finite number, at most 1e308"),
         (b"[1, 2]", "the body must be a JSON object, given [1,2]"),
         (b"null", "the body must be a JSON object, given null"),
         (b'{"messages": []}', "model is required"),
