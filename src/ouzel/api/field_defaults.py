@@ -39,6 +39,8 @@ _DEFAULTS: Mapping[str, str] = {
     "enable_thinking": "the chat template's",
     "thinking": "the chat template's",
     "priority": "0",
+    "parallel_tool_calls": "true",
+    "enable_tool_guided_generation": "the server's",
 }
 
 

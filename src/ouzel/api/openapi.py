@@ -208,7 +208,7 @@ def _explain_fields(schema: JsonObject) -> None:
         del field["default"]
         kinds = field.get("anyOf", [])
         inner = [description for kind in kinds if (description := kind.pop("description", None))]
-        default = default_in_words(name, is_boolean={"type": "boolean"} in kinds)
+        default = default_in_words(name, is_boolean=kinds == [{"type": "boolean"}, {"type": "null"}])
         description = field.get("description") or " ".join(inner[:1])
         field["description"] = f"{description} Default: {default}.".lstrip()
 

@@ -33,8 +33,10 @@ class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     regex: Pattern | None = None
     choice: Choices | None = None
     grammar: GrammarText | None = None
-    json_object: bool | None = None
-    structural_tag: JsonObject | str | None = None
+    json_object: Annotated[bool | None, Meta(description="Any JSON object.")] = None
+    structural_tag: Annotated[
+        JsonObject | str | None, Meta(description="A structural tag; a string holds one as JSON text.")
+    ] = None
 
 
 class FormFields(Protocol):
