@@ -104,7 +104,7 @@ class GrammarWriter:
                 return f"({' | '.join(options)})"
             case Repeat():
                 content = self.expression(node.content, is_last=is_last and node.maximum == 1)
-                return f"({content}){_times(node)}"
+                return f"({content}){times(node.minimum, node.maximum)}"
             case Enclosed():
                 return f"({self.expression(Sequence((node.content, node.end)), is_last=False)})"
             case _:
@@ -160,7 +160,7 @@ def _as_regular(node: Node) -> Regular:
         case Repeat():
             content = _as_regular(node.content)
             is_open = content.is_open or node.maximum is None
-            return Regular(f"({content.expression}){_times(node)}", is_open, content.needs_end)
+            return Regular(f"({content.expression}){times(node.minimum, node.maximum)}", is_open, content.needs_end)
         case _:
             raise AssertionError(node)
 
@@ -222,15 +222,15 @@ def _first_literal(node: Node) -> str:
             return ""
 
 
-def _times(node: Repeat) -> str:
-    match (node.minimum, node.maximum):
+def times(minimum: int, maximum: int | None) -> str:
+    match (minimum, maximum):
         case (0, 1):
             return "?"
         case (0, None):
             return "*"
         case (1, None):
             return "+"
-        case (minimum, None):
+        case (_, None):
             return f"{{{minimum},}}"
-        case (minimum, maximum):
+        case _:
             return f"{{{minimum},{maximum}}}"
