@@ -12,6 +12,7 @@ is too strict, never too loose; these rules keep it right:
 import json
 from itertools import pairwise
 
+from ouzel.grammar.caps import MAX_EXPRESSIONS, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.nodes import (
     Choice,
@@ -35,6 +36,7 @@ class GrammarWriter:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}  # definition -> name
         self._grammars: list[str] = []
+        self._num_expressions = 0
 
     def terminal(self, expression: str) -> str:
         return self._defined("T{}", expression)
@@ -63,6 +65,8 @@ class GrammarWriter:
 
     def expression(self, node: Node, *, is_last: bool = True) -> str:
         """As a rule expression; `is_last`: nothing can follow. Raises GrammarError."""
+        self._num_expressions += 1  # rule 3 multiplies
+        check_at_most("the number of parts of the grammar, written out,", self._num_expressions, MAX_EXPRESSIONS)
         parts = flattened(node)
         written: list[str] = []
         while parts:
