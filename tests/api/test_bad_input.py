@@ -3,10 +3,16 @@
 import socket
 
 import httpx
+import msgspec
 import pytest
+from openai.types import completion_create_params as completion_params
+from openai.types.chat import completion_create_params as chat_params
 
 from ouzel.api.chat_request import ChatCompletionRequest
+from ouzel.api.completions import CompletionRequest
+from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.openapi import OPERATIONS
+from ouzel.api.tokenize import DetokenizeRequest, TokenizeRequest
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from tests.api.requests import chat, error_of
@@ -14,6 +20,7 @@ from tests.api.serving import running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
+GENERATING_BODIES: list[type[msgspec.Struct]] = [ChatCompletionRequest, CompletionRequest]
 
 
 @pytest.mark.parametrize(
@@ -242,6 +249,32 @@ def test_numbers_are_read_leniently_and_null_is_not_given(
     response = http.post("/v1/chat/completions", content=body)
     assert response.status_code == 200, response.text
     assert [choice["message"]["content"] for choice in response.json()["choices"]] == answers
+
+
+@pytest.mark.parametrize("body", GENERATING_BODIES)
+@pytest.mark.parametrize("other", [*GENERATING_BODIES, TokenizeRequest, DetokenizeRequest, StandardRequest, Parameters])
+def test_a_field_of_another_endpoint_is_honoured_or_refused(
+    body: type[msgspec.Struct], other: type[msgspec.Struct]
+) -> None:
+    assert set(other.__struct_encode_fields__) <= {*body.__struct_encode_fields__, *NEUTRAL_VALUES}
+
+
+def test_a_field_of_another_endpoint_is_answered_with_what_to_use_here(http: httpx.Client) -> None:
+    response = http.post("/v1/completions", json={"model": "parrot", "prompt": "Hi", "messages": [MESSAGE]})
+    assert response.status_code == 400
+    assert error_of(response)["param"] == "messages"
+    assert "(use prompt, or /chat/completions)" in error_of(response)["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "params"),
+    [
+        (ChatCompletionRequest, chat_params.CompletionCreateParamsBase),
+        (CompletionRequest, completion_params.CompletionCreateParamsBase),
+    ],
+)
+def test_every_parameter_of_the_openai_client_is_honoured_or_refused(body: type[msgspec.Struct], params: type) -> None:
+    assert params.__annotations__.keys() <= {*body.__struct_encode_fields__, *NEUTRAL_VALUES}
 
 
 def test_null_is_not_given_in_any_field(http: httpx.Client) -> None:
