@@ -76,7 +76,7 @@ def test_a_body_in_no_schema_is_refused_in_the_documented_words(http: httpx.Clie
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("", "the body is not valid JSON"),
+        ("", "the body must be a JSON object, given nothing"),
         ("{", "the body is not valid JSON"),
         ("[1]", "the body must be a JSON object, given [1]"),
     ],
