@@ -3,6 +3,8 @@
 1. Annotations go. Keywords that the engine does not have are refused, except where they cannot matter (`uniqueItems:
    false`, `then` without `if`). Keys that are none of JSON Schema's mean nothing, by its own rules; under `strict` they
    are refused, as are misspelt ones that would otherwise constrain nothing.
+   What the engine would take and not keep to the letter is refused too: numbers that it rounds, and more properties
+   than are required and one (it lets a name come twice).
 2. Every reference is resolved here; the result stands alone, with all that is referred to in `$defs`.
 3. `strict` closes objects that list their properties (`additionalProperties: false`), as OpenAI's strict mode
    presupposes, except where schemas are combined and a closed one would refuse what its neighbour requires.
@@ -11,6 +13,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from urllib.parse import unquote, urljoin
 
 from ouzel.grammar.caps import (
@@ -33,12 +36,18 @@ ANNOTATIONS = frozenset(
     (
         *("title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly"),
         *("contentEncoding", "contentMediaType", "contentSchema", "x-guidance"),
+        *("discriminator", "xml", "externalDocs"),  # OpenAPI's, which must not change what is valid
         *("$schema", "$vocabulary", "$id", "id", "$anchor", "$defs", "definitions"),  # done with when references are
     )
 )
 FORMATS_THAT_SAY_NOTHING = frozenset(["float", "double", "password"])
-INTEGER_FORMATS = {"int32": 2**31, "int64": 2**63}
+MAX_NUMBER = 10**18  # of bounds; the engine's integers have 64 bits
+INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NUMBER)}
+LOWER_BOUNDS = frozenset(("minimum", "exclusiveMinimum"))
+UPPER_BOUNDS = frozenset(("maximum", "exclusiveMaximum"))
+ESCAPES = r'"\nrtbf'  # not `u`: in a name that is not listed it could spell one that is
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
+_UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f")  # with ESCAPES
 
 _WITHOUT_EFFECT: dict[str, Callable[[object, Mapping[str, object]], bool]] = {
     "uniqueItems": lambda value, _: value is False,
@@ -78,7 +87,9 @@ def normalised(schemas: list[object], *, is_strict: bool) -> Schema:
 
 
 def as_lark(schema: Schema) -> str:
-    return "%json " + json.dumps({**schema, "x-guidance": {"whitespace_pattern": WHITESPACE}})
+    return "%json " + json.dumps(
+        {**schema, "x-guidance": {"whitespace_pattern": WHITESPACE, "json_allowed_escapes": ESCAPES}}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +179,7 @@ class _Reader:
         for keyword, value in schema.items():
             if keyword not in ANNOTATIONS:
                 self._keyword(keyword, value, schema, place, result)
+        _check_num_properties(result, place.path)
         if self.is_strict and _is_open_object(result) and not place.is_combined and not _combines(result):
             result["additionalProperties"] = False
         return result
@@ -184,7 +196,8 @@ class _Reader:
         ):
             result[keyword] = self.schema(value, at)
         elif keyword in {"anyOf", "oneOf", "allOf", "prefixItems", "items"}:
-            result[keyword] = self._schemas(keyword, value, schema, place)
+            parts = self._schemas(keyword, value, schema, place)
+            result[keyword] = _joined(result, keyword, parts) if keyword == "allOf" else parts
         elif keyword in {"properties", "patternProperties"}:
             result[keyword] = self._properties(keyword, value, at)
         elif keyword == "format":
@@ -291,15 +304,35 @@ def _read_format(value: object, path: str, schema: Schema, result: Schema) -> No
     if not isinstance(value, str):
         raise GrammarError(f"{path} must be a string")
     if value in INTEGER_FORMATS:
-        limit = INTEGER_FORMATS[value]
-        result["minimum"] = _tightened("minimum", -limit, result)
-        result["maximum"] = _tightened("maximum", limit - 1, result)
-    elif value in INEXACT and "pattern" not in schema:
-        result["pattern"] = f"^(?:{PATTERNS[value]})$"
+        _check_is_for_integers(value, path, schema)
+        minimum, maximum = INTEGER_FORMATS[value]
+        result["minimum"] = _tightened("minimum", minimum, result)
+        result["maximum"] = _tightened("maximum", maximum, result)
+    elif value in INEXACT:
+        result["allOf"] = _joined(result, "allOf", [{"pattern": f"^(?:{PATTERNS[value]})$"}])
     elif value in PATTERNS:
         result["format"] = value
     elif value not in FORMATS_THAT_SAY_NOTHING:
         raise GrammarError(f"{path} must be one of {', '.join(sorted(PATTERNS))}, given {value!r}")
+
+
+def _joined(result: Schema, keyword: str, parts: list[object]) -> list[object]:
+    earlier = result.get(keyword)
+    return [*earlier, *parts] if isinstance(earlier, list) else parts
+
+
+def _check_is_for_integers(name: str, path: str, schema: Schema) -> None:
+    types = schema.get("type")
+    if "integer" not in (names := types if isinstance(types, list) else [types]) or "number" in names:
+        raise GrammarError(f"{path} {name!r} must stand beside the type integer, given {types!r}")
+
+
+def _check_num_properties(schema: Schema, path: str) -> None:
+    """Names that are neither listed nor required may come twice in what the engine allows, and count as one."""
+    required, least = schema.get("required"), schema.get("minProperties")
+    limit = len({*required} if isinstance(required, list) else ()) + 1
+    if isinstance(least, int | float) and least > limit:
+        raise GrammarError(f"{path}/minProperties must be <= {limit}, one more than are required, given {least}")
 
 
 def _tightened(keyword: str, value: object, schema: Schema) -> object:
@@ -330,10 +363,39 @@ def _check_number(value: object, path: str) -> None:
         raise GrammarError(f"{path} must be a number, given {value!r}")
 
 
+def _check_exact(value: object, path: str) -> None:
+    """The engine reads numbers without the last bit of care: exact are 53 bits times a power of ten up to 22."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return
+    _, digits, exponent = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    is_exact = isinstance(exponent, int) and exponent >= -22 and int(text) <= 2**53
+    if not is_exact or abs(value) > MAX_NUMBER:
+        raise GrammarError(
+            f"{path} must be a number of at most 15 digits, down to 1e-22 and up to {MAX_NUMBER:.0e}, given {value!r}"
+        )
+
+
+def _check_bound(value: object, path: str) -> None:
+    _check_number(value, path)
+    if _within_reach(path.rpartition("/")[2], value) == value:
+        _check_exact(value, path)
+
+
+def _within_reach(keyword: str, value: object) -> object:
+    """Upper bounds above what the engine can compare become stricter, so do lower bounds below."""
+    if keyword in UPPER_BOUNDS and isinstance(value, int | float):
+        return min(value, MAX_NUMBER)
+    if keyword in LOWER_BOUNDS and isinstance(value, int | float):
+        return max(value, -MAX_NUMBER)
+    return value
+
+
 def _check_divisor(value: object, path: str) -> None:
     _check_number(value, path)
     if isinstance(value, int | float) and value <= 0:
         raise GrammarError(f"{path} must be > 0, given {value!r}")
+    _check_exact(value, path)
 
 
 def _check_names(value: object, path: str) -> None:
@@ -349,6 +411,20 @@ def _check_pattern(value: object, path: str) -> None:
 
 def _check_constant(value: object, path: str) -> None:
     check_at_most(f"the number of characters of {path}", len(json.dumps(value, ensure_ascii=False)), MAX_LITERAL_CHARS)
+    for part in _scalars(value):
+        _check_exact(part, path)
+        if isinstance(part, str) and not _UNSPEAKABLE.isdisjoint(part):
+            raise GrammarError(f"{path} must hold no control characters but line ends, tabs and form feeds")
+
+
+def _scalars(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(inner)
+    else:
+        yield value
 
 
 def _check_enum(value: object, path: str) -> None:
@@ -366,7 +442,7 @@ _CHECKS: dict[str, Callable[[object, str], None]] = {
     "required": _check_names,
     "pattern": _check_pattern,
     "multipleOf": _check_divisor,
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _check_number),
+    **dict.fromkeys(LOWER_BOUNDS | UPPER_BOUNDS, _check_bound),
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _check_count),
     **dict.fromkeys(("minProperties", "maxProperties"), _check_count),
 }
