@@ -206,7 +206,7 @@ class _Reader:
             _CHECKS[keyword](value, at.path)
             self._num_enum_values += len(value) if keyword == "enum" and isinstance(value, list) else 0
             check_at_most("the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES)
-            result[keyword] = _tightened(keyword, value, result)
+            result[keyword] = _tightened(keyword, _within_reach(keyword, value), result)
         elif self.is_strict and not keyword.startswith("x-"):
             raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported in strict mode")
 
