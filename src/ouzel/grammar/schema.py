@@ -309,7 +309,8 @@ def _read_format(value: object, path: str, schema: Schema, result: Schema) -> No
         result["minimum"] = _tightened("minimum", minimum, result)
         result["maximum"] = _tightened("maximum", maximum, result)
     elif value in INEXACT:
-        result["allOf"] = _joined(result, "allOf", [{"pattern": f"^(?:{PATTERNS[value]})$"}])
+        exact: Schema = {"pattern": f"^(?:{PATTERNS[value]})$"}
+        result.update(exact if "pattern" not in schema else {"allOf": _joined(result, "allOf", [exact])})
     elif value in PATTERNS:
         result["format"] = value
     elif value not in FORMATS_THAT_SAY_NOTHING:
