@@ -30,7 +30,7 @@ from ouzel.grammar.string_formats import INEXACT, PATTERNS
 
 Schema = dict[str, object]
 
-WHITESPACE = r"[\x20\x0A\x0D\x09]{1,32}"  # between the parts of a value, where any amount may stand
+WHITESPACE = r"\x20|\r?\n[\x20\t]{0,32}"  # between the parts of a value: small models lose their way in more
 
 ANNOTATIONS = frozenset(
     (
