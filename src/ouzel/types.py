@@ -97,6 +97,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_num_seqs: int
     max_num_batched_tokens: int
     load_s: float
+    has_grammars: bool = False  # it can hold an output to a grammar
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -48,7 +48,6 @@ class GenerationFields(ChoiceFields, kw_only=True):
         ]
         | None
     ) = None
-    max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
     prompt_logprobs: (
         Annotated[
             int,
@@ -127,13 +126,6 @@ def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param:
         raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
 
 
-def max_tokens_of(body: GenerationFields) -> tuple[str, int | None]:
-    """The field that counts, and its value."""
-    if body.max_completion_tokens is not None:
-        return "max_completion_tokens", body.max_completion_tokens
-    return "max_tokens", body.max_tokens
-
-
 def truncation_of(body: GenerationFields, max_model_len: int, max_tokens: int | None) -> Truncation | None:
     """`max_tokens`: the request's, or the endpoint's default."""
     limit = body.truncate_prompt_tokens
@@ -187,7 +179,12 @@ def generation_request(
             param=param,
             width_param=width_field(body),
         )
-    grammar = model.grammar_for(tool_use, output_form(body), prompt_text=prompt.text if parses_output else None)
+    grammar = model.grammar_for(
+        tool_use,
+        output_form(body),
+        prompt_text=prompt.text if parses_output else None,
+        guards_calls=choosing.beam_search is None and not continues_prompt,
+    )
     if grammar is not None and choosing.beam_search is not None:
         field = width_field(body)
         raise InvalidRequest(f"{field}: beam search does not go together with {grammar.param}", param=field)

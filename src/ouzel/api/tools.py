@@ -85,7 +85,7 @@ class ToolFields(Protocol):
 
 class AskedTools(msgspec.Struct, frozen=True):
     shown: list[dict[str, object]] | None  # to the model
-    use: ToolUse | None  # None: none may be called
+    use: ToolUse | None  # None: there are none
 
 
 def asked_tools(asked: ToolFields, *, guides_all: bool = False) -> AskedTools:
@@ -101,8 +101,10 @@ def asked_tools(asked: ToolFields, *, guides_all: bool = False) -> AskedTools:
     if not functions and choice not in (None, "none", "auto"):
         param = "function_call" if is_old else "tool_choice"
         raise InvalidRequest(f"{param} needs {field}", param=param)
-    if not functions or choice == "none":
+    if not functions:
         return AskedTools(None, None)
+    if choice == "none":
+        return AskedTools(None, ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False))
     names, must_call, is_single = _demanded(choice, functions, "function_call.name" if is_old else "tool_choice")
     use = ToolUse(
         tools=tuple(_function_tool(function) for function in functions if function.name in names),

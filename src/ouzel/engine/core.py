@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from itertools import count, islice
 from operator import attrgetter
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,7 +52,7 @@ class EngineCore:
     def __init__(
         self, runner: ModelRunner, *, prefix_caching: bool = True, grammars: GrammarCompiler | None = None
     ) -> None:
-        info = runner.info
+        self._info = info = msgspec.structs.replace(runner.info, has_grammars=grammars is not None)
         self._runner = runner
         self._blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=prefix_caching
@@ -67,7 +68,7 @@ class EngineCore:
 
     @property
     def info(self) -> EngineInfo:
-        return self._runner.info
+        return self._info
 
     def add(self, request: EngineRequest) -> None:
         if request.request_id in self._sequences:

@@ -27,7 +27,7 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    tools: tuple[FunctionTool, ...]  # that may be called; at least one
+    tools: tuple[FunctionTool, ...]  # that may be called; without any, none may be
     are_all: bool  # that the model sees
     must_call: bool
     is_parallel: bool  # several calls in one answer
@@ -41,18 +41,24 @@ def grammar_for(
     output_format: OutputFormat,
     vocabulary: GrammarVocabulary,
     prompt_text: str,
+    guards_calls: bool = False,
 ) -> Grammar | None:
-    """None: nothing is demanded. Raises InvalidRequest for what cannot be honoured."""
+    """None: nothing is demanded. Raises InvalidRequest for what cannot be honoured.
+
+    `guards_calls`: calls are of the tools given and well-formed even where nothing demands it, if they have marks that
+    are nothing else. A model that begins something else with such a mark would leave it in the content.
+    """
     calls = _calls_of(use, output_format)
+    guards_calls = guards_calls and calls is not None and _has_own_marks(calls, output_format, vocabulary)
     if use is not None and calls is not None and use.must_call:
         demanded, param, strict = _all_calls(use, calls), "tools", False
-    elif use is not None and calls is not None and form is not None:
+    elif use is not None and calls is not None and form is not None and use.tools:
         either = [dict(form.format), _all_calls(use, calls)]
         demanded, param, strict = {"type": "or", "elements": either}, form.param, form.strict
-    elif use is not None and calls is not None and _is_guided(use):
-        demanded, param, strict = _possible_calls(use, calls), "tools", False
     elif form is not None:
         demanded, param, strict = dict(form.format), form.param, form.strict
+    elif use is not None and calls is not None and (guards_calls or _is_guided(use)):
+        demanded, param, strict = _possible_calls(use, calls), "tools", False
     else:
         return None
     family = output_format.reasoning
@@ -61,11 +67,23 @@ def grammar_for(
     try:
         return Grammar(compile_format(demanded, vocabulary, strict=strict), param)
     except GrammarError as error:
-        raise InvalidRequest(f"{param}: {error}", param=param) from error
+        name = _faulty_tool(use, calls, vocabulary) if use is not None and calls is not None else None
+        place = param if name is None else f"tools: function {name!r}"
+        raise InvalidRequest(f"{place}: {error}", param="tools" if name else param) from error
+
+
+def _faulty_tool(use: ToolUse, calls: Calls, vocabulary: GrammarVocabulary) -> str | None:
+    """The first whose calls are no grammar by themselves."""
+    for tool in use.tools:
+        try:
+            compile_format(_call(tool, use, calls), vocabulary, strict=False)
+        except GrammarError:
+            return tool.name
+    return None
 
 
 def _calls_of(use: ToolUse | None, output_format: OutputFormat) -> Calls | None:
-    if use is None:
+    if use is None or (not use.tools and output_format.calls is None):
         return None
     if output_format.calls is None or output_format.calls.calls is None:
         raise InvalidRequest("tools: it is not known how this model writes calls (see --tool-parser)", param="tools")
@@ -74,7 +92,17 @@ def _calls_of(use: ToolUse | None, output_format: OutputFormat) -> Calls | None:
 
 def _is_guided(use: ToolUse) -> bool:
     """Whether calls that need not come must still be right when they do."""
-    return use.guides_all or not use.is_parallel or not use.are_all or any(tool.strict for tool in use.tools)
+    is_demanding = use.guides_all or not use.is_parallel or not use.are_all or any(tool.strict for tool in use.tools)
+    return is_demanding and bool(use.tools)
+
+
+def _has_own_marks(calls: Calls, output_format: OutputFormat, vocabulary: GrammarVocabulary) -> bool:
+    """Whether what begins calls and surrounds the reasoning is a token of its own: no text is taken for it."""
+    family = output_format.reasoning
+    marks = family.reasoning if family else None
+    if marks is not None and (marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()):
+        return False
+    return any(calls.trigger.startswith(mark) for mark in vocabulary.special_ids)
 
 
 def _all_calls(use: ToolUse, calls: Calls) -> Format:
@@ -84,6 +112,8 @@ def _all_calls(use: ToolUse, calls: Calls) -> Format:
 
 def _possible_calls(use: ToolUse, calls: Calls) -> Format:
     """Text, with calls in it where the model begins them."""
+    if not use.tools:
+        return {"type": "any_text"}
     if calls.before:
         content = _sequence(*_inner_calls(use, calls))
         tags: list[Format] = [{"type": "tag", "begin": calls.before, "content": content, "end": calls.after}]

@@ -27,16 +27,24 @@ class ServedModel:
     created: int  # unix seconds
     system_fingerprint: str
 
-    def grammar_for(self, use: ToolUse | None, form: OutputForm | None, *, prompt_text: str | None) -> Grammar | None:
+    def grammar_for(
+        self, use: ToolUse | None, form: OutputForm | None, *, prompt_text: str | None, guards_calls: bool
+    ) -> Grammar | None:
         """None: the output is free. Raises InvalidRequest for what cannot be honoured.
 
-        `prompt_text`: of an output that is parsed; without it the whole output is the form.
+        `prompt_text`: of an output that is parsed; without it the whole output is the form. `guards_calls`: a grammar
+        for calls that need not come is welcome.
         """
         if use is None and form is None:
             return None
         output_format = PLAIN if prompt_text is None else self.output_format
         return grammar_for(
-            use, form, output_format=output_format, vocabulary=self.vocabulary, prompt_text=prompt_text or ""
+            use,
+            form,
+            output_format=output_format,
+            vocabulary=self.vocabulary,
+            prompt_text=prompt_text or "",
+            guards_calls=guards_calls and self.engine.info.has_grammars,
         )
 
 
