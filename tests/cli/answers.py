@@ -1,6 +1,9 @@
 """Streams put together, to compare them with whole answers."""
 
+import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any  # JSON
 
 import httpx
@@ -14,6 +17,33 @@ def chunks_of(response: httpx.Response) -> list[Json]:
     *frames, done, end = response.text.split("\n\n")
     assert (done, end) == ("data: [DONE]", "")
     return [json.loads(frame.removeprefix("data: ")) for frame in frames]
+
+
+@dataclass(frozen=True)
+class Answered:
+    body: Json
+    whole: Json  # put together, when it was streamed
+    chunks: list[Json]  # none when it was not
+
+
+def ask_all(url: str, bodies: Sequence[Json], *, concurrency: int = 16) -> list[Answered]:
+    """Chats, so many at a time; those with `stream` get `include_usage` as well."""
+
+    async def ask(http: httpx.AsyncClient, body: Json, turns: asyncio.Semaphore) -> Answered:
+        options = {"stream_options": {"include_usage": True}} if body.get("stream") else {}
+        async with turns:
+            response = await http.post("chat/completions", json=body | options)
+        assert response.status_code == 200, (response.text, body)
+        if not options:
+            return Answered(body, response.json(), [])
+        return Answered(body, put_together(chunks_of(response)), chunks_of(response))
+
+    async def run() -> list[Answered]:
+        turns = asyncio.Semaphore(concurrency)
+        async with httpx.AsyncClient(base_url=url, timeout=None) as http:
+            return await asyncio.gather(*(ask(http, body, turns) for body in bodies))
+
+    return asyncio.run(run())
 
 
 def put_together(chunks: list[Json]) -> Json:
