@@ -163,7 +163,7 @@ def test_logprobs_alone_have_no_alternatives(client: openai.OpenAI) -> None:
     assert all(entry.top_logprobs == [] for entry in answer.choices[0].logprobs.content or [])
 
 
-@pytest.mark.parametrize("fields", [{}, {"n": 2}, {"max_tokens": 0}, {"logprobs": True}])
+@pytest.mark.parametrize("fields", [{}, {"n": 2}, {"best_of": 2}, {"max_tokens": 0}, {"logprobs": True}])
 def test_prompt_logprobs_have_one_entry_per_prompt_token(http: httpx.Client, fields: dict[str, object]) -> None:
     body = chat("Hi", prompt_logprobs=2, **fields)
     answer = http.post("/v1/chat/completions", json=body).json()

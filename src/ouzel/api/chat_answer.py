@@ -59,7 +59,7 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     system_fingerprint: str
     choices: list[ChunkChoice]
     usage: UsageObject | UnsetType | None = UNSET
-    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # in the first chunk
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # with the first chunk
     prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
 
 
@@ -103,6 +103,7 @@ class ChatAnswer:
         self._model = model
         self._shows_token_ids = asked.return_token_ids or False
         self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
+        self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
         self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
         self._shows_logprobs = bool(asked.logprobs)
         self._streamed_usage = StreamedUsage.asked_by(asked)
@@ -113,8 +114,10 @@ class ChatAnswer:
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
         chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+        if (positions := prompt_logprobs_in(events)) is not None:
+            self._prompt_logprobs = prompt_logprobs(positions, self._model)
         if chunks:
-            chunks[0].prompt_logprobs = self._prompt_logprobs(events)
+            chunks[0].prompt_logprobs, self._prompt_logprobs = self._prompt_logprobs, UNSET
             chunks[0].prompt_token_ids, self._prompt_token_ids = self._prompt_token_ids, UNSET
         return list(chunks)
 
@@ -122,7 +125,7 @@ class ChatAnswer:
         return [self._chunk([], usage_object(usage))] if self._streamed_usage.at_end else []
 
     def whole(self, events: Sequence[Event], usage: Usage) -> ChatCompletion:
-        envelope = self._envelope
+        envelope, positions = self._envelope, prompt_logprobs_in(events)
         return ChatCompletion(
             envelope.id,
             envelope.created,
@@ -130,13 +133,9 @@ class ChatAnswer:
             envelope.system_fingerprint,
             [self._whole_choice(choice) for choice in fold(events)],
             usage_object(usage),
-            self._prompt_logprobs(events),
+            UNSET if positions is None else prompt_logprobs(positions, self._model),
             self._prompt_token_ids,
         )
-
-    def _prompt_logprobs(self, events: Sequence[Event]) -> PromptLogprobs | UnsetType:
-        positions = prompt_logprobs_in(events)
-        return UNSET if positions is None else prompt_logprobs(positions, self._model)
 
     def _chunk(self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None) -> ChatCompletionChunk:
         envelope = self._envelope
