@@ -100,6 +100,13 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_s: Annotated[
         float, Meta(gt=0, le=86400, description="How long a client may not read its answer until it counts as gone.")
     ] = 60.0
+    max_tokens_limit: (
+        Annotated[
+            int,
+            Meta(ge=1, description="Most tokens that a request may ask for, and what it gets when it does not say."),
+        ]
+        | None
+    ) = None
     max_choices: Annotated[int, Meta(ge=1, le=128, description="Largest n.")] = 128
     max_prompts: Annotated[
         int, Meta(ge=1, description="Most prompts in one completions request, each of its n choices counting as one.")

@@ -186,6 +186,7 @@ class RunningServer:
             engine=self.engine,
             output_format=output_format_of(FragileParser),
             vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
+            max_tokens_limit=self._limits.max_tokens_limit,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, info, __version__),
         )

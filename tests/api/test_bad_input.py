@@ -281,6 +281,17 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client
     assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
 
 
+def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
+    limits = LimitsConfig(max_tokens_limit=4)
+    with running_server(limits=limits) as server, httpx.Client(base_url=server.url) as http:
+        unsaid = http.post("/v1/chat/completions", json=chat("abcdefgh")).json()
+        assert (unsaid["choices"][0]["message"]["content"], unsaid["choices"][0]["finish_reason"]) == ("abcd", "length")
+        assert http.post("/v1/chat/completions", json=chat("abcdefgh", max_tokens=4)).status_code == 200
+        refused = http.post("/v1/chat/completions", json=chat("abcdefgh", max_completion_tokens=5))
+        assert error_of(refused)["param"] == "max_completion_tokens"
+        assert "must be <= 4, this server's max_tokens_limit, given 5" in error_of(refused)["message"]
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -162,9 +162,13 @@ def generation_request(
     param, asked_tokens = max_tokens
     if asked_tokens == 0 and not shows_prompt:
         raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
+    limit = model.max_tokens_limit
+    if limit is not None and (asked_tokens or 0) > limit:
+        what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked_tokens}"
+        raise InvalidRequest(what, param=param)
     num_tokens = fit_max_tokens(
         asked_tokens,
-        default=default_max_tokens,
+        default=min(default_max_tokens or limit, limit) if limit is not None else default_max_tokens,
         num_prompt_tokens=len(prompt.token_ids),
         max_model_len=info.max_model_len,
         param=param,

@@ -124,6 +124,7 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
         engine=engine,
         output_format=output_format,
         vocabulary=grammar_vocabulary(tokenizer),
+        max_tokens_limit=options.limits.max_tokens_limit,
         guides_tools=options.model.enable_tool_guided_generation,
         reasoning_fields=REASONING_FIELDS[options.model.reasoning_field],
         created=int(time.time()),

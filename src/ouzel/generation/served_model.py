@@ -22,6 +22,7 @@ class ServedModel:
     engine: EngineClient
     output_format: OutputFormat
     vocabulary: GrammarVocabulary
+    max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking
     guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     created: int  # unix seconds
