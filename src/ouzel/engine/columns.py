@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 Row = NDArray[np.float32]  # [vocab_size]
 
+_SMALLEST = np.finfo(np.float32).min
+
 
 def num_columns(row: Row) -> int:
     """Of the matrix as which a row is seen; a short row is one column."""
@@ -20,17 +22,13 @@ def largest(row: Row, num: int) -> NDArray[np.int64]:
     if num * 4 >= width:
         return np.flatnonzero(row >= _at_least_finite(np.partition(row, -num)[-num]))
     num_full = row.size // width * width
-    matrix = row[:num_full].reshape(-1, width)
-    maxima = matrix.max(axis=0)
-    bound = _at_least_finite(np.partition(maxima, -num)[-num])
-    columns = np.flatnonzero(maxima >= bound)
-    lines, places = np.nonzero(matrix[:, columns] >= bound)
-    return np.concatenate([lines * width + columns[places], num_full + np.flatnonzero(row[num_full:] >= bound)])
+    maxima = row[:num_full].reshape(-1, width).max(axis=0)
+    return np.flatnonzero(row >= _at_least_finite(np.partition(maxima, -num)[-num]))
 
 
 def _at_least_finite(bound: np.float32) -> np.float32:
     """-inf becomes the smallest number, so that nothing ruled out reaches it; NaN stays, and nothing does."""
-    return np.float32(np.maximum(bound, np.finfo(np.float32).min))
+    return _SMALLEST if bound == -np.inf else bound
 
 
 class ColumnSums:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ouzel.engine.columns import Row
+from ouzel.engine.sampler import PreparedRow
 from ouzel.engine.sequence import Sequence
 from ouzel.grammar.compiler import Compilation, GrammarCompiler, GrammarRefused
 from ouzel.grammar.session import GrammarBroken, Masks, Session
@@ -36,11 +36,13 @@ class Constraints:
             except GrammarRefused as error:
                 yield request, str(error)
 
-    def mask(self, rows: list[tuple[Row, Sequence]]) -> dict[Sequence, str]:
+    def mask(self, prepared: list[PreparedRow]) -> dict[Sequence, str]:
         """Forbids what does not fit, in place; returns why the grammars of some can go no further."""
-        constrained = [(row, each, each.session) for row, each in rows if each.session is not None]
-        errors = self._masks.apply([row for row, _, _ in constrained], [session for _, _, session in constrained])
-        broken = {each: error for (_, each, _), error in zip(constrained, errors, strict=True) if error}
+        constrained = [(each, each.sequence.session) for each in prepared if each.sequence.session is not None]
+        if not constrained:
+            return {}
+        errors = self._masks.apply([each.row for each, _ in constrained], [session for _, session in constrained])
+        broken = {each.sequence: error for (each, _), error in zip(constrained, errors, strict=True) if error}
         for sequence in broken:
             self._forget(sequence)
         return broken

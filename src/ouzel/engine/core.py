@@ -218,10 +218,11 @@ class EngineCore:
             if not sequence.is_finished
         ]
         rows = [(row, sequence) for row, sequence in unfinished if not sequence.beams]
-        for row, sequence in tuple(rows):
+        for row, sequence in [each for each in rows if each[1].forks]:
             rows += [(row.copy(), fork) for fork in self._start_forks(sequence)]
         self._take_tokens(rows)
-        self._advance_searches({sequence: row for row, sequence in unfinished if sequence.beams})
+        if self._searches:
+            self._advance_searches({sequence: row for row, sequence in unfinished if sequence.beams})
 
     def _mark_computed(self, entry: Scheduled) -> None:
         sequence = entry.sequence
@@ -308,9 +309,11 @@ class EngineCore:
             except Exception as error:  # one request's fault must not end its batch neighbours
                 logger.exception("sampling failed for request %s", sequence.request.request_id)
                 self._end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
-        for sequence, why in self._constraints.mask([(each.row, each.sequence) for each in prepared]).items():
-            self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
-        prepared = [each for each in prepared if not each.sequence.is_finished]
+        broken = self._constraints.mask(prepared)
+        if broken:
+            for sequence, why in broken.items():
+                self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
+            prepared = [each for each in prepared if not each.sequence.is_finished]
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
                 self._end(each.sequence, *why_none(each))

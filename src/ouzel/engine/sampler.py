@@ -14,9 +14,9 @@ Three ways to a token, chosen by a row's own parameters alone, so that batch nei
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,16 +36,14 @@ _NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(msgspec.Struct, frozen=True):
     """One sampled token."""
 
     token_id: int
     logprobs: PositionLogprobs | None
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRow:
+class PreparedRow(msgspec.Struct, frozen=True):
     """A row that only has to be drawn from."""
 
     row: Row
@@ -58,12 +56,12 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
     params = sequence.params
     own_logprobs = None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs)
-    is_adjusted = params.adjusts_logits or sequence.session is not None  # a grammar's mask comes later
-    is_copy = own_logprobs is not None and is_adjusted
+    adjusts = params.adjusts_logits
+    is_copy = own_logprobs is not None and (adjusts or sequence.session is not None)  # a grammar's mask comes later
     if is_copy:
         model_row, row = row, row_memory.take(row.size)
         np.copyto(row, model_row)
-    if params.adjusts_logits:
+    if adjusts:
         adjust(row, sequence)
     return PreparedRow(row, sequence, own_logprobs, is_copy)
 
@@ -175,8 +173,8 @@ def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | No
     cumulative = np.cumsum(weights, axis=1)
     last_kept = (cumulative >= _column(params, "top_p") * cumulative[:, -1:]).argmax(axis=1)[:, None]
     weights[weights < np.take_along_axis(weights, last_kept, axis=1)] = 0.0
-    typical = np.flatnonzero(_column(params, "typical_p") < 1.0)
-    if typical.size:
+    typical = [i for i, each in enumerate(params) if each.typical_p < 1.0]
+    if typical:
         weights[typical] = keep_typical(weights[typical], log_weights[typical], _column(params, "typical_p")[typical])
     cumulative = np.cumsum(weights, axis=1)
     drawn = (cumulative > _uniforms(sequences)[:, None] * cumulative[:, -1:]).argmax(axis=1)[:, None]

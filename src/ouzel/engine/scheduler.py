@@ -20,8 +20,9 @@ Rules
 """
 
 from bisect import insort
-from dataclasses import dataclass
 from operator import attrgetter
+
+import msgspec
 
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.sequence import Sequence, SequenceStatus
@@ -31,8 +32,7 @@ MAX_SCORED_ROWS = 64  # 39 MB of logits with Qwen3's vocabulary
 _by_order = attrgetter("order")
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(msgspec.Struct, frozen=True):
     """One sequence's share of a step."""
 
     sequence: Sequence
@@ -102,12 +102,17 @@ class Scheduler:
             if sequence.num_uncomputed_tokens > 1:
                 self._make_room(sequence)  # tokens that a grammar forced may need more blocks than it started with
                 continue
-            together = sequence.steps_with
-            if together[0] is sequence and all(map(self._make_room, together)):
-                for each in together:
-                    scheduled.append(Scheduled(each, 1))
-                    self._blocks.expect_blocks(each, 1)
+            together = sequence.beams
+            if not together:
+                if self._make_room(sequence):
+                    scheduled.append(self._decode(sequence))
+            elif together[0] is sequence and all(map(self._make_room, together)):
+                scheduled += map(self._decode, together)
         return scheduled
+
+    def _decode(self, sequence: Sequence) -> Scheduled:
+        self._blocks.expect_blocks(sequence, 1)
+        return Scheduled(sequence, 1)
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Allocates the next token's block, preempting from the end; False when the sequence itself had to go."""

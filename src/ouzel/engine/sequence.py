@@ -37,7 +37,7 @@ class Sequence:
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
         self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
-        self.beams: list[Sequence] = []  # of a beam: all that are alive in its search, itself among them
+        self.beams: list[Sequence] = []  # of a beam: all of its search that are alive, itself among them
         self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised
         self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
         self.num_blocks_wanted = 0  # of a beam that starts again: what its search had when it ran out of blocks
@@ -80,11 +80,6 @@ class Sequence:
     def order(self) -> tuple[int, int, int]:
         """Who goes first: priority, then arrival, then index."""
         return (self.request.priority, self.arrival, self.index)
-
-    @property
-    def steps_with(self) -> "list[Sequence]":
-        """All that only run, and only leave, together: the beams of a search, else the sequence alone."""
-        return self.beams or [self]
 
     @property
     def num_places(self) -> int:
