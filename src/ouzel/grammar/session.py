@@ -23,7 +23,7 @@ class Session:
     @property
     def is_complete(self) -> bool:
         """Nothing but an end token can follow."""
-        return self._matcher.is_stopped()
+        return self._matcher.is_stopped() and not self._matcher.is_error()
 
     def accept(self, token_id: int) -> None:
         """Raises GrammarBroken, after which the session is of no use."""
@@ -31,8 +31,11 @@ class Session:
             raise GrammarBroken(self._matcher.get_error() or f"token {token_id} does not fit the grammar")
 
     def forced(self) -> list[int]:
-        """The tokens that must follow, in the tokenizer's own spelling; not yet accepted."""
-        return self._matcher.compute_ff_tokens()
+        """The tokens that must follow, in the tokenizer's own spelling; not yet accepted. Raises GrammarBroken."""
+        token_ids = self._matcher.compute_ff_tokens()
+        if self._matcher.is_error():
+            raise GrammarBroken(self._matcher.get_error())
+        return token_ids
 
     def fork(self) -> "Session":
         return Session(self._matcher.deep_copy())
