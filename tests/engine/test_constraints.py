@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any  # sampling parameters are forwarded as they are
 
+import msgspec
 import pytest
 
 from ouzel.backends.fake import FakeRunner
@@ -143,6 +144,19 @@ def test_an_abort_while_compiling_leaves_nothing_behind(compiler: GrammarCompile
     assert reasons == [FinishReason.ABORT, FinishReason.STOP, FinishReason.ABORT]
     assert not engine.has_unfinished()
     assert engine.stats().num_used_blocks == 0
+
+
+def test_a_request_with_the_id_of_one_that_left_while_compiling_gets_its_own_grammar(compiler: GrammarCompiler) -> None:
+    engine = make_engine(compiler)
+    left, request = constrained(ANSWER + "  "), constrained(OBJECT + "  ")
+    request = msgspec.structs.replace(request, request_id=left.request_id)
+    engine.add(left)
+    engine.abort(left.request_id)
+    engine.step()
+
+    result = run_alone(engine, request)[0]
+
+    assert set(json.loads(text(result))) == {"a", "b"}
 
 
 def test_bans_that_leave_nothing_of_the_grammar_refuse_the_request(compiler: GrammarCompiler) -> None:

@@ -91,7 +91,7 @@ class EngineCore:
             try:
                 self._constraints.submit(request)
             except GrammarRefused as error:
-                self._refuse(request, str(error))
+                self._refuse(choices, str(error))
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         for sequence in self._choices(request_id):
@@ -138,19 +138,19 @@ class EngineCore:
         """Schedules the requests whose grammars are compiled by now."""
         is_idle = not (self._scheduler.running or self._scheduler.waiting or self._outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
-            choices = self._choices(request.request_id)
+            choices = [each for each in self._choices(request.request_id) if each.request is request]
             if isinstance(session, str):
-                self._refuse(request, session)
+                self._refuse(choices, session)
             elif choices:  # else aborted meanwhile
                 for choice in choices:
                     choice.session = session.fork()
                 self._start(choices)
 
-    def _refuse(self, request: EngineRequest, why: str) -> None:
-        """Ends a request whose grammar cannot be honoured."""
-        assert request.grammar is not None
-        for choice in self._choices(request.request_id):
-            choice.error_param = request.grammar.param
+    def _refuse(self, choices: list[Sequence], why: str) -> None:
+        """Ends those of a request whose grammar cannot be honoured."""
+        for choice in choices:
+            assert choice.request.grammar is not None
+            choice.error_param = choice.request.grammar.param
             self._end(choice, FinishReason.REFUSED, why)
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
