@@ -1,6 +1,7 @@
 """Grammar texts to sessions, and sessions to masks."""
 
 import json
+from concurrent.futures import wait
 
 import numpy as np
 import pytest
@@ -105,10 +106,43 @@ def test_one_that_takes_too_long_is_given_up_and_others_are_served() -> None:
         with pytest.raises(GrammarRefused, match=r"takes longer than 0\.05 s"):
             compilation.session()
     other = hurried.compile('start: "a"')
-    while not other.is_done:
-        other.wait(1)
+    wait((other.future,))
     assert other.session().is_complete is False
     hurried.close()
+
+
+def test_one_that_waits_behind_those_given_up_gets_its_turn() -> None:
+    hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=0.05)
+    slow = "start: " + " | ".join(f'"{number}"' for number in range(30_000))
+    late = [hurried.compile(slow + f' | "x{number}"') for number in range(2)]
+    waits = hurried.compile('start: "a"')
+    while not waits.future.done():
+        hurried.go_on()
+        waits.wait(0.001)
+
+    assert waits.session().is_complete is False
+    assert not any(compilation.future.done() for compilation in late)
+    hurried.close()
+
+
+def test_closing_begins_nothing_that_waits() -> None:
+    compiler = GrammarCompiler(grammar_tokenizer(), timeout_s=60)
+    slow = "start: " + " | ".join(f'"{number}"' for number in range(10_000))
+    waiting = [compiler.compile(slow + f' | "x{number}"') for number in range(50)]
+
+    compiler.close()
+
+    assert not waiting[-1].future.done()
+
+
+def test_a_broken_session_is_not_complete_and_forces_nothing(compiler: GrammarCompiler) -> None:
+    session = compiled(compiler, 'start: "abc"')
+    with pytest.raises(GrammarBroken):
+        session.accept(trained_tokenizer().encode("x").ids[0])
+
+    assert not session.is_complete
+    with pytest.raises(GrammarBroken, match="satisfy"):
+        session.forced()
 
 
 def test_masks_of_a_batch_are_made_together(compiler: GrammarCompiler) -> None:

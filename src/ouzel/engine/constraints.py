@@ -26,7 +26,10 @@ class Constraints:
 
     def compiled(self, *, is_idle: bool) -> Iterator[tuple[EngineRequest, Session | str]]:
         """Requests whose compilation is over, each with its session or with what is wrong with its grammar."""
-        if self._compiling and is_idle:
+        if not self._compiling or self._compiler is None:
+            return
+        self._compiler.go_on()
+        if is_idle:
             self._compiling[0][1].wait(_WAIT_S)
         for entry in [entry for entry in self._compiling if entry[1].is_done]:
             self._compiling.remove(entry)

@@ -4,7 +4,8 @@ Rules
 1. Native compilation recurses: a long chain of references overflows an ordinary stack and takes the process along. So
    it runs only in threads with a stack of 256 MiB (address space, not memory), and sizes are capped before.
 2. It cannot be stopped. A job that takes longer than `timeout_s` is given up, its thread is replaced, and when too many
-   are lost in this way further grammars are refused until some return.
+   are lost in this way further grammars are refused until some return. One that waits for its turn longer than twice
+   that is given up too.
 3. One grammar is compiled once, however many ask for it at a time, and kept (least recently used go first). A prototype
    is never stepped: sessions are copies, which share its warmed-up lexer.
 """
@@ -13,7 +14,8 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future, wait
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
@@ -36,25 +38,38 @@ class GrammarRefused(Exception):
 class Compilation:
     """One grammar on its way; asked for by any number of requests."""
 
-    def __init__(self, future: "Future[LLMatcher]", due: float, timeout_s: float) -> None:
-        self._future = future
-        self._due = due
+    def __init__(self, grammar: str, timeout_s: float) -> None:
+        self.grammar = grammar
+        self.future: Future[LLMatcher] = Future()  # of the prototype
+        self.started_at: float | None = None  # set by the thread that compiles it
+        self._submitted_at = time.monotonic()
         self._timeout_s = timeout_s
 
     @property
     def is_done(self) -> bool:
         """A result is there, or time is up."""
-        return self._future.done() or time.monotonic() > self._due
+        return self.future.done() or self.is_late
+
+    @property
+    def is_late(self) -> bool:
+        """It has been compiling for too long, or waiting."""
+        return time.monotonic() > self._due()
 
     def wait(self, timeout_s: float) -> None:
-        """Up to `timeout_s` for the result."""
-        wait((self._future,), min(timeout_s, max(self._due - time.monotonic(), 0.0)))
+        """Up to `timeout_s` for the result, while it is not late."""
+        wait((self.future,), min(timeout_s, max(self._due() - time.monotonic(), 0.0)))
+
+    def _due(self) -> float:
+        started_at = self.started_at
+        return self._submitted_at + 2 * self._timeout_s if started_at is None else started_at + self._timeout_s
 
     def session(self) -> Session:
         """When done. Raises GrammarRefused."""
-        if not self._future.done():
-            raise GrammarRefused(f"compiling the grammar takes longer than {self._timeout_s:g} s")
-        return Session(self._future.result().deep_copy())
+        if self.future.done():
+            return Session(self.future.result().deep_copy())
+        if self.started_at is None:
+            raise GrammarRefused("too many other grammars are being compiled; try again later")
+        raise GrammarRefused(f"compiling the grammar takes longer than {self._timeout_s:g} s")
 
 
 class GrammarCompiler:
@@ -63,10 +78,10 @@ class GrammarCompiler:
     def __init__(self, tokenizer: LLTokenizer, *, timeout_s: float = 5.0) -> None:
         self._tokenizer = tokenizer
         self._timeout_s = timeout_s
-        self._jobs: SimpleQueue[tuple[str, Future[LLMatcher]] | None] = SimpleQueue()
-        self._kept: OrderedDict[str, tuple[Future[LLMatcher], float]] = OrderedDict()
-        self._lock = threading.Lock()
-        self._busy: dict[threading.Thread, float] = {}  # since when
+        self._jobs: SimpleQueue[Compilation | None] = SimpleQueue()
+        self._kept: OrderedDict[str, Compilation] = OrderedDict()
+        self._lock = threading.Lock()  # of all that follows, and of `_kept`
+        self._busy: dict[threading.Thread, Compilation] = {}
         self._lost: set[threading.Thread] = set()
         self._threads: list[threading.Thread] = []
         for _ in range(_NUM_THREADS):
@@ -81,13 +96,18 @@ class GrammarCompiler:
         if len(grammar) > MAX_GRAMMAR_CHARS:
             raise GrammarRefused(f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}")
         with self._lock:
+            self._replace_late_threads()
             if grammar not in self._kept:
-                self._kept[grammar] = self._submit(grammar), time.monotonic() + self._timeout_s
+                self._kept[grammar] = self._submit(grammar)
                 while len(self._kept) > _MAX_KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(grammar)
-            future, due = self._kept[grammar]
-        return Compilation(future, due, self._timeout_s)
+            return self._kept[grammar]
+
+    def go_on(self) -> None:
+        """To be called now and then while anybody waits, so that jobs do not wait behind one that has been given up."""
+        with self._lock:
+            self._replace_late_threads()
 
     def forget(self, grammar: str) -> None:
         """After a session of it broke: a limit that one copy meets is met by all that share its lexer."""
@@ -95,23 +115,27 @@ class GrammarCompiler:
             self._kept.pop(grammar, None)
 
     def close(self) -> None:
-        """Waits for what is being compiled: a thread that returns from native code while Python ends takes it down."""
+        """Waits for what is being compiled: a thread that returns from native code while Python ends takes it down.
+
+        What has not been begun never will be.
+        """
+        with suppress(Empty):
+            while True:
+                self._jobs.get_nowait()
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
 
-    def _submit(self, grammar: str) -> "Future[LLMatcher]":
-        self._replace_late_threads()
+    def _submit(self, grammar: str) -> Compilation:
         if len(self._lost) >= _MAX_LOST_THREADS:
             raise GrammarRefused("too many grammars that take long are being compiled; try again later")
-        future: Future[LLMatcher] = Future()
-        self._jobs.put((grammar, future))
-        return future
+        job = Compilation(grammar, self._timeout_s)
+        self._jobs.put(job)
+        return job
 
     def _replace_late_threads(self) -> None:
-        now = time.monotonic()
-        late = {thread for thread, since in self._busy.items() if now - since > self._timeout_s} - self._lost
+        late = {thread for thread, job in self._busy.items() if job.is_late} - self._lost
         for _ in late:
             self._start_thread()
         self._lost |= late
@@ -128,14 +152,15 @@ class GrammarCompiler:
     def _work(self) -> None:
         thread = threading.current_thread()
         while thread not in self._lost and (job := self._jobs.get()) is not None:
-            grammar, future = job
-            self._busy[thread] = time.monotonic()
+            job.started_at = time.monotonic()
+            with self._lock:
+                self._busy[thread] = job
             try:
-                future.set_result(self._compiled(grammar))
+                job.future.set_result(self._compiled(job.grammar))
             except GrammarRefused as error:
-                future.set_exception(error)
+                job.future.set_exception(error)
             except BaseException as error:  # the library's panics are no Exceptions
-                future.set_exception(GrammarRefused(f"the grammar cannot be compiled: {error}"))
+                job.future.set_exception(GrammarRefused(f"the grammar cannot be compiled: {error}"))
             with self._lock:
                 del self._busy[thread]
         with self._lock:
