@@ -6,6 +6,7 @@ OuzelError
 │   ├── Unauthenticated       401
 │   ├── ModelNotFound         404
 │   ├── PayloadTooLarge       413
+│   ├── UnsupportedEncoding   415
 │   └── BodyTimeout           408
 ├── TryLater                       try again after `retry_after_s`
 │   ├── Overloaded            429
@@ -61,6 +62,13 @@ class PayloadTooLarge(InvalidRequest):
 
     status = 413
     code = "payload_too_large"
+
+
+class UnsupportedEncoding(InvalidRequest):
+    """The body is compressed (RFC 9110, section 8.4)."""
+
+    status = 415
+    code = "unsupported_encoding"
 
 
 class BodyTimeout(InvalidRequest):

@@ -66,8 +66,9 @@ def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
     library_tokenizer = tokenizers.Tokenizer(models.BPE({alphabet[byte]: byte for byte in range(256)}, []))
     library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library_tokenizer.decoder = decoders.ByteLevel()
-    special_tokens = ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>", *more_special_tokens)
-    library_tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special_tokens])
+    for token in ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>", *more_special_tokens):
+        is_special = token not in ("<|fail|>", "<|die|>")  # so that a message can hold them
+        library_tokenizer.add_tokens([AddedToken(token, special=is_special)])
     return library_tokenizer
 
 

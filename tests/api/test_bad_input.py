@@ -1,12 +1,19 @@
 """Bad input: each gets an error object that names the field, the limit and the value, and the server still serves."""
 
+import gzip
 import socket
 
 import httpx
+import msgspec
 import pytest
+from openai.types import completion_create_params as completion_params
+from openai.types.chat import completion_create_params as chat_params
 
 from ouzel.api.chat_request import ChatCompletionRequest
+from ouzel.api.completions import CompletionRequest
+from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.openapi import OPERATIONS
+from ouzel.api.tokenize import DetokenizeRequest, TokenizeRequest
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from tests.api.requests import chat, error_of
@@ -14,6 +21,7 @@ from tests.api.serving import running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
+GENERATING_BODIES: list[type[msgspec.Struct]] = [ChatCompletionRequest, CompletionRequest]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +97,11 @@ TOOL = {"type": "function", "function": {"name": "look"}}
         ({"functions": [{"name": "f"}], "tools": []}, "functions", "must not be given beside tools"),
         ({"function_call": {"name": "f"}}, "function_call", "function_call needs functions"),
         ({"response_format": {}}, "response_format.type", "response_format.type is required"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "strict": True}}},
+            "response_format.json_schema.schema",
+            "response_format.json_schema.schema is required",
+        ),
         ({"response_format": {"type": "yaml"}}, "response_format", "given 'yaml'"),
         (
             {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "text"}}}},
@@ -193,7 +206,6 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "the body is not valid JSON"),
         (b"{", "the body is not valid JSON"),
         (b'{"model": "parrot",}', "the body is not valid JSON"),
         (b'{"model": "\xff"}', "the body is not valid JSON"),
@@ -211,6 +223,8 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
         (b'{"a":' * 900 + b"1e999" + b"}" * 900, "a.a.a must be a finite number, at most 1e308"),
         (b"[1, 2]", "the body must be a JSON object, given [1,2]"),
         (b"null", "the body must be a JSON object, given null"),
+        (b"", "the body must be a JSON object, given nothing"),
+        (b" \n", "the body must be a JSON object, given nothing"),
         (b'{"messages": []}', "model is required"),
         (b'{"model": "parrot"}', "messages is required"),
     ],
@@ -244,11 +258,51 @@ def test_numbers_are_read_leniently_and_null_is_not_given(
     assert [choice["message"]["content"] for choice in response.json()["choices"]] == answers
 
 
+@pytest.mark.parametrize("body", GENERATING_BODIES)
+@pytest.mark.parametrize("other", [*GENERATING_BODIES, TokenizeRequest, DetokenizeRequest, StandardRequest, Parameters])
+def test_a_field_of_another_endpoint_is_honoured_or_refused(
+    body: type[msgspec.Struct], other: type[msgspec.Struct]
+) -> None:
+    assert set(other.__struct_encode_fields__) <= {*body.__struct_encode_fields__, *NEUTRAL_VALUES}
+
+
+def test_a_field_of_another_endpoint_is_answered_with_what_to_use_here(http: httpx.Client) -> None:
+    response = http.post("/v1/completions", json={"model": "parrot", "prompt": "Hi", "messages": [MESSAGE]})
+    assert response.status_code == 400
+    assert error_of(response)["param"] == "messages"
+    assert "(use prompt, or /chat/completions)" in error_of(response)["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "params"),
+    [
+        (ChatCompletionRequest, chat_params.CompletionCreateParamsBase),
+        (CompletionRequest, completion_params.CompletionCreateParamsBase),
+    ],
+)
+def test_every_parameter_of_the_openai_client_is_honoured_or_refused(body: type[msgspec.Struct], params: type) -> None:
+    assert params.__annotations__.keys() <= {*body.__struct_encode_fields__, *NEUTRAL_VALUES}
+
+
 def test_null_is_not_given_in_any_field(http: httpx.Client) -> None:
     optional = {*ChatCompletionRequest.__struct_encode_fields__, *NEUTRAL_VALUES} - {"model", "messages"}
     response = http.post("/v1/chat/completions", json=chat("Hi", **dict.fromkeys(optional)))
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"] == "Hi"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize"])
+def test_a_compressed_body_is_refused_in_words_that_name_the_encoding(http: httpx.Client, path: str) -> None:
+    body = gzip.compress(msgspec.json.encode(chat("Hi")))
+    response = http.post(path, content=body, headers={"content-encoding": "gzip"})
+    assert response.status_code == 415
+    assert error_of(response)["code"] == "unsupported_encoding"
+    assert error_of(response)["message"] == "Content-Encoding must be identity, given gzip"
+
+
+def test_the_encoding_of_a_plain_body_may_be_named(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", json=chat("Hi"), headers={"content-encoding": "Identity"})
+    assert response.status_code == 200
 
 
 def test_the_content_type_does_not_matter(http: httpx.Client) -> None:

@@ -45,7 +45,7 @@ def test_every_field_has_a_description_and_every_optional_one_a_default() -> Non
 def test_defaults_in_words_are_those_of_the_code() -> None:
     assert default_in_words("top_p", is_boolean=False) == "1.0"
     assert default_in_words("ignore_eos", is_boolean=True) == "false"
-    assert default_in_words("skip_special_tokens", is_boolean=True) == "true"
+    assert default_in_words("skip_special_tokens", is_boolean=True) == "true; false in /detokenize"
     assert default_in_words("suffix", is_boolean=False) == "none"
 
 

@@ -48,6 +48,16 @@ whose message names the parameter.
 |---|---|---|---|---|
 """
 
+_OVMS_INTRODUCTION = """
+## With --profile ovms
+
+The parameters of A, B and C once more, on `/v3/chat/completions` of a server with that profile: `best_of` is a number
+of beams, streams show the stop string, and a refusal is a 400 whose text names the parameter.
+
+| parameter | in | unary | streamed | what was seen |
+|---|---|---|---|---|
+"""
+
 QUESTION = "Count from 1 to 60."
 TOKEN_ID = 400
 ALWAYS_THAT_TOKEN = {"logit_bias": {str(TOKEN_ID): 100}}
@@ -103,7 +113,16 @@ def lmi_param(response: httpx.Response) -> str | None:
     return named[1] if named else "?"
 
 
+def ovms_param(response: httpx.Response) -> str | None:
+    """OVMS has no place for it but the text, where it follows what OVMS puts before each."""
+    if response.status_code != 400:
+        return None
+    named = re.search(r"failed: ([\w.\[\]]+)", response.json()["error"])
+    return named[1] if named else "?"
+
+
 OPENAI = Endpoint("/v1/chat/completions", {"model": "ouzel-demo"}, openai_param, chunks_of)
+OVMS = Endpoint("/v3/chat/completions", {"model": "ouzel-demo"}, ovms_param, chunks_of)
 LMI = Endpoint("/invocations", {}, lmi_param, lambda response: [json.loads(line) for line in response.iter_lines()])
 
 
@@ -180,7 +199,7 @@ def tool_choice(ask: Asker) -> bool:
     named = ask("Hello!", tools=[WEATHER], tool_choice={"type": "function", "function": {"name": "get_weather"}})
     calls = [answer["choices"][0]["message"]["tool_calls"][0]["function"] for answer in (forced, named)]
     cities = [json.loads(call["arguments"])["city"] for call in calls]
-    return set(cities) <= {"Rome", "Oslo"} and "tool_calls" not in forbidden["choices"][0]["message"]
+    return set(cities) <= {"Rome", "Oslo"} and not forbidden["choices"][0]["message"].get("tool_calls")
 
 
 def parallel(ask: Asker) -> bool:
@@ -263,6 +282,16 @@ def texts(answer: Json) -> list[str]:
 def best_of(ask: Asker) -> bool:
     best = ask(best_of=4, temperature=1, ignore_eos=True)
     return len(texts(best)) == 1 and best["usage"]["completion_tokens"] == 4 * len(tokens(best))
+
+
+def best_of_beams(ask: Asker) -> bool:
+    return len(set(texts(ask(best_of=4, n=4)))) == 4
+
+
+def stop_shown_in_streams(ask: Asker) -> bool:
+    whole = text(ask())
+    end = whole.index(whole[6:9]) + (3 if ask.is_stream else 0)
+    return text(ask(stop=["zzz", whole[6:9]])) == whole[:end]
 
 
 def beam_search(ask: Asker) -> bool:
@@ -473,6 +502,16 @@ LMI_PROBES = (
 )
 
 
+OVMS_OWN_PROBES = {
+    probe.parameter: probe
+    for probe in (
+        Probe("stop", "A B C D", {}, "the output ends before it, that of a stream with it", stop_shown_in_streams),
+        Probe("best_of", "A B C", {}, "so many beams, four different choices at temperature 0", best_of_beams),
+    )
+}
+OVMS_PROBES = tuple(OVMS_OWN_PROBES.get(probe.parameter, probe) for probe in PROBES if probe.listed != "D")
+
+
 def result(probe: Probe, ask: Asker) -> str:
     """Raises AssertionError where the parameter is accepted without its effect, or refused in the name of another."""
     param = probe.param or probe.parameter
@@ -486,10 +525,18 @@ def result(probe: Probe, ask: Asker) -> str:
     return "works"
 
 
-def conformance_document(root: str) -> str:
-    with httpx.Client(base_url=root, timeout=None) as http:
+def conformance_document(cache_dir: Path) -> str:
+    with (
+        serving(*SERVER_OPTIONS, cache_dir=cache_dir) as server,
+        httpx.Client(base_url=server.root, timeout=None) as http,
+    ):
         text = _INTRODUCTION.format(command=COMMAND) + _rows(http, OPENAI, PROBES)
-        return text + _LMI_INTRODUCTION + _rows(http, LMI, LMI_PROBES)
+        text += _LMI_INTRODUCTION + _rows(http, LMI, LMI_PROBES)
+    with (
+        serving(*SERVER_OPTIONS, "--profile", "ovms", cache_dir=cache_dir) as server,
+        httpx.Client(base_url=server.root, timeout=None) as http,
+    ):
+        return text + _OVMS_INTRODUCTION + _rows(http, OVMS, OVMS_PROBES)
 
 
 def _rows(http: httpx.Client, endpoint: Endpoint, probes: Sequence[Probe]) -> str:
@@ -501,8 +548,5 @@ def _rows(http: httpx.Client, endpoint: Endpoint, probes: Sequence[Probe]) -> st
 
 
 if __name__ == "__main__":
-    with (
-        tempfile.TemporaryDirectory() as cache_dir,
-        serving(*SERVER_OPTIONS, cache_dir=Path(cache_dir)) as running,
-    ):
-        PATH.write_text(conformance_document(running.root))
+    with tempfile.TemporaryDirectory() as cache_dir:
+        PATH.write_text(conformance_document(Path(cache_dir)))

@@ -3,15 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.app import build_parser
+from ouzel.cli.app import read_command_line
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.options import RECORDS, Options, options_of, read_options
+from ouzel.cli.options import RECORDS, Options, options_of
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:
-    parsed = vars(build_parser().parse_args(["serve", *arguments]))
-    del parsed["command"]
-    return read_options(parsed, environment or {})
+    return read_command_line(["serve", *arguments], environment or {})
 
 
 def test_defaults() -> None:

@@ -162,3 +162,10 @@ def test_a_session_that_hits_a_limit_says_so(compiler: GrammarCompiler) -> None:
 def test_a_tokenizer_without_an_end_token_is_refused() -> None:
     with pytest.raises(ModelLoadError, match="no end token"):
         build_tokenizer(trained_tokenizer().to_str(), vocab_size=512, eos_token_ids=())
+
+
+def test_a_refusal_does_not_quote_the_grammar(compiler: GrammarCompiler) -> None:
+    with pytest.raises(GrammarRefused) as refusal:
+        compiled(compiler, 'start: %json {"oneOf": [{"type": "integer"}, {"type": "number"}]}')
+    assert "oneOf" in str(refusal.value)
+    assert "start:" not in str(refusal.value)

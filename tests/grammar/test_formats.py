@@ -1,5 +1,8 @@
 """What each format accepts and refuses, token by token."""
 
+import subprocess
+import sys
+
 import pytest
 
 from ouzel.grammar.errors import GrammarError
@@ -291,6 +294,7 @@ REFUSED: list[tuple[Format, str]] = [
     (triggered("<f", ONE * 129), "format.tags must be <= 128, given 129"),
     (triggered("<f", ONE, at_least_one=1), "format.at_least_one must be true or false"),
     (tag("<f>", TEXT, ["</f>", ""]), "format.end must not hold an empty string beside others"),
+    (sequence(*[either(tag("x", OBJECT, "y"), sequence(const("q"), TEXT))] * 30), "parts of .* must be <= 20000"),
     ({"type": "token", "token": "<nope>"}, "special token, given '<nope>'"),
     ({"type": "token", "token": 10**6}, "given 1000000"),
     ({"type": "repeat", "content": OBJECT, "min": 3, "max": 2}, r"format.min must be <= max \(2\), given 3"),
@@ -329,3 +333,8 @@ def test_ranges_of_tokens_hold_neither_padding_nor_an_end() -> None:
     small = GrammarVocabulary({"<x>": 5}, 10, eos_token_ids=(3,))
     text = compile_format({"type": "exclude_token", "exclude_tokens": ["<x>"]}, small, strict=False)
     assert "<[0-2,4,6-9]>" in text
+
+
+def test_formats_are_compiled_without_the_native_library() -> None:
+    program = "import sys, ouzel.grammar.formats; sys.exit('llguidance' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

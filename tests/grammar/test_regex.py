@@ -48,6 +48,7 @@ def test_a_pattern_matches_the_whole_text(pattern: str, good: list[str], bad: li
         ("a^b", r"'\^' within"),
         ("(a$)", "'.' within"),
         ("(a", "a group without an end"),
+        ("(" * 101 + ")" * 101, "the nesting of pattern must be <= 100, given 101"),
         ("a)", "a group without a beginning"),
         ("[a", "a character class without an end"),
         ("[]", "an empty character class"),

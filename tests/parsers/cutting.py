@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -56,6 +57,15 @@ def check_truncation(make_parser: Callable[[], Parser], text: str) -> None:
             num_same = sum(1 for _ in itertools.takewhile(bool, map(str.__eq__, given, expected)))
             assert prefix.endswith(given[num_same:]), prefix
         assert _num_marks(prefix, cut) <= _num_marks(text, whole), prefix
+
+
+def check_cut_marks(make_parser: Callable[[], Parser], text: str) -> None:
+    """A text of calls and marks alone, cut after a call: content is at most a whole mark and what follows it."""
+    marks = re.findall(r"<[^<>]+>|\[[A-Z_]+\]", text)
+    for end in range(len(text)):
+        cut = parse(make_parser, [text[:end]], FinishReason.LENGTH)
+        if cut.calls:
+            assert not cut.content or cut.content.lstrip().startswith(tuple(marks)), text[:end]
 
 
 def _is_start_of(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> bool:

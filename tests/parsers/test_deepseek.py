@@ -6,7 +6,7 @@ from ouzel.parsers.base import Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31, DeepSeekParser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
+from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
@@ -126,6 +126,10 @@ def test_thinking(text: str, expected: Folded) -> None:
 def test_the_prompt_decides_on_thinking() -> None:
     check_parser(lambda: thinking("<｜Assistant｜><think>"), "hm</think>Hello.", Folded("Hello.", "hm"))
     check_parser(lambda: thinking("<｜Assistant｜></think>"), "Hello.", Folded("Hello."))
+
+
+def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
+    check_cut_marks(lambda: DeepSeekParser(TOOLS), section(FENCED, BARE))
 
 
 FRAGMENTS = [

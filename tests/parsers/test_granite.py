@@ -7,7 +7,7 @@ from ouzel.parsers.granite import GRANITE, GRANITE_33, GraniteParser
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
+from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -136,6 +136,10 @@ CASES_33: dict[str, tuple[str, Folded]] = {
 def test_thinking_in_tags(text: str, expected: Folded) -> None:
     check_parser(thinking_33, text, expected, FinishReason.LENGTH)
     check_truncation(thinking_33, text)
+
+
+def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
+    check_cut_marks(lambda: GraniteParser(TOOLS), f"<tool_call>[{WEATHER}]</tool_call><|tool_call|>{WEATHER}")
 
 
 FRAGMENTS = [

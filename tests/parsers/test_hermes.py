@@ -6,7 +6,7 @@ from ouzel.parsers.base import Parser
 from ouzel.parsers.hermes import HERMES, HermesParser
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation
+from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -135,6 +135,10 @@ def test_a_prompt_that_opened_the_mark() -> None:
     opened = "<|im_start|>assistant\n<think>\n"
     check_parser(lambda: thinking(opened), "hm\n</think>\n\nHello.", Folded("Hello.", "hm"))
     check_parser(lambda: thinking(opened), "hm", Folded("", "hm"))
+
+
+def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
+    check_cut_marks(lambda: HermesParser(TOOLS), WEATHER + "\n" + WEATHER)
 
 
 FRAGMENTS = [

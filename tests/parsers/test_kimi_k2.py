@@ -6,7 +6,7 @@ from ouzel.parsers.base import Parser, ToolCallDelta
 from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2, KimiK2Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
+from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 BEGIN, END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
@@ -132,6 +132,10 @@ def test_thinking(text: str, expected: Folded) -> None:
 def test_the_reasoning_of_other_models() -> None:
     text, expected = "◁think▷\nhm </think>\n◁/think▷\nHello.", Folded("Hello.", "hm </think>")
     check_parser(lambda: OutputFormat(reasoning=KIMI).make_parser((), ""), text, expected)
+
+
+def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
+    check_cut_marks(lambda: KimiK2Parser(TOOLS), section(WEATHER, OTHER))
 
 
 FRAGMENTS = [

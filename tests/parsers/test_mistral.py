@@ -6,7 +6,7 @@ from ouzel.parsers.base import Parser, ToolCallDelta
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL, MistralParser
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
+from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -128,6 +128,10 @@ THINKING_CASES: dict[str, tuple[str, Folded]] = {
 def test_thinking(text: str, expected: Folded) -> None:
     check_parser(thinking, text, expected, FinishReason.LENGTH)
     check_truncation(thinking, text)
+
+
+def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
+    check_cut_marks(lambda: MistralParser(TOOLS), NAMED + NAMED)
 
 
 FRAGMENTS = [

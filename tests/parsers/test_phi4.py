@@ -5,7 +5,7 @@ import pytest
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI, Phi4Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
+from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -94,6 +94,10 @@ def test_calls(text: str, expected: Folded) -> None:
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)
 def test_truncation(text: str) -> None:
     check_truncation(lambda: Phi4Parser(TOOLS), text)
+
+
+def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
+    check_cut_marks(lambda: Phi4Parser(TOOLS), marked(WEATHER) + marked(WEATHER))
 
 
 FRAGMENTS = [

@@ -54,6 +54,7 @@ def test_the_clients_messages_are_not_changed() -> None:
             {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
             {"role": "assistant", "content": [{"type": "text", "text": "No."}]},
         ),
+        ({"role": "assistant", "content": None, "refusal": "No."}, {"role": "assistant", "content": "No."}),
         (
             {"role": "assistant", "tool_calls": [{"function": {"name": "look"}}]},
             {
@@ -94,6 +95,9 @@ USER: Message = {"role": "user", "content": "Hello"}
             'given "image_url": this model reads text only',
         ),
         ([{"role": "user", "content": "x", "name": True}], "messages[0].name", "given true"),
+        ([{"role": "assistant", "refusal": 5}], "messages[0].refusal", "given 5"),
+        ([{"role": "assistant", "content": "x", "refusal": "y"}], "messages[0].refusal", "beside a content"),
+        ([USER, {"role": "assistant", "audio": {"id": "a"}}], "messages[1].audio", "this model reads text only"),
         ([{"role": "tool", "content": "x", "tool_call_id": 1}], "messages[0].tool_call_id", "given 1"),
         ([{"role": "assistant", "tool_calls": {}}], "messages[0].tool_calls", "a list"),
         ([{"role": "assistant", "tool_calls": [{}]}], "messages[0].tool_calls[0].function", "an object"),

@@ -47,8 +47,8 @@ A body with `inputs` on `/invocations` and the other paths of LMI. `parameters` 
 _REFUSED = """
 ## Fields that are refused
 
-Known from OpenAI, vLLM or OpenVINO Model Server, and not honoured: answered with 400, unless the value asks for
-nothing. `null` never asks.
+Known from OpenAI, vLLM, OpenVINO Model Server, LMI and others, or fields of another endpoint, and not honoured:
+answered with 400, unless the value asks for nothing. `null` never asks.
 
 | field | endpoints | values that ask for nothing | instead |
 |---|---|---|---|

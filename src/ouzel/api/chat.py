@@ -5,7 +5,7 @@ from ouzel.api.chat_answer import ChatAnswer
 from ouzel.api.chat_prompt import chat_rendering
 from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, truncation_of
+from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of, truncation_of
 from ouzel.api.tools import asked_tools
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -34,7 +34,7 @@ class ChatCompletions:
         prompt = self._model.renderer.render_chat(
             asked.messages,
             chat_rendering(asked, tools=tools.shown),
-            truncation=truncation_of(asked, self._model.engine.info.max_model_len, _max_tokens(asked)[1]),
+            truncation=truncation_of(asked, self._model.engine.info.max_model_len, max_tokens_of(asked)[1]),
         )
         envelope = new_envelope("chatcmpl", self._model)
         request = generation_request(
@@ -42,7 +42,7 @@ class ChatCompletions:
             self._model,
             prompt,
             request_id=envelope.id,
-            max_tokens=_max_tokens(asked),
+            max_tokens=max_tokens_of(asked),
             default_max_tokens=default_max_tokens,
             num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
             num_prompt_logprobs=asked.prompt_logprobs,
@@ -61,9 +61,3 @@ class ChatCompletions:
             raise InvalidRequest(
                 f"top_logprobs needs logprobs to be true, given {asked.top_logprobs}", param="top_logprobs"
             )
-
-
-def _max_tokens(asked: ChatCompletionRequest) -> tuple[str, int | None]:
-    if asked.max_completion_tokens is not None:
-        return "max_completion_tokens", asked.max_completion_tokens
-    return "max_tokens", asked.max_tokens

@@ -21,7 +21,6 @@ from ouzel.api.tools import FunctionCall, Functions, GuidesTools, ParallelToolCa
 
 class ChatCompletionRequest(GenerationFields, kw_only=True):
     messages: Messages
-    max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
     logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
     top_logprobs: (
         Annotated[

@@ -9,7 +9,14 @@ from msgspec import UNSET, Meta, UnsetType
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.fields import GenerationFields, check_limits, check_num_logprobs, generation_request, truncation_of
+from ouzel.api.fields import (
+    GenerationFields,
+    check_limits,
+    check_num_logprobs,
+    generation_request,
+    max_tokens_of,
+    truncation_of,
+)
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
 from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
@@ -76,7 +83,9 @@ class Completions:
     def _prompts(self, asked: CompletionRequest) -> list[Prompt]:
         engine = self._model.engine
         max_prompts = min(self._limits.max_prompts, engine.max_admitted)
-        truncation = truncation_of(asked, engine.info.max_model_len, asked.max_tokens or self._default_max_tokens)
+        truncation = truncation_of(
+            asked, engine.info.max_model_len, max_tokens_of(asked)[1] or self._default_max_tokens
+        )
         given = read_prompts(asked.prompt, max_prompts=max_prompts, n=choosing_of(asked).best_of)
         return [self._render(asked, path, prompt, truncation) for path, prompt in given]
 
@@ -96,7 +105,7 @@ class Completions:
             self._model,
             prompt,
             request_id=request_id,
-            max_tokens=("max_tokens", asked.max_tokens),
+            max_tokens=max_tokens_of(asked),
             default_max_tokens=self._default_max_tokens,
             num_logprobs=asked.logprobs,
             num_prompt_logprobs=_num_prompt_logprobs(asked),

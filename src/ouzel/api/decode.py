@@ -68,6 +68,8 @@ def parse_object(body: bytes) -> JsonObject:
 
 def _not_json(body: bytes, complaint: str) -> InvalidRequest:
     """Names the field, where the standard library is less strict and reads what is wrong with it."""
+    if not body.strip():
+        return InvalidRequest("the body must be a JSON object, given nothing")
     try:
         given = json.loads(body, parse_int=float)
         for is_at_fault, limit in (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from starlette.types import Message, Receive, Scope, Send
 
 from ouzel.api.framing import SSE, Framing
-from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge
+from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
 from ouzel.generation import Generation, SeveralGenerations
 
 _SCOPE_KEY = "ouzel.exchange"
@@ -48,8 +48,11 @@ def exchange_of(scope: Scope) -> Exchange:
 async def read_body(scope: Scope, receive: Receive, *, max_body_bytes: int, timeout_s: float) -> bytes:
     """The whole body; PayloadTooLarge as soon as it is known to be too long, BodyTimeout when it does not come.
 
-    What still arrives after that is dropped.
+    What still arrives after that is dropped. UnsupportedEncoding for a compressed one.
     """
+    encoding = (header(scope, b"content-encoding") or "identity").strip().lower()
+    if encoding != "identity":
+        raise UnsupportedEncoding(f"Content-Encoding must be identity, given {encoding[:40]}")
     try:
         async with asyncio.timeout(timeout_s):
             return await _receive_body(scope, receive, max_body_bytes)

@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, str] = {
     "max_tokens": "what the prompt leaves of max_model_len; 16 in completions",
     "max_completion_tokens": "max_tokens",
     "top_logprobs": "0",
-    "skip_special_tokens": "true",
+    "skip_special_tokens": "true; false in /detokenize",
     "spaces_between_special_tokens": "true",
     "add_generation_prompt": "true",
     "add_special_tokens": "false in chats, else true",

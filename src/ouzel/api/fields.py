@@ -48,6 +48,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
         ]
         | None
     ) = None
+    max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
     prompt_logprobs: (
         Annotated[
             int,
@@ -124,6 +125,13 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
 def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:
     if num_logprobs is not None and num_logprobs > limits.max_logprobs:
         raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
+
+
+def max_tokens_of(body: GenerationFields) -> tuple[str, int | None]:
+    """The field that counts, and its value."""
+    if body.max_completion_tokens is not None:
+        return "max_completion_tokens", body.max_completion_tokens
+    return "max_tokens", body.max_tokens
 
 
 def truncation_of(body: GenerationFields, max_model_len: int, max_tokens: int | None) -> Truncation | None:

@@ -29,6 +29,8 @@ _KEYS = {
     "name": {"type": ["string", "null"]},
     "tool_call_id": {"type": ["string", "null"]},
     "reasoning_content": {"type": ["string", "null"]},
+    "refusal": {"type": ["string", "null"]},
+    "audio": {"type": "null"},
     "tool_calls": {"anyOf": [{"type": "array", "items": _TOOL_CALL}, {"type": "null"}]},
 }
 _CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}]

@@ -11,6 +11,8 @@ from ouzel.generation import OutputForm
 
 JsonObject = dict[str, object]
 
+_BESIDE_SCHEMA = {"name", "description", "strict"}  # in OpenAI's `json_schema`
+
 Schema = Annotated[JsonObject | str | bool | None, Meta(description="A JSON schema; a string holds one as JSON text.")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression of the whole output.")]
 Choices = Annotated[list[str], Meta(min_length=1, max_length=1000, description="The only texts that are allowed.")]
@@ -88,6 +90,14 @@ def _of_response_format(given: JsonObject) -> OutputForm | None:
         return OutputForm({"type": kind, "json_schema": declared["schema"]}, param, strict=strict or False)
     if kind == "json_schema" and not isinstance(declared, dict | bool):
         param = "response_format.json_schema"
+        raise InvalidRequest(f"{param} is required", param=param)
+    if (
+        kind == "json_schema"
+        and isinstance(declared, dict)
+        and "name" in declared
+        and declared.keys() <= _BESIDE_SCHEMA
+    ):
+        param = "response_format.json_schema.schema"
         raise InvalidRequest(f"{param} is required", param=param)
     return OutputForm(given, "response_format")
 

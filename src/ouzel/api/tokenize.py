@@ -82,6 +82,7 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
 class DetokenizeRequest(msgspec.Struct, kw_only=True):
     tokens: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(description="Token ids.")]
     model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
 
 
 class TokenizedText(msgspec.Struct):
@@ -157,7 +158,9 @@ class Tokenizing:
             position = next(position for position, token_id in enumerate(asked.tokens) if token_id > last_id)
             path = f"tokens[{position}]"
             raise InvalidRequest(f"{path} must be <= {last_id}, given {asked.tokens[position]}", param=path)
-        return DetokenizedText(self._tokenizer.decode(asked.tokens, skip_special_tokens=False))
+        return DetokenizedText(
+            self._tokenizer.decode(asked.tokens, skip_special_tokens=asked.skip_special_tokens or False)
+        )
 
     def _counted(self, asked: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
         texts = [self._tokenizer.token_text(token_id) for token_id in token_ids] if asked.return_token_strs else None

@@ -3,14 +3,16 @@
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import uvloop
 
 import ouzel
 from ouzel.cli.listening import bound
 from ouzel.cli.model_directory import locate_model
-from ouzel.cli.options import add_options, read_options
+from ouzel.cli.options import Options, add_options, read_options
+from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.serve import serve
 from ouzel.errors import OuzelError
 from ouzel.observability import configure_logging
@@ -39,11 +41,19 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    arguments = vars(build_parser().parse_args(argv))
+def read_command_line(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Options:
+    """Raises InvalidOption."""
+    theirs = split_ovms_flags(argv)
+    arguments = theirs.values | vars(build_parser().parse_args(theirs.rest))
     del arguments["command"]
+    options = read_options(arguments, environment)
+    theirs.check_profile(options.server.profile)
+    return replace(options, remarks=(*options.remarks, *theirs.remarks))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     try:
-        options = read_options(arguments)
+        options = read_command_line(sys.argv[1:] if argv is None else argv)
         configure_logging(options.server.log_level)
         for remark in options.remarks:
             logger.info(remark)

@@ -18,6 +18,7 @@ from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig
 
 RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig)
 ENVIRONMENT_PREFIX = "OUZEL_"
+_OVMS_DEFAULTS = {"allowed_origins": ["*"]}  # OpenVINO Model Server's
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _add_option(group: "argparse._ArgumentGroup", option: Option) -> None:
 
 
 def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
-    """Flags over environment over file over LMI's settings, if that is the profile, over defaults.
+    """Flags over environment over file over the profile's settings over defaults.
 
     Raises InvalidOption.
     """
@@ -122,6 +123,8 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     if values.get("profile") == "lmi":
         lmi_values, remarks = read_lmi_settings(environment, str(values.get("model", "")))
         values = lmi_values | values
+    if values.get("profile") == "ovms":
+        values = _OVMS_DEFAULTS | values
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
     _check_cors(options.server)

@@ -16,6 +16,7 @@ MAX_PATTERN_CHARS = 10 * 1024
 MAX_TAGS = 128
 MAX_RULES = 2000
 MAX_REPEATS = 10_000
+MAX_EXPRESSIONS = 20_000
 
 
 def check_at_most(what: str, value: int, limit: int) -> None:

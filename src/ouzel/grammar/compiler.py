@@ -10,6 +10,7 @@ Rules
    is never stepped: sessions are copies, which share its warmed-up lexer.
 """
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -27,6 +28,8 @@ _STACK_BYTES = 256 * 2**20
 _NUM_THREADS = 2
 _MAX_LOST_THREADS = 6
 _MAX_KEPT = 256
+_MAX_MESSAGE_CHARS = 1000
+_SOURCE_LINE = re.compile(r"\s*\d+ \|")
 
 LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000, max_lexer_states=100_000, verbose_errors=False)
 
@@ -172,5 +175,11 @@ class GrammarCompiler:
         if not matcher.is_error():
             fill_next_token_bitmask(matcher, allocate_token_bitmask(1, self._tokenizer.vocab_size))
         if matcher.is_error():
-            raise GrammarRefused(matcher.get_error())
+            raise GrammarRefused(_without_source(matcher.get_error()))
         return matcher
+
+
+def _without_source(message: str) -> str:
+    """The library's messages go on with lines of the grammar text, which the client did not write."""
+    lines = [line for line in message.splitlines() if line.strip() and not _SOURCE_LINE.match(line)]
+    return "\n".join(lines)[:_MAX_MESSAGE_CHARS]

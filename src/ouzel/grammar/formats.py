@@ -14,6 +14,7 @@ from ouzel.grammar.caps import (
     check_at_most,
     check_size,
 )
+from ouzel.grammar.ebnf import grammar_to_lark
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.members import Members
 from ouzel.grammar.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
@@ -67,6 +68,7 @@ class _FormatReader:
             "const_string": self._const_string,
             "any_text": self._any_text,
             "regex": self._regex,
+            "grammar": self._grammar,
             "choice": self._choice,
             "sequence": self._sequence,
             "or": self._or,
@@ -126,6 +128,10 @@ class _FormatReader:
     def _regex(self, members: Members) -> Node:
         pattern = read_pattern(members.text("pattern"), members.place("pattern"))
         return Regular(pattern.lark, is_open=pattern.is_unbounded)
+
+    def _grammar(self, members: Members) -> Node:
+        text = members.text("grammar")
+        return self.writer.grammar(grammar_to_lark(text, self._spelling, members.place("grammar")))
 
     def _choice(self, members: Members) -> Node:
         texts = members.texts("choices")

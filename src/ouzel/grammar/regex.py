@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ouzel.grammar.caps import MAX_PATTERN_CHARS, check_at_most
+from ouzel.grammar.caps import MAX_LEVELS, MAX_PATTERN_CHARS, check_at_most
 from ouzel.grammar.errors import GrammarError
 
 ANY_TEXT = "(?s:.*)"
@@ -105,6 +105,7 @@ class _Reader:
             raise self._refusal("look-around" if is_look else f"the group {start[:3]!r}")
         self._at = match.end()
         self._depth += 1
+        check_at_most(f"the nesting of {self._path}", self._depth, MAX_LEVELS)
         return "(?:"
 
     def _anchor(self, char: str) -> str:

@@ -12,6 +12,7 @@ is too strict, never too loose; these rules keep it right:
 import json
 from itertools import pairwise
 
+from ouzel.grammar.caps import MAX_EXPRESSIONS, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.nodes import (
     Choice,
@@ -35,6 +36,7 @@ class GrammarWriter:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}  # definition -> name
         self._grammars: list[str] = []
+        self._num_expressions = 0
 
     def terminal(self, expression: str) -> str:
         return self._defined("T{}", expression)
@@ -63,6 +65,8 @@ class GrammarWriter:
 
     def expression(self, node: Node, *, is_last: bool = True) -> str:
         """As a rule expression; `is_last`: nothing can follow. Raises GrammarError."""
+        self._num_expressions += 1  # rule 3 multiplies
+        check_at_most("the number of parts of the grammar, written out,", self._num_expressions, MAX_EXPRESSIONS)
         parts = flattened(node)
         written: list[str] = []
         while parts:
@@ -104,7 +108,7 @@ class GrammarWriter:
                 return f"({' | '.join(options)})"
             case Repeat():
                 content = self.expression(node.content, is_last=is_last and node.maximum == 1)
-                return f"({content}){_times(node)}"
+                return f"({content}){times(node.minimum, node.maximum)}"
             case Enclosed():
                 return f"({self.expression(Sequence((node.content, node.end)), is_last=False)})"
             case _:
@@ -160,7 +164,7 @@ def _as_regular(node: Node) -> Regular:
         case Repeat():
             content = _as_regular(node.content)
             is_open = content.is_open or node.maximum is None
-            return Regular(f"({content.expression}){_times(node)}", is_open, content.needs_end)
+            return Regular(f"({content.expression}){times(node.minimum, node.maximum)}", is_open, content.needs_end)
         case _:
             raise AssertionError(node)
 
@@ -222,15 +226,15 @@ def _first_literal(node: Node) -> str:
             return ""
 
 
-def _times(node: Repeat) -> str:
-    match (node.minimum, node.maximum):
+def times(minimum: int, maximum: int | None) -> str:
+    match (minimum, maximum):
         case (0, 1):
             return "?"
         case (0, None):
             return "*"
         case (1, None):
             return "+"
-        case (minimum, None):
+        case (_, None):
             return f"{{{minimum},}}"
-        case (minimum, maximum):
+        case _:
             return f"{{{minimum},{maximum}}}"

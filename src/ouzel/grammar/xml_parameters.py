@@ -97,8 +97,7 @@ class _Reader:
         if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
             bare = Choice(tuple(self._bare(kind) for kind in kinds))
             return Sequence((opening, Literal(style.newline), Enclosed(bare, self._spell(style.newline + style.end))))
-        end = (_ANY_SPACE, self._spell(style.end))
-        options = [Sequence((opening, _ANY_SPACE, self._value(kind), *end)) for kind in kinds]
+        options = [Sequence((opening, *self._value(kind))) for kind in kinds]
         return Choice(tuple(options)) if len(options) > 1 else options[0]
 
     def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
@@ -117,10 +116,13 @@ class _Reader:
         else:
             yield schema
 
-    def _value(self, schema: Schema) -> Node:
+    def _value(self, schema: Schema) -> tuple[Node, ...]:
+        """And its end mark. Space is of the string where strings are listed."""
+        style = self._style
         if _is_listed(schema):
-            return _one_of(schema)
-        return Foreign(as_lark(schema | {"$defs": self._definitions}))
+            return (Literal(style.newline), _one_of(schema), self._spell(style.newline + style.end))
+        value = Foreign(as_lark(schema | {"$defs": self._definitions}))
+        return (_ANY_SPACE, value, _ANY_SPACE, self._spell(style.end))
 
     def _bare(self, schema: Schema) -> Node:
         """A bounded string, or what may stand in its place: one lexeme has to hold all of them."""

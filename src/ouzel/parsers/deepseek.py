@@ -44,10 +44,10 @@ class DeepSeekParser(JsonReadingParser):
         if not (yield from self.read_arguments(name, *ends)):
             return False
         yield from self.pass_closers()
-        if (yield from self.passes(_FENCE_END)):
+        if (yield from self.passes_end(_FENCE_END)):
             yield from self.pass_whitespace()
             self.commit()
-        if (yield from self.passes(_CALL_END)):
+        if (yield from self.passes_end(_CALL_END)):
             self.commit()
         self.rewind()
         return True

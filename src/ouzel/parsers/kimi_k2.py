@@ -42,7 +42,7 @@ class KimiK2Parser(JsonReadingParser):
             return False
         self._ids.add(call_id)
         yield from self.pass_closers()
-        if (yield from self.passes(_CALL_END)):
+        if (yield from self.passes_end(_CALL_END)):
             self.commit()
         self.rewind()
         return True

@@ -110,6 +110,15 @@ class ReadingParser:
             self._at += len(found or "")
             return found
 
+    def passes_end(self, *options: str) -> Reading[str | None]:
+        """As `passes`, of marks that must come here: where the output was cut the beginning of one will do."""
+        found = yield from self.passes(*options)
+        rest = self._text[self._at :]
+        if found is None and self._is_cut and rest and any(option.startswith(rest) for option in options):
+            self._at += len(rest)
+            return rest
+        return found
+
     def pass_whitespace(self) -> Reading[None]:
         while (char := (yield from self.peek())) and char in WHITESPACE:
             self._at += 1
@@ -168,6 +177,9 @@ class ReadingParser:
 
         def give(text: str) -> None:
             nonlocal is_blank
+            rest = (self._blank + text).lstrip(WHITESPACE)
+            if is_blank and not is_first and self._is_cut and any(marker.startswith(rest) for marker in markers):
+                return  # the beginning of the next mark
             is_blank = is_blank and not text.strip(WHITESPACE)
             if is_blank:
                 self._blank += text

@@ -119,7 +119,7 @@ class JsonReadingParser(ReadingParser):
                 self.keep_as_text(start)
                 continue
             yield from self.pass_closers()
-            if (yield from self.passes(*ends)):
+            if (yield from self.passes_end(*ends)):
                 self.commit()
             self.rewind()
 

@@ -86,12 +86,12 @@ class ParameterReadingParser(ReadingParser):
         self.close_call()
         self.commit()
 
-    def pass_end(self, mark: str) -> Reading[None]:
+    def pass_end(self, *marks: str) -> Reading[None]:
         """Passes the mark that ends all, and the blanks before it, if that comes next."""
         yield from self.pass_whitespace()
-        if (yield from self.passes(mark)):
+        if (yield from self.passes(*marks)):
             self.commit()
-        elif self._is_cut and mark.startswith(self._text[self._at :]):
+        elif self._is_cut and any(mark.startswith(self._text[self._at :]) for mark in marks):
             self.drop_rest()
         self.rewind()
 

@@ -15,6 +15,7 @@ from ouzel.parsers.minicpm5 import MINICPM5
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
 from ouzel.parsers.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FunctionTool
@@ -29,6 +30,10 @@ FAMILIES: tuple[Family, ...] = (  # the first that matches counts
     QWEN3_CODER,
     GLM45,
     MINICPM5,
+    LFM2,
+    OLMO3,
+    LLAMA4,
+    PYTHONIC,
     PHI4,
     PHI4_MINI,
     DEVSTRAL,

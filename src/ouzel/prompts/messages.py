@@ -9,7 +9,7 @@ from ouzel.errors import InvalidRequest
 
 Message = dict[str, object]
 
-_STRING_KEYS = ("name", "tool_call_id", "reasoning_content")
+_STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 
 def normalise_messages(messages: object) -> list[Message]:
@@ -26,6 +26,10 @@ def _message(entry: object, path: str) -> Message:
         raise _invalid(f"{path}.role", "a non-empty string", given.get("role"))
     for key in _STRING_KEYS:
         _check_string(message.get(key, ""), f"{path}.{key}")
+    if "audio" in message:
+        raise InvalidRequest(f"{path}.audio must not be given: this model reads text only", param=f"{path}.audio")
+    if role == "assistant":
+        _answer_with_refusal(message, path)
     message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=role == "assistant")
     _rename_old_forms(message)
     tool_calls = message.pop("tool_calls", [])
@@ -36,6 +40,15 @@ def _message(entry: object, path: str) -> Message:
             _tool_call(call, f"{path}.tool_calls[{position}]") for position, call in enumerate(tool_calls)
         ]
     return message
+
+
+def _answer_with_refusal(message: Message, path: str) -> None:
+    """A refusal, sent back as history, is what the assistant said."""
+    refusal = message.pop("refusal", "")
+    if refusal and message.get("content"):
+        raise InvalidRequest(f"{path}.refusal must not be given beside a content", param=f"{path}.refusal")
+    if refusal:
+        message["content"] = refusal
 
 
 def _rename_old_forms(message: Message) -> None:

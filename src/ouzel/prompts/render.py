@@ -13,6 +13,7 @@ from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.messages import normalise_messages
 from ouzel.prompts.shape_messages import shape_messages
+from ouzel.prompts.spelled_marks import SpelledMarks
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 
@@ -46,6 +47,7 @@ class PromptRenderer:
         self._tokenizer = tokenizer
         self._chat_template = chat_template
         self._infill = Infill.of(tokenizer)
+        self._marks = SpelledMarks(tokenizer)
         self._max_model_len = max_model_len
         longest_token_bytes = max((len(tokenizer.token_bytes(id_)) for id_ in range(tokenizer.vocab_size)), default=1)
         self._max_chars = _MAX_SHRINKAGE * max_model_len * longest_token_bytes
@@ -58,20 +60,25 @@ class PromptRenderer:
         self, messages: object, wanted: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
     ) -> Prompt:
         """`messages` as the client sent them."""
-        text = self.chat_text(messages, wanted)
+        text, seam = self._render_sewn(messages, wanted)
         # The template writes the special tokens itself.
         return self._encoded(
-            text, add_special_tokens=wanted.add_special_tokens, truncation=truncation, param="messages"
+            text, seam=seam, add_special_tokens=wanted.add_special_tokens, truncation=truncation, param="messages"
         )
 
     def chat_text(self, messages: object, wanted: ChatRendering = _AS_USUAL) -> str:
-        """What `render_chat` gives, before it is checked against the model's limits."""
+        """The text of what `render_chat` gives, before it is checked against the model's limits."""
+        text, seam = self._render_sewn(messages, wanted)
+        return text.replace(seam, "") if seam else text
+
+    def _render_sewn(self, messages: object, wanted: ChatRendering) -> tuple[str, str]:
+        """The text, and the seam in it (see spelled_marks)."""
         template = self._template_for(wanted)
-        shaped = shape_messages(normalise_messages(messages), template)
+        shaped, seam = self._marks.sewn(shape_messages(normalise_messages(messages), template))
         if wanted.tools and not template.capabilities.tools:
             raise InvalidRequest("tools: this model's chat template has no tools", param="tools")
         render = partial(template.render, tools=wanted.tools, variables=template_variables(wanted, template))
-        return render_unfinished(shaped, render) if wanted.continue_final_message else render(shaped)
+        return (render_unfinished(shaped, render) if wanted.continue_final_message else render(shaped)), seam
 
     def _template_for(self, wanted: ChatRendering) -> ChatTemplate:
         if wanted.chat_template is not None:
@@ -139,13 +146,16 @@ class PromptRenderer:
                 path = f"{param}[{position}]"
                 raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
 
-    def _encoded(self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str) -> Prompt:
+    def _encoded(
+        self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str, seam: str = ""
+    ) -> Prompt:
         if truncation is not None:
             text = truncation.of_text(text, self._max_chars)
         if len(text) > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
             raise self._too_long(f"{len(text)} characters", param)
-        token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        token_ids = self._marks.token_ids(text, seam, add_special_tokens=add_special_tokens)
+        text = text.replace(seam, "") if seam else text
         if truncation is not None and len(token_ids) > truncation.max_tokens:
             num_added = self._num_added_before(token_ids) if add_special_tokens else 0
             token_ids = truncation.of_token_ids(token_ids, num_added)

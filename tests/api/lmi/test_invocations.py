@@ -57,11 +57,15 @@ def test_another_model_is_a_404(http: httpx.Client, path: str, headers: dict[str
 
 def test_the_body_says_which_schema_it_is_in(http: httpx.Client) -> None:
     message = {"role": "user", "content": "Hi"}
-    assert "choices" in http.post("/invocations", json={"messages": [message], "inputs": "a"}).json()
-    assert "generated_text" in http.post("/invocations", json={"inputs": "Hi", "prompt": "a"}).json()
+    assert "choices" in http.post("/invocations", json={"messages": [message]}).json()
+    assert "generated_text" in http.post("/invocations", json={"inputs": "Hi"}).json()
     assert http.post("/invocations", json={"prompt": "Hi"}).json()["object"] == "text_completion"
     chunks = lines_of(http.post("/invocations", json={"prompt": "Hi", "max_tokens": 4, "stream": True}))
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "HiHi"
+
+
+def test_the_fields_of_two_schemas_are_refused(http: httpx.Client) -> None:
+    assert "prompt is not supported" in refusal_of(http.post("/invocations", json={"inputs": "Hi", "prompt": "a"}))
 
 
 @pytest.mark.parametrize("body", [{}, {"input": "Hi"}, {"messages": None}])
@@ -72,7 +76,7 @@ def test_a_body_in_no_schema_is_refused_in_the_documented_words(http: httpx.Clie
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("", "the body is not valid JSON"),
+        ("", "the body must be a JSON object, given nothing"),
         ("{", "the body is not valid JSON"),
         ("[1]", "the body must be a JSON object, given [1]"),
     ],

@@ -106,11 +106,16 @@ def test_fields_of_the_other_way_to_choose_are_not_read_and_named(
         ({"best_of": 9}, "best_of must be <= 8 in a beam search, given 9"),
         ({"best_of": "many"}, 'best_of must be an integer, given "many"'),
         ({"best_of": True}, "best_of must be an integer, given true"),
+        ({"best_of": 2, "temperature": 3}, "temperature must be <= 2.0, given 3"),
+        ({"best_of": 2, "top_k": "many"}, 'top_k must be an integer, given "many"'),
+        ({"length_penalty": 11}, "length_penalty must be <= 10.0, given 11"),
         ({"best_of": [2]}, "best_of must be an integer, given [2]"),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_limits_of_best_of(babbler: httpx.Client, fields: Json, message: str, stream: bool) -> None:
+def test_a_wrong_value_is_named_whether_it_would_be_read_or_not(
+    babbler: httpx.Client, fields: Json, message: str, stream: bool
+) -> None:
     response = babbler.post(COMPLETIONS, json=PROMPT | fields | {"stream": stream})
     assert response.status_code == 400
     assert message in response.json()["error"]

@@ -14,6 +14,7 @@ _TYPES: dict[int, str] = {
     HTTPStatus.METHOD_NOT_ALLOWED: "MethodNotAllowedException",
     HTTPStatus.REQUEST_TIMEOUT: "RequestTimeoutException",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "RequestTooLargeException",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "BadRequestException",
     HTTPStatus.SERVICE_UNAVAILABLE: "WlmException",
     HTTPStatus.INTERNAL_SERVER_ERROR: "InternalServerException",
 }

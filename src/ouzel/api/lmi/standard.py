@@ -16,6 +16,7 @@ from ouzel.api.fields import (
     check_limits,
     check_num_logprobs,
     generation_request,
+    max_tokens_of,
     truncation_of,
 )
 from ouzel.api.framing import JSON_LINES, SSE, Framing
@@ -105,7 +106,7 @@ class StandardSchema:
                 )
         asked, unknown = decode_object(with_defaults(given, self._model), Parameters)
         log_ignored(unknown - _NOT_HERE.keys())
-        asked.max_tokens = asked.max_new_tokens or asked.max_tokens
+        asked.max_tokens = asked.max_new_tokens or max_tokens_of(asked)[1]
         asked.stop = [*_texts(asked.stop), *_texts(asked.stop_sequences)]
         asked.ignore_eos = asked.ignore_eos if asked.ignore_eos_token is None else asked.ignore_eos_token
         asked.bad_words = [*(asked.bad_words or []), *(asked.bad_sequences or [])]

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from ouzel.api.decode import JsonObject, log_ignored, parse_object
+from ouzel.api.choice_fields import ChoiceFields
+from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.ovms.errors import NotARequest
 from ouzel.errors import InvalidRequest, ModelNotFound
 
@@ -57,4 +58,6 @@ def _in_our_words(given: JsonObject) -> JsonObject:
 
 
 def _drop(given: JsonObject, names: Collection[str]) -> None:
-    log_ignored({name for name in names if given.pop(name, None) is not None})
+    dropped = {name: given.pop(name) for name in names if given.get(name) is not None}
+    decode_object(dropped, ChoiceFields)  # refuses what they could not be in any case
+    log_ignored(set(dropped))

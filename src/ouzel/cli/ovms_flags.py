@@ -1,0 +1,148 @@
+"""OVMS's command line as ours, for `--profile ovms`. Each option of ours beats what it says.
+
+A flag that has no meaning here is named in the log; one that would change which model answers, and how, is refused.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.cli.invalid_option import InvalidOption
+
+Values = dict[str, object]
+Meaning = Callable[[str], Values]
+
+
+def _same(option: str) -> Meaning:
+    return lambda value: {option: value}
+
+
+def _list(option: str) -> Meaning:
+    return lambda value: {option: [part.strip() for part in value.split(",")]}
+
+
+def _gibibytes(value: str) -> Values:
+    return {} if value == "0" else {"kv_cache_gib": value}  # 0: as much as it needs
+
+
+def _log_level(value: str) -> Values:
+    return {"log_level": "debug" if value == "TRACE" else value.lower()}
+
+
+def _weights(value: str) -> Values:
+    return {"weights": {"fp16": "bf16", "fp32": "f32"}.get(value, value)}
+
+
+MEANINGS: Mapping[str, Meaning] = {
+    "rest_port": _same("port"),
+    "rest_bind_address": _same("host"),
+    "model_path": _same("model"),
+    "source_model": _same("model"),
+    "model_name": lambda value: {"served_model_name": [value]},
+    "target_device": _same("device"),
+    "cache_dir": _same("cache_dir"),
+    "weight-format": _weights,
+    "log_level": _log_level,
+    "api_key_file": _same("api_key_file"),
+    "allowed_origins": _list("allowed_origins"),
+    "allowed_methods": _list("allowed_methods"),
+    "allowed_headers": _list("allowed_headers"),
+    "allow_credentials": _same("allow_credentials"),
+    "max_num_seqs": _same("max_num_seqs"),
+    "max_num_batched_tokens": _same("max_num_batched_tokens"),
+    "cache_size": _gibibytes,
+    "kv_cache_precision": _same("kv_cache_dtype"),
+    "enable_prefix_caching": _same("prefix_caching"),
+    "tool_parser": _same("tool_parser"),
+    "reasoning_parser": _same("reasoning_parser"),
+    "enable_tool_guided_generation": _same("enable_tool_guided_generation"),
+}
+REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
+    "task": (("text_generation",), "this server generates text"),
+    "pipeline_type": (("AUTO", "LM", "LM_CB"), "there is one pipeline, for text"),
+    "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
+    "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
+    "pull": (("false",), "the start downloads what is not there"),
+    "configure": (("false",), "there is no graph file"),
+    "list_models": (("false",), "there is one model"),
+    "config_path": ((), "start a server for each model"),
+    "add_to_config": ((), "start a server for each model"),
+    "remove_from_config": ((), "start a server for each model"),
+    "gguf_filename": ((), "give safetensors or an OpenVINO IR"),
+    "draft_source_model": ((), "there is no speculative decoding"),
+    "source_loras": ((), "there are no adapters"),
+    "plugin_config": ((), "use --precision, --kv-cache-dtype, --num-threads"),
+    "extra_quantization_params": ((), "use --weights"),
+}
+WITHOUT_MEANING = (
+    *("rest_workers", "grpc_bind_address", "grpc_workers", "grpc_max_threads", "grpc_memory_quota"),
+    *("grpc_channel_arguments", "metrics_enable", "metrics_list", "file_system_poll_wait_seconds", "log_path"),
+    *("trace_path", "overwrite_models", "cache_interval_multiplier", "max_prompt_len", "model_distribution_policy"),
+    *("allowed_local_media_path", "allowed_media_domains"),
+)
+_REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
+_GRPC_PORT = "port"
+_MAY_STAND_ALONE = {  # and are true then
+    *("allow_credentials", "enable_prefix_caching", "enable_tool_guided_generation", "metrics_enable"),
+    *("overwrite_models", "verbose_response", "pull", "configure", "list_models", "dynamic_split_fuse"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OvmsFlags:
+    """What a command line says in OVMS's words."""
+
+    names: tuple[str, ...]
+    values: Values  # by the names of our options
+    remarks: tuple[str, ...]  # for the log
+    rest: tuple[str, ...]  # our own arguments
+
+    def check_profile(self, profile: str) -> None:
+        """Raises InvalidOption where they do not belong."""
+        if self.names and profile != "ovms":
+            raise InvalidOption(
+                f"--{self.names[0]} is a flag of OpenVINO Model Server: it is read with --profile ovms; "
+                "ours are spelt with hyphens, see ouzel serve --help"
+            )
+
+
+def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
+    """Raises InvalidOption for those that are refused."""
+    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, _REPOSITORY]
+    if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
+        known.append(_GRPC_PORT)  # elsewhere it is ours
+    parser = argparse.ArgumentParser(prog="ouzel", usage=argparse.SUPPRESS, add_help=False, allow_abbrev=False)
+    for name in known:
+        optional = {"nargs": "?", "const": "true"} if name in _MAY_STAND_ALONE else {}
+        parser.add_argument(f"--{name}", dest=name, default=argparse.SUPPRESS, **optional)  # type: ignore[arg-type]
+    namespace, rest = parser.parse_known_args(list(arguments))
+    given: dict[str, str] = vars(namespace)
+    values: Values = {}
+    for name, value in given.items():
+        if name in REFUSED:
+            _check_refused(name, value)
+        values |= MEANINGS[name](value) if name in MEANINGS else {}
+    values |= _local_model(given)
+    remarks = [name for name in given if name in (*WITHOUT_MEANING, _GRPC_PORT)]
+    return OvmsFlags(
+        names=tuple(given),
+        values=values,
+        remarks=tuple(f"OpenVINO Model Server's --{name} has no meaning here" for name in remarks),
+        rest=tuple(rest),
+    )
+
+
+def _check_refused(name: str, value: str) -> None:
+    allowed, instead = REFUSED[name]
+    if value not in allowed:
+        raise InvalidOption(f"--{name}: {instead}, given {value!r}")
+
+
+def _local_model(given: Mapping[str, str]) -> Values:
+    """`source_model` in the repository, under its own name, where it has been pulled."""
+    source = given.get("source_model", "")
+    directory = Path(given.get(_REPOSITORY, "")) / source
+    if not source or _REPOSITORY not in given or not directory.is_dir():
+        return {}
+    return {"model": str(directory), "served_model_name": [given.get("model_name", source)]}

@@ -1,0 +1,123 @@
+"""What people type for OVMS, as options of ours."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.options import Options
+from ouzel.cli.ovms_flags import MEANINGS, REFUSED, WITHOUT_MEANING
+from tests.cli.test_options import parse
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"
+
+
+def ovms(*arguments: str) -> Options:
+    return parse("--profile", "ovms", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "record", "option", "value"),
+    [
+        (("--rest_port", "8123"), "server", "port", 8123),
+        (("--rest_port=8123",), "server", "port", 8123),
+        (("--rest_port", "8123", "--port", "9000"), "server", "port", 8123),
+        (("--port", "9000"), "server", "port", 9000),
+        (("--rest_bind_address", "0.0.0.0"), "server", "host", "0.0.0.0"),
+        (("--model_path", "/models/x"), "model", "model", "/models/x"),
+        (("--source_model", "org/x"), "model", "model", "org/x"),
+        (("--source_model", "org/x", "--model_repository_path", "/nowhere"), "model", "model", "org/x"),
+        (("--model_name", "llama3"), "model", "served_model_name", ("llama3",)),
+        (("--target_device", "GPU"), "engine", "device", "GPU"),
+        (("--weight-format", "int4"), "model", "weights", "int4"),
+        (("--weight-format", "fp16"), "model", "weights", "bf16"),
+        (("--log_level", "TRACE"), "server", "log_level", "debug"),
+        (("--log_level", "INFO"), "server", "log_level", "info"),
+        (
+            ("--allowed_origins", "http://a.org,http://b.org"),
+            "server",
+            "allowed_origins",
+            ("http://a.org", "http://b.org"),
+        ),
+        (("--allowed_headers", "x-a, x-b"), "server", "allowed_headers", ("x-a", "x-b")),
+        (("--allow_credentials",), "server", "allow_credentials", True),
+        (("--allow_credentials=false",), "server", "allow_credentials", False),
+        (("--max_num_seqs", "8"), "engine", "max_num_seqs", 8),
+        (("--max_num_batched_tokens", "256"), "engine", "max_num_batched_tokens", 256),
+        (("--cache_size", "2"), "engine", "kv_cache_gib", 2.0),
+        (("--cache_size", "0"), "engine", "kv_cache_gib", None),
+        (("--kv_cache_precision", "u8"), "engine", "kv_cache_dtype", "u8"),
+        (("--enable_prefix_caching", "false"), "engine", "prefix_caching", False),
+        (("--enable_prefix_caching",), "engine", "prefix_caching", True),
+        (("--tool_parser", "hermes3"), "model", "tool_parser", "hermes3"),
+        (("--enable_tool_guided_generation", "true"), "model", "enable_tool_guided_generation", True),
+        (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
+    ],
+)
+def test_a_flag_of_theirs_is_an_option_of_ours(
+    arguments: tuple[str, ...], record: str, option: str, value: object
+) -> None:
+    assert getattr(getattr(ovms(*arguments), record), option) == value
+
+
+def test_our_own_flags_beat_theirs_and_keep_their_places() -> None:
+    options = ovms("--max_num_seqs", "8", "--max-num-seqs", "4", "org/model", "--model_path", "/x")
+    assert (options.engine.max_num_seqs, options.model.model) == (4, "org/model")
+
+
+def test_a_model_that_was_pulled_is_served_under_its_name(tmp_path: Path) -> None:
+    directory = tmp_path / "org" / "x"
+    directory.mkdir(parents=True)
+    pulled = ("--source_model", "org/x", "--model_repository_path", str(tmp_path))
+    model = ovms(*pulled).model
+    assert (model.model, model.served_model_name) == (str(directory), ("org/x",))
+    assert ovms(*pulled, "--model_name", "mine").model.served_model_name == ("mine",)
+
+
+def test_pages_of_all_origins_may_ask_unless_told_otherwise(tmp_path: Path) -> None:
+    assert ovms().server.allowed_origins == ("*",)
+    assert ovms("--allowed-origins", "http://a.org").server.allowed_origins == ("http://a.org",)
+    assert parse().server.allowed_origins == ()
+    config = tmp_path / "ouzel.yaml"
+    config.write_text("profile: ovms\nallowed_origins: []\n")
+    assert parse("--config", str(config)).server.allowed_origins == ()
+
+
+def test_what_has_no_meaning_is_named() -> None:
+    assert ovms("--rest_workers", "8", "--rest_port", "1", "--port", "2", "--metrics_enable").remarks == (
+        "OpenVINO Model Server's --rest_workers has no meaning here",
+        "OpenVINO Model Server's --port has no meaning here",
+        "OpenVINO Model Server's --metrics_enable has no meaning here",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--config_path", "c.json"), "--config_path: start a server for each model, given 'c.json'"),
+        (("--task", "embeddings"), "--task: this server generates text, given 'embeddings'"),
+        (("--pull",), "--pull: the start downloads what is not there, given 'true'"),
+        (("--draft_source_model", "x"), "--draft_source_model: there is no speculative decoding, given 'x'"),
+        (("--pipeline_type", "VLM"), "--pipeline_type: there is one pipeline, for text, given 'VLM'"),
+        (("--rest_port", "many"), "--port: .*given 'many'"),
+        (("--weight-format", "nf4"), "--weights: .*given 'nf4'"),
+    ],
+)
+def test_what_would_change_the_answers_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        ovms(*arguments)
+
+
+def test_without_the_profile_the_message_names_it() -> None:
+    with pytest.raises(InvalidOption, match=r"--rest_port is a flag of OpenVINO Model Server: .*--profile ovms"):
+        parse("--rest_port", "8000")
+
+
+def test_the_profile_may_come_from_the_environment() -> None:
+    assert parse("--rest_port", "8123", environment={"OUZEL_PROFILE": "ovms"}).server.port == 8123
+
+
+def test_the_document_names_every_flag() -> None:
+    named = set(re.findall(r"`--([\w-]+)", DOCUMENT.read_text().split("## Command line")[1]))
+    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, "model_repository_path"} <= named

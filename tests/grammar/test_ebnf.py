@@ -1,0 +1,89 @@
+"""Grammars of a client's own: EBNF and Lark."""
+
+import pytest
+
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.formats import Format
+from tests.grammar.runs import accepts, started, text_of
+from tests.grammar.tokenizers import special_ids
+
+SUM = 'root ::= expr\nexpr ::= term ("+" term)*\nterm ::= [0-9]+ | "(" expr ")"'
+JSON = r"""
+# JSON, as GBNF grammars write it
+root   ::= object
+value  ::= object | array | string | number | ("true" | "false" | "null") ws
+object ::= "{" ws ( string ":" ws value ("," ws string ":" ws value)* )? "}" ws
+array  ::= "[" ws ( value ("," ws value)* )? "]" ws
+string ::= "\"" ( [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}) )* "\"" ws
+number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [0-9]+)? ws
+ws     ::= | " " | "\n" [ \t]{0,20}
+"""
+
+
+def grammar(text: str) -> Format:
+    return {"type": "grammar", "grammar": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        (SUM, ["1+(2+3)", "42", "((1))"], ["1+", "x", "(1", ""]),
+        (JSON, ['{"a": [1, -2.5e3, "x\\u00e9\\n"], "b": {}}', "{}"], ["[1]", '{"a"}', '{"a": 01}', "{"]),
+        ('root ::= "a" "bc" | "ab" "x"', ["abc", "abx"], ["ab", "a"]),
+        ('root ::= x "." | x ".." root\nx ::= [a-z.]*', ["a.", "..", "a..b."], ["a", ""]),
+        ('root ::= "é\\u00e9\\x41\\"\\\\\\n" [\\-a\\]]', ['ééA"\\\n-', 'ééA"\\\n]'], ["é"]),
+        ('root ::=\n  "a"\n  | "b" # or\n  | last-one\nlast-one ::= "c"?', ["a", "b", "c", ""], ["d"]),
+        ('root ::= "a"{2} "b"{1,} "c"{,2} "d"{0,1}', ["aab", "aabbccd"], ["ab", "aabccc"]),
+        ("root ::= [^a-y]. ", ["z\n", "é😀"], ["az", "z"]),
+        ('root ::= "(" root ")" | ', ["", "(())"], ["(", "())"]),
+        ('root ::= root "a" | "b"', ["b", "baa"], ["a", ""]),
+        ('root ::= "x" <think> y </think>\ny ::= "a" y | "b"', ["x<think>aab</think>"], ["x<think>aa", "xb"]),
+        ('root ::= "<think>" [a-z]* "</think>"', ["<think>ab</think>"], ["<think>"]),
+        (f"root ::= <[{special_ids()['<think>']}]>", ["<think>"], [""]),
+        ('start: "a" T\nT: /[0-9]+/', ["a12"], ["a", "12"]),
+        ('start: <think> "<think>"? // <nothing>\n', ["<think>"], [""]),
+        ('%llguidance {}\nstart: %json {"type": "integer"}\n', ["12"], ["a"]),
+    ],
+)
+def test_a_grammar_accepts_its_texts_and_no_others(text: str, good: list[str], bad: list[str]) -> None:
+    session = started(grammar(text))
+    assert [text for text in good if not accepts(session, text)] == []
+    assert [text for text in bad if accepts(session, text)] == []
+
+
+def test_a_grammar_stands_between_other_parts() -> None:
+    tag = {"type": "tag", "begin": "<sum>", "content": grammar(SUM), "end": "</sum>"}
+    session = started({"type": "sequence", "elements": [tag, tag]})
+    assert accepts(session, "<sum>1+2</sum><sum>(3)</sum>")
+    assert not accepts(session, "<sum>1+</sum><sum>(3)</sum>")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "format.grammar: the rule 'root' is missing"),
+        ('start ::= "a"', "the rule 'root' is missing"),
+        ("root ::= other", "the rule 'other' is missing"),
+        ('root ::= "a" root', "the rule 'root' can never end"),
+        ('root ::= "a"\nroot ::= "b"', "the rule 'root' is there twice"),
+        ('root ::= ("a"', "'the end' comes where a sign is expected"),
+        ("root ::= )", "comes where a name is expected"),
+        ("root ::= * ", r"'\*' comes where something to match is expected"),
+        ('root ::= "a', "in line 1 is not understood"),
+        ('root ::= "a" (="b")', "look-ahead is not supported"),
+        ('root ::= TagDispatch(("a", root))', r"TagDispatch\(...\) is not supported"),
+        ('root ::= "a"{3,2}', "ends before it begins"),
+        ('root ::= "a"{1000000}', "repetition in format.grammar must be <= 10000, given 1000000"),
+        ('root ::= "\\q"', r"the escape \\q is not supported"),
+        ('root ::= "\\ud800"', "is no character"),
+        ("root ::= <nope>", "given '<nope>'"),
+        ("root ::= " + "(" * 101 + '"a"' + ")" * 101, "the nesting of format.grammar must be <= 100, given 101"),
+        ('root ::= "a"' + "?" * 50_000, "the nesting of format.grammar must be <= 100, given 101"),
+        ("root ::= r1\n" + "\n".join(f'r{n} ::= "a"' for n in range(2001)), "rules of .* must be <= 2000, given 2001"),
+        ("start: <[^5]>", r"name the tokens that may come"),
+        ("start: <nope>", "given '<nope>'"),
+    ],
+)
+def test_a_grammar_that_cannot_be_honoured_says_why(text: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        text_of(grammar(text))
