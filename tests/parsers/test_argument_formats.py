@@ -57,17 +57,18 @@ SCHEMAS_OF_THEIR_OWN: dict[str, dict[str, object]] = {
     },
 }
 XML = ["qwen3_coder", "glm45", "minicpm5"]
-LITERAL = ["lfm2", "olmo3", "llama4_pythonic", "pythonic"]
+LITERAL = ["lfm2", "olmo3", "llama4_pythonic", "pythonic", "gemma4", "functiongemma"]
 CASES = [(name, title) for name in XML + LITERAL for title in SCHEMAS]
 CASES += [(name, title) for name in LITERAL for title in SCHEMAS_OF_THEIR_OWN]
 
 
+@pytest.mark.parametrize("is_strict", [False, True])
 @pytest.mark.parametrize(("name", "title"), CASES)
-def test_forced_arguments_obey_the_schema(name: str, title: str) -> None:
+def test_forced_arguments_obey_the_schema(name: str, title: str, is_strict: bool) -> None:
     schema = (SCHEMAS | SCHEMAS_OF_THEIR_OWN)[title]
     family = next(family for family in FAMILIES if name in family.names)
     assert family.calls is not None
-    tool = FunctionTool("f", parameters=schema)
+    tool = FunctionTool("f", parameters=schema, strict=is_strict)
     elements = [{"type": "const_string", "value": family.calls.before}, family.calls.call_format(tool)]
     elements.append({"type": "const_string", "value": family.calls.after})
     session, random = started({"type": "sequence", "elements": elements}), np.random.default_rng(0)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from ouzel.parsers.base import Calls, Family, Format
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_literals import LiteralReadingParser
-from ouzel.parsers.schemas import arguments_schema, named_values_format
+from ouzel.parsers.schemas import arguments_schema, json_format, named_values_format
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool
 
@@ -81,7 +81,7 @@ class PythonicParser(LiteralReadingParser):
             if (yield from self.peek()) != "{":
                 return False
             self.open_call(name)
-            if (yield from self.read_literal()) and (yield from self.passes(")")):
+            if (yield from self.read_object()) and (yield from self.passes(")")):
                 self.commit()
             return True
         if (yield from self.passes(")")) is None and (yield from self.pass_key("=")) is None:
@@ -97,21 +97,8 @@ def _call_format(begin: str, end: str) -> Callable[[FunctionTool], Format]:
 
 
 def _arguments(tool: FunctionTool) -> Format:
-    whole: Format = {"type": "tag", "begin": "**", "content": _json(arguments_schema(tool)), "end": ""}
-    return named_values_format(tool, _named_value, _any_named_value, whole)
-
-
-def _named_value(name: str, schema: object) -> Format:
-    return {"type": "tag", "begin": f"{name}=", "content": _json(schema), "end": ""}
-
-
-def _any_named_value(_: str, schema: object) -> Format:
-    name = {"type": "regex", "pattern": "[a-zA-Z_][a-zA-Z0-9_]*="}
-    return {"type": "sequence", "elements": [name, _json(schema)]}
-
-
-def _json(schema: object) -> Format:
-    return {"type": "json_schema", "json_schema": schema}
+    whole: Format = {"type": "tag", "begin": "**", "content": json_format(arguments_schema(tool)), "end": ""}
+    return named_values_format(tool, sign="=", comma=", ", whole=whole)
 
 
 def _calls(before: str, separator: str, after: str, trigger: str) -> Calls:

@@ -50,9 +50,7 @@ class LiteralReadingParser(ParameterReadingParser):
                 break
             wanted = self.begin_parameter(key)
             self.commit()
-            if not (yield from self.read_literal(wanted)):
-                if self._is_cut and _is_name(self._text):
-                    self.drop_rest()
+            if not (yield from self._read_whole(wanted)):
                 return
             yield from self.pass_whitespace()
             if (yield from self.passes(",")) is None:
@@ -82,7 +80,19 @@ class LiteralReadingParser(ParameterReadingParser):
             key = key.removeprefix(quote).removesuffix(quote)
         return key or None
 
-    def read_literal(self, wanted: Wanted = _ANYTHING) -> Reading[bool]:
+    def read_object(self) -> Reading[bool]:
+        """Reads all arguments of an open call, that stand in one literal; False when the text ends in it, or breaks."""
+        return (yield from self._read_whole(_ANYTHING))
+
+    def _read_whole(self, wanted: Wanted) -> Reading[bool]:
+        is_whole = yield from self._read_literal(wanted)
+        if is_whole:
+            self.commit()
+        elif self._is_cut and _is_name(self._text):
+            self.drop_rest()
+        return is_whole
+
+    def _read_literal(self, wanted: Wanted) -> Reading[bool]:
         """Gives one value as JSON; False when the text ends in it, or goes on with what is none."""
         containers: list[_Container] = []
         while True:
@@ -128,7 +138,7 @@ class LiteralReadingParser(ParameterReadingParser):
         return not container.is_object or (yield from self._read_key())
 
     def _read_key(self) -> Reading[bool]:
-        if quote := (yield from self.passes(*self._raw_quotes, *_QUOTES)):
+        if quote := (yield from self._pass_quote()):
             if not (yield from self._read_string(quote)):
                 return False
             yield from self.pass_whitespace()
@@ -145,15 +155,22 @@ class LiteralReadingParser(ParameterReadingParser):
         return True
 
     def _read_scalar(self, wanted: Wanted) -> Reading[bool]:
-        if quote := (yield from self.passes(*self._raw_quotes, *_QUOTES)):
+        if quote := (yield from self._pass_quote()):
             return (yield from self._read_string(quote))
         while (char := (yield from self.peek())) and char not in _SCALAR_ENDS:
             self._at += 1
         text = self._text[: self._at].strip(WHITESPACE)
         self.commit()
-        is_whole = char != "" or not self._is_cut
-        self.arguments(_scalar(text, wanted) if is_whole else _scalar_start(text, wanted))
+        is_cut = char == "" and self._is_cut
+        self.arguments(_scalar_start(text, wanted) if is_cut else _scalar(text, wanted))
         return char != ""
+
+    def _pass_quote(self) -> Reading[str | None]:
+        quote = yield from self.passes(*self._raw_quotes, *_QUOTES)
+        rest = self._text[self._at :]
+        if quote is None and self._is_cut and any(mark.startswith(rest) for mark in self._raw_quotes):
+            self.drop_rest()
+        return quote
 
     def _read_string(self, quote: str) -> Reading[bool]:
         is_raw = quote in self._raw_quotes

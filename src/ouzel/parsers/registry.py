@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
+from ouzel.parsers.gemma4 import FUNCTION_GEMMA, GEMMA4
 from ouzel.parsers.glm45 import GLM45
 from ouzel.parsers.granite import GRANITE, GRANITE_33
 from ouzel.parsers.hermes import HERMES
@@ -27,6 +28,8 @@ THINKING_ONLY = Family(
 )
 
 FAMILIES: tuple[Family, ...] = (  # the first that matches counts
+    GEMMA4,
+    FUNCTION_GEMMA,
     QWEN3_CODER,
     GLM45,
     MINICPM5,

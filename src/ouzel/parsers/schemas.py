@@ -29,17 +29,27 @@ def json_call_tag(tool: FunctionTool, *, begin: str = "", end: str = "", argumen
     return call_tag(tool, f'{begin}{{"name": {json.dumps(tool.name)}, "{arguments_key}": ', "}" + end)
 
 
-WriteValue = Callable[[str, object], Format]  # name and schema of one argument, to its format with the name
 _OF_PLAIN_OBJECTS = frozenset(
     ("type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$id", "$defs")
 )
 
 
-def named_values_format(tool: FunctionTool, write: WriteValue, any_name: WriteValue, whole: Format) -> Format:
-    """The arguments one by one, in the order of the schema, with commas between.
+def json_format(schema: object, is_strict: bool = False) -> Format:
+    return {"type": "json_schema", "json_schema": schema, "strict": is_strict}
 
-    `any_name`: one that the schema does not name, where it names none. `whole`: another way of writing all of them, for
-    schemas that say more than what each argument is.
+
+def named_values_format(
+    tool: FunctionTool,
+    *,
+    sign: str,
+    comma: str,
+    whole: Format,
+    value_format: Callable[[object, bool], Format] = json_format,
+) -> Format:
+    """The arguments one by one, in the order of the schema: a name, a sign and a value, commas between.
+
+    `whole`: another way of writing all of them, for schemas that say more than what each argument is. `value_format`:
+    of a schema, and whether it is read strictly.
     """
     root = tool.parameters or {"properties": {}, "additionalProperties": False}
     properties, required = root.get("properties", {}), root.get("required", [])
@@ -48,12 +58,14 @@ def named_values_format(tool: FunctionTool, write: WriteValue, any_name: WriteVa
     if not all(name in properties for name in required):
         return whole
     if not properties and root.get("additionalProperties", True) is not False:
-        one = any_name("", root.get("additionalProperties", True))
-        return _optional(_sequence(one, {"type": "star", "content": _sequence(_text(", "), one)}))
-    written = [(write(name, _standing_alone(root, name)), name in required) for name in properties]
+        name: Format = {"type": "regex", "pattern": "[a-zA-Z_][a-zA-Z0-9_]*" + sign}
+        one = _sequence(name, json_format(root.get("additionalProperties", True), tool.strict))
+        return _optional(_sequence(one, {"type": "star", "content": _sequence(_text(comma), one)}))
+    values = {name: value_format(_standing_alone(root, name), tool.strict) for name in properties}
+    written = [(_sequence(_text(name + sign), value), name in required) for name, value in values.items()]
     options: list[Format] = []
     for index, (one, is_required) in enumerate(written):
-        options.append(_sequence(one, *(_after_comma(*other) for other in written[index + 1 :])))
+        options.append(_sequence(one, *(_after_comma(comma, *other) for other in written[index + 1 :])))
         if is_required:
             break
     if not options:
@@ -72,8 +84,8 @@ def _standing_alone(root: dict[str, object], name: str) -> object:
     return {"$ref": f"arguments#/properties/{pointer}", "$defs": {"arguments": {**root, "$id": "arguments"}}}
 
 
-def _after_comma(one: Format, is_required: bool) -> Format:
-    following = _sequence(_text(", "), one)
+def _after_comma(comma: str, one: Format, is_required: bool) -> Format:
+    following = _sequence(_text(comma), one)
     return following if is_required else _optional(following)
 
 
