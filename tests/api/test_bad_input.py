@@ -97,6 +97,27 @@ GENERATING_BODIES: list[type[msgspec.Struct]] = [ChatCompletionRequest, Completi
         ({"functions": [{"name": "f"}], "tools": []}, "functions", "must not be given beside tools"),
         ({"function_call": {"name": "f"}}, "function_call", "function_call needs functions"),
         ({"response_format": {}}, "response_format.type", "response_format.type is required"),
+        ({"response_format": {"type": "text", "schema": {}}}, "response_format.schema", "not a field of this object"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}, "style": 1}}},
+            "response_format.json_schema.style",
+            "response_format.json_schema.style is not a field of this object, given 1",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": "yes"}}},
+            "response_format.json_schema.strict",
+            'must be true or false, given "yes"',
+        ),
+        (
+            {"tools": [TOOL], "tool_choice": {"type": "auto"}},
+            "tool_choice.type",
+            'tool_choice.type must be one of "function", "allowed_tools", given "auto"',
+        ),
+        (
+            {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}]},
+            "tools[0].function.parameters.type",
+            'must be "object", given "string"',
+        ),
         (
             {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "strict": True}}},
             "response_format.json_schema.schema",

@@ -1,11 +1,12 @@
 """The request fields that demand a form of the output, by all their names: one of them at most."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm
 
@@ -79,27 +80,33 @@ def _of_response_format(given: JsonObject) -> OutputForm | None:
     if not isinstance(kind, str):
         raise InvalidRequest("response_format.type is required", param="response_format.type")
     if kind == "text":
+        _refuse_unknown(given, {"type"}, "response_format")
         return None
-    declared = given.get("json_schema")
-    if kind == "json_schema" and isinstance(declared, dict) and "schema" in declared:  # OpenAI's; else XGrammar's
-        strict = declared.get("strict")
-        if strict is not None and not isinstance(strict, bool):
-            path = "response_format.json_schema.strict"
-            raise InvalidRequest(f"{path} must be true or false", param=path)
-        param = "response_format.json_schema.schema"
-        return OutputForm({"type": kind, "json_schema": declared["schema"]}, param, strict=strict or False)
-    if kind == "json_schema" and not isinstance(declared, dict | bool):
-        param = "response_format.json_schema"
-        raise InvalidRequest(f"{param} is required", param=param)
-    if (
-        kind == "json_schema"
-        and isinstance(declared, dict)
-        and "name" in declared
-        and declared.keys() <= _BESIDE_SCHEMA
-    ):
-        param = "response_format.json_schema.schema"
-        raise InvalidRequest(f"{param} is required", param=param)
-    return OutputForm(given, "response_format")
+    return _of_json_schema(given) if kind == "json_schema" else OutputForm(given, "response_format")
+
+
+def _of_json_schema(given: JsonObject) -> OutputForm:
+    """OpenAI's has the schema in an object that names it, XGrammar's the schema itself."""
+    path, declared = "response_format.json_schema", given.get("json_schema")
+    if not isinstance(declared, dict | bool):
+        raise InvalidRequest(f"{path} must be an object, given {shown(declared)}", param=path)
+    if isinstance(declared, bool) or not ("schema" in declared or {"name"} <= declared.keys() <= _BESIDE_SCHEMA):
+        return OutputForm(given, "response_format")
+    if "schema" not in declared:
+        raise InvalidRequest(f"{path}.schema is required", param=f"{path}.schema")
+    _refuse_unknown(declared, {"schema", *_BESIDE_SCHEMA}, path)
+    strict = declared.get("strict")
+    if not isinstance(strict, bool | None):
+        raise InvalidRequest(f"{path}.strict must be true or false, given {shown(strict)}", param=f"{path}.strict")
+    form = {**given, "json_schema": declared["schema"]}
+    return OutputForm(form, f"{path}.schema", strict=strict or False)
+
+
+def _refuse_unknown(given: JsonObject, known: Collection[str], path: str) -> None:
+    for name, value in given.items():
+        if name not in known and value is not None:
+            param = f"{path}.{name[:40]}"
+            raise InvalidRequest(f"{param} is not a field of this object, given {shown(value)}", param=param)
 
 
 def _of_structured_outputs(given: StructuredOutputs) -> OutputForm:
@@ -125,7 +132,7 @@ def _of_kind(kind: str, value: object, param: str) -> OutputForm:
     }
     if kind == "structural_tag":
         if not isinstance(value, dict):
-            raise InvalidRequest(f"{param} must be an object", param=param)
+            raise InvalidRequest(f"{param} must be an object, given {shown(value)}", param=param)
         return OutputForm(value, param)
     return OutputForm(formats[kind], param)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Protocol, assert_never
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ToolUse
 from ouzel.types import FunctionTool
@@ -97,6 +98,7 @@ def asked_tools(asked: ToolFields, *, guides_all: bool = False) -> AskedTools:
     field = "functions" if is_old else "tools"
     functions = asked.functions or [] if is_old else _functions_of(asked.tools or [])
     _check_names(functions, field)
+    _check_parameters(functions, field)
     choice = _choice_of(asked, is_old=is_old)
     if not functions and choice not in (None, "none", "auto"):
         param = "function_call" if is_old else "tool_choice"
@@ -129,11 +131,24 @@ def _functions_of(tools: Sequence[Tool]) -> list[FunctionDefinition]:
     return functions
 
 
+def _check_parameters(functions: Sequence[FunctionDefinition], field: str) -> None:
+    """Arguments are always an object."""
+    for position, function in enumerate(functions):
+        kind = (function.parameters or {}).get("type", "object")
+        if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+            path = f"{_path(field, position)}.parameters.type"
+            raise InvalidRequest(f'{path} must be "object", given {shown(kind)}', param=path)
+
+
+def _path(field: str, position: int) -> str:
+    return f"{field}[{position}]" + ("" if field == "functions" else ".function")
+
+
 def _check_names(functions: Sequence[FunctionDefinition], field: str) -> None:
     names: set[str] = set()
     for position, function in enumerate(functions):
         if function.name in names:
-            path = f"{field}[{position}]" + ("" if field == "functions" else ".function") + ".name"
+            path = f"{_path(field, position)}.name"
             raise InvalidRequest(f"{path} must be unique, given {function.name!r} again", param=path)
         names.add(function.name)
 

@@ -25,7 +25,7 @@ _COMPLAINTS = (
     (r"Expected `\w+` of length (.+)", "must have a length {}"),
     (r"Expected `\w+` matching regex '(.+)'", "must match {}"),
     (r"Expected `(.+)`, got `.+`", "must be {}"),
-    (r"(Invalid enum value) .*", "must be one of {}"),
+    (r"(Invalid (?:enum )?value) .*", "must be one of {}"),
     (r"(?:Number|Integer value) (out of range)", "must be a number of at most 64 bits"),
 )
 _COMPLAINTS_ABOUT_FIELDS = (
@@ -48,7 +48,7 @@ def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Str
             limit = match[1]
             if "got" in pattern:
                 limit = _either(match[1])
-            elif "enum" in pattern:
+            elif "value" in pattern and "Invalid" in pattern:
                 limit = ", ".join(shown(allowed) for allowed in _values_at(steps, inspect.type_info(body_type)))
             return InvalidRequest(f"{path} {complaint.format(limit)}, given {value}", param=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
@@ -127,26 +127,24 @@ def _value_at(steps: Sequence[Step], given: object) -> object:
     return value
 
 
-def _values_at(steps: Sequence[Step], kind: inspect.Type) -> list[object]:
-    """Of the enum there; of several alternatives all."""
+def _values_at(steps: Sequence[Step], kind: inspect.Type) -> Iterator[object]:
+    """Of the enum there, or of the field that tells structs apart; of several alternatives all."""
     match kind:
         case inspect.UnionType(types=kinds):
-            return [value for each in kinds for value in _values_at(steps, each)]
+            for each in kinds:
+                yield from _values_at(steps, each)
         case inspect.Metadata(type=inner):
-            return _values_at(steps, inner)
+            yield from _values_at(steps, inner)
         case inspect.LiteralType(values=values) if not steps:
-            return list(values)
+            yield from values
+        case inspect.StructType(tag_field=str(name), tag=tag) if steps == [name]:
+            yield tag
         case inspect.StructType(fields=fields) if steps:
-            return [
-                value
-                for field in fields
-                if field.encode_name == steps[0]
-                for value in _values_at(steps[1:], field.type)
-            ]
+            for field in fields:
+                if field.encode_name == steps[0]:
+                    yield from _values_at(steps[1:], field.type)
         case inspect.DictType(value_type=inner) | inspect.ListType(item_type=inner) if steps:
-            return _values_at(steps[1:], inner)
-        case _:
-            return []
+            yield from _values_at(steps[1:], inner)
 
 
 def _either(types: str) -> str:
