@@ -85,6 +85,11 @@ class ReadingParser:
         """Back to where the last commit was."""
         self._at = 0
 
+    def drop_rest(self) -> None:
+        """At a cut: what is left is no text but the beginning of a mark."""
+        self._at = len(self._text)
+        self.commit()
+
     def more(self) -> Reading[bool]:
         """Waits for more text; False when there is none."""
         if not self._is_ended:

@@ -60,11 +60,6 @@ class ParameterReadingParser(ReadingParser):
     def close_call(self) -> None:
         self.arguments("}" if self._num_parameters else "{}")
 
-    def drop_rest(self) -> None:
-        """At a cut inside a call: what is left is no text but the beginning of a mark."""
-        self._at = len(self._text)
-        self.commit()
-
     def read_parameters(self, marks: ParameterMarks) -> Reading[None]:
         """Reads on in an open call, to its end; what can be no parameter ends it too, and is content."""
         self.commit()

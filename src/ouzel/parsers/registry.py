@@ -8,6 +8,7 @@ from ouzel.parsers.base import Family, Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from ouzel.parsers.gemma4 import FUNCTION_GEMMA, GEMMA4
 from ouzel.parsers.glm45 import GLM45
+from ouzel.parsers.gpt_oss import GPT_OSS
 from ouzel.parsers.granite import GRANITE, GRANITE_33
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2
@@ -28,6 +29,7 @@ THINKING_ONLY = Family(
 )
 
 FAMILIES: tuple[Family, ...] = (  # the first that matches counts
+    GPT_OSS,
     GEMMA4,
     FUNCTION_GEMMA,
     QWEN3_CODER,
@@ -74,7 +76,7 @@ class OutputFormat:
 
     def special_tokens(self, *, with_calls: bool) -> frozenset[str]:
         """Special tokens that the parser must see in the text."""
-        calls = self.calls.calls if self.calls and with_calls else None
+        calls = self.calls.calls if self.calls and (with_calls or self.calls.interleaved) else None
         marks = self.reasoning.reasoning if self.reasoning else None
         return (calls.special_tokens if calls else frozenset()) | (marks.special_tokens if marks else frozenset())
 
