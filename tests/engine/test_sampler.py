@@ -10,7 +10,7 @@ from ouzel.backends.fake import FakeRunner
 from ouzel.engine.columns import largest
 from ouzel.engine.core import EngineCore
 from ouzel.engine.own_logprobs import OwnLogprobs
-from ouzel.engine.philox import philox4x32, uniforms
+from ouzel.engine.philox import philox4x32, uniform, uniforms
 from ouzel.engine.sampler import adjust, choose_tokens, draw, prepare
 from ouzel.engine.sequence import Sequence
 from ouzel.sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities
@@ -104,10 +104,10 @@ def test_draws_follow_the_exact_distribution(kind: str, vocab_size: int) -> None
     observed = np.zeros(vocab_size)
 
     sequences = [sequence_with(OUTPUT, seed=seed, **KINDS[kind]) for seed in range(500)]
+    rows = [prepare(logits.copy(), sequence) for sequence in sequences]
     for index in range(num_draws // 500):
         for sequence in sequences:
             sequence.index = index  # other random numbers, without the cost of another sequence
-        rows = [prepare(logits.copy(), sequence) for sequence in sequences]
         for sampled in draw(rows):
             assert sampled is not None
             observed[sampled.token_id] += 1
@@ -360,6 +360,16 @@ def test_philox_known_answers() -> None:
     assert [f"{word:08x}" for word in words[:, 0].tolist()] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
     assert [f"{word:08x}" for word in words[:, 1].tolist()] == ["408f276d", "41c83b0e", "a20bc7c6", "6d5451fd"]
     assert [f"{word:08x}" for word in words[:, 2].tolist()] == ["d16cfe09", "94fdcceb", "5001e420", "24126ea1"]
+
+
+@pytest.mark.parametrize("seed", [0, 1, -1, 2**63 - 1, -(2**63), 0x123456789ABCDEF])
+def test_one_uniform_is_that_of_a_batch(seed: int) -> None:
+    rows = [(index, position, draw) for index in (0, 3) for position in (0, 70_000) for draw in (1, 2, 900)]
+    indices, positions, draws = np.array(rows, dtype=np.int64).T
+
+    batch = uniforms(np.full(len(rows), seed, dtype=np.int64), indices, positions, draws)
+
+    assert [uniform(seed, *row) for row in rows] == batch.tolist()
 
 
 def test_uniforms_differ_by_seed_choice_position_and_draw() -> None:

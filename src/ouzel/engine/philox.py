@@ -11,6 +11,7 @@ _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _KEY_INCREMENTS = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
+_MASK = 0xFFFFFFFF
 _NUM_ROUNDS = 10
 
 Words = NDArray[np.uint64]  # 32-bit words in 64-bit elements
@@ -44,3 +45,14 @@ def uniforms(
     bits = (words[0] << _32 | words[1]) >> np.uint64(11)
     result: NDArray[np.float64] = bits.astype(np.float64) * 2.0**-53
     return result
+
+
+def uniform(seed: int, index: int, position: int, draw: int) -> float:
+    """What `uniforms` gives for one row, in plain integers: for so little numpy takes ten times as long."""
+    c0, c1, c2, c3 = position, index, draw, 0
+    k0, k1 = seed & _MASK, seed >> 32 & _MASK
+    for _ in range(_NUM_ROUNDS):
+        product0, product1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
+        c0, c1, c2, c3 = product1 >> 32 ^ c1 ^ k0, product1 & _MASK, product0 >> 32 ^ c3 ^ k1, product0 & _MASK
+        k0, k1 = k0 + 0x9E3779B9 & _MASK, k1 + 0xBB67AE85 & _MASK
+    return ((c0 << 32 | c1) >> 11) * 2.0**-53

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ouzel.engine import row_memory
 from ouzel.engine.columns import ColumnSums, Row, largest
 from ouzel.engine.own_logprobs import OwnLogprobs
-from ouzel.engine.philox import uniforms
+from ouzel.engine.philox import uniform, uniforms
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
@@ -31,7 +31,7 @@ from ouzel.sampling import SamplingParams
 from ouzel.types import FinishReason, PositionLogprobs
 
 _MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
-_NUM_FURTHER = 16
+_MANY_ROWS = 16  # from here on numpy makes their random numbers faster than a loop
 _NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
@@ -271,16 +271,18 @@ def _column(params: list[SamplingParams], name: str) -> NDArray[np.float64]:
     return np.array([[getattr(each, name)] for each in params], dtype=np.float64)
 
 
-def _uniforms(sequences: list[Sequence], draws: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:
+def _uniforms(sequences: list[Sequence]) -> NDArray[np.float64]:
+    if len(sequences) < _MANY_ROWS:
+        return np.array([uniform(each.params.seed, each.index, each.num_output_tokens, 0) for each in sequences])
     return uniforms(
         np.array([sequence.params.seed for sequence in sequences], dtype=np.int64),
         np.array([sequence.index for sequence in sequences], dtype=np.int64),
         np.array([sequence.num_output_tokens for sequence in sequences], dtype=np.int64),
-        np.broadcast_to(np.asarray(draws, dtype=np.int64), len(sequences)),
+        np.zeros(len(sequences), dtype=np.int64),
     )
 
 
 def _further_uniforms(sequence: Sequence) -> Iterator[float]:
-    """Those after the first, some at a time: one costs as much as many."""
-    for first in count(1, _NUM_FURTHER):
-        yield from _uniforms([sequence] * _NUM_FURTHER, np.arange(first, first + _NUM_FURTHER)).tolist()
+    """Those after the first."""
+    for draw_number in count(1):
+        yield uniform(sequence.params.seed, sequence.index, sequence.num_output_tokens, draw_number)
