@@ -13,7 +13,6 @@ Rules
 
 import logging
 import time
-from collections.abc import Iterator
 from itertools import count, islice
 from operator import attrgetter
 
@@ -23,23 +22,22 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import build_batch
-from ouzel.engine.beam import BeamSearch, FinishedBeam
+from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.constraints import Constraints
+from ouzel.engine.outputs import output_of, winner_output_of
 from ouzel.engine.own_logprobs import score
+from ouzel.engine.request_faults import faults_of
 from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
 from ouzel.grammar.compiler import GrammarCompiler, GrammarRefused
 from ouzel.grammar.session import GrammarBroken
-from ouzel.sampling import BeamSearchParams
 from ouzel.types import (
     EngineInfo,
     EngineRequest,
     EngineStats,
     FinishReason,
-    PositionLogprobs,
-    RequestTiming,
     StepOutput,
 )
 
@@ -73,13 +71,13 @@ class EngineCore:
     def add(self, request: EngineRequest) -> None:
         if request.request_id in self._sequences:
             raise ValueError(f"request_id {request.request_id!r} is in use")
-        fault = next(self._faults(request), None)
+        fault = next(faults_of(request, self.info, self._blocks), None)
         arrival = next(self._arrivals)
         choices = [Sequence(request, index, arrival) for index in range(request.n)]
         if fault is not None:
             for sequence in choices:
                 sequence.finish(FinishReason.REFUSED, fault)
-                self._outputs.append(_output(sequence))
+                self._outputs.append(output_of(sequence))
             return
         self._sequences[request.request_id] = {sequence.index: sequence for sequence in choices}
         if request.params.beam_search is not None and request.params.max_tokens > 0:
@@ -162,45 +160,6 @@ class EngineCore:
         """Those that still owe their final output."""
         return list(self._sequences.get(request_id, {}).values())
 
-    def _faults(self, request: EngineRequest) -> Iterator[str]:
-        """Why the request cannot run; the server checks all of this earlier, embedders may not."""
-        info = self._runner.info
-        token_ids = request.prompt_token_ids
-        if request.n < 1:
-            yield f"n must be >= 1, given {request.n}"
-        if not token_ids:
-            yield "the prompt is empty"
-        if len(token_ids) >= info.max_model_len:
-            yield f"the prompt has {len(token_ids)} tokens, max_model_len is {info.max_model_len}"
-        if min(token_ids) < 0 or max(token_ids) >= info.vocab_size:
-            yield f"token ids must be in [0, {info.vocab_size})"
-        if any(not 0 <= token_id < info.vocab_size for token_id, _ in request.params.logit_bias):
-            yield f"logit_bias token ids must be in [0, {info.vocab_size})"
-        if any(not 0 <= token_id < info.vocab_size for token_id in request.params.stop_token_ids):
-            yield f"stop_token_ids must be in [0, {info.vocab_size})"
-        if any(not 0 <= token_id < info.vocab_size for token_id in request.params.allowed_token_ids):
-            yield f"allowed_token_ids must be in [0, {info.vocab_size})"
-        if any(not 0 <= token_id < info.vocab_size for word in request.params.bad_words for token_id in word):
-            yield f"bad_words must be token ids in [0, {info.vocab_size})"
-        if not all(request.params.bad_words):
-            yield "bad_words must have at least one token each"
-        if request.params.beam_search is not None:
-            if request.grammar is not None:
-                yield "beam search does not know grammars"
-            yield from self._beam_search_faults(request, request.params.beam_search)
-
-    def _beam_search_faults(self, request: EngineRequest, params: BeamSearchParams) -> Iterator[str]:
-        width, max_num_seqs = params.width, self.info.max_num_seqs
-        if not request.n <= width <= max_num_seqs:
-            yield f"the number of beams must be from n, {request.n}, to max_num_seqs, {max_num_seqs}; given {width}"
-        if params.num_groups < 1 or width % params.num_groups:
-            yield f"the number of beams, {width}, must be a multiple of the number of groups, {params.num_groups}"
-        num_prompt_tokens = len(request.prompt_token_ids)
-        num_tokens = min(num_prompt_tokens + request.params.max_tokens, self.info.max_model_len)
-        num_blocks = self._blocks.num_forked_blocks(num_prompt_tokens, num_tokens, width)
-        if num_blocks > self._blocks.num_blocks:
-            yield f"{width} beams of {num_tokens} tokens need {num_blocks} KV blocks of {self._blocks.num_blocks}"
-
     def _compute(self, scheduled: list[Scheduled]) -> None:
         sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
         logits = self._runner.run(build_batch(scheduled, self._blocks.block_size))
@@ -245,7 +204,7 @@ class EngineCore:
                 continue
             sequence.num_unscored_tokens -= len(scored_rows)
             if 0 in self._sequences[sequence.request.request_id]:  # else aborted, and its search goes on
-                self._outputs.append(_output(sequence, prompt_logprobs=prompt_logprobs))
+                self._outputs.append(output_of(sequence, prompt_logprobs=prompt_logprobs))
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:
         """The further choices of a request whose prompt is now computed; those without room wait for their turn."""
@@ -298,7 +257,7 @@ class EngineCore:
             choice.num_cached_tokens = search.num_cached_tokens
             choice.stop_token_id = winner.token_ids[-1] if winner.reason is FinishReason.STOP else None
             choice.finish(winner.reason)
-            self._outputs.append(_winner_output(choice, winner, search.timing))
+            self._outputs.append(winner_output_of(choice, winner, search.timing))
             self._retire(choice)
 
     def _take_tokens(self, rows: list[tuple[NDArray[np.float32], Sequence]]) -> None:
@@ -330,7 +289,7 @@ class EngineCore:
             except GrammarBroken as error:
                 self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {error}")
                 return
-        self._outputs.append(_output(sequence, sampled, sequence.token_ids[num_tokens:]))
+        self._outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
         if sequence.is_finished:
             self._retire(sequence)
 
@@ -344,7 +303,7 @@ class EngineCore:
         if sequence.is_finished:
             return  # it ended with its token, before its batch failed
         sequence.finish(reason, error)
-        self._outputs.append(_output(sequence))
+        self._outputs.append(output_of(sequence))
         self._retire(sequence)
 
     def _retire(self, sequence: Sequence) -> None:
@@ -362,44 +321,3 @@ class EngineCore:
         if forks:
             first, *first.forks = forks
             self._scheduler.add(first)
-
-
-def _output(
-    sequence: Sequence,
-    sampled: Sampled | None = None,
-    token_ids: list[int] | None = None,  # the sampled one, and what the grammar forces after it
-    prompt_logprobs: list[PositionLogprobs] | None = None,
-) -> StepOutput:
-    return StepOutput(
-        request_id=sequence.request.request_id,
-        index=sequence.index,
-        token_ids=token_ids or [],
-        logprobs=[] if sampled is None or sampled.logprobs is None else [sampled.logprobs],
-        num_cached_tokens=sequence.num_cached_tokens,
-        prompt_logprobs=prompt_logprobs or [],
-        finish_reason=sequence.finish_reason,
-        stop_token_id=sequence.stop_token_id,
-        error=sequence.error,
-        error_param=sequence.error_param,
-        timing=sequence.timing() if _is_first_result(sequence, len(token_ids or ())) else None,
-    )
-
-
-def _is_first_result(sequence: Sequence, num_new_tokens: int) -> bool:
-    if sequence.params.max_tokens == 0:
-        return sequence.first_token_at is not None
-    return 0 < sequence.num_output_tokens == num_new_tokens
-
-
-def _winner_output(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:
-    return StepOutput(
-        request_id=choice.request.request_id,
-        index=choice.index,
-        token_ids=winner.token_ids,
-        logprobs=winner.logprobs,
-        num_cached_tokens=choice.num_cached_tokens,
-        finish_reason=choice.finish_reason,
-        stop_token_id=choice.stop_token_id,
-        timing=timing,
-        score=winner.score,
-    )

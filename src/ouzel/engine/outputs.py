@@ -1,0 +1,49 @@
+"""What one step gives one choice, from the engine's state."""
+
+from ouzel.engine.beam import FinishedBeam
+from ouzel.engine.sampler import Sampled
+from ouzel.engine.sequence import Sequence
+from ouzel.types import PositionLogprobs, RequestTiming, StepOutput
+
+
+def output_of(
+    sequence: Sequence,
+    sampled: Sampled | None = None,
+    token_ids: list[int] | None = None,  # the sampled one, and what the grammar forces after it
+    prompt_logprobs: list[PositionLogprobs] | None = None,
+) -> StepOutput:
+    """Of a choice that samples its tokens, or gets none."""
+    return StepOutput(
+        request_id=sequence.request.request_id,
+        index=sequence.index,
+        token_ids=token_ids or [],
+        logprobs=[] if sampled is None or sampled.logprobs is None else [sampled.logprobs],
+        num_cached_tokens=sequence.num_cached_tokens,
+        prompt_logprobs=prompt_logprobs or [],
+        finish_reason=sequence.finish_reason,
+        stop_token_id=sequence.stop_token_id,
+        error=sequence.error,
+        error_param=sequence.error_param,
+        timing=sequence.timing() if _is_first_result(sequence, len(token_ids or ())) else None,
+    )
+
+
+def _is_first_result(sequence: Sequence, num_new_tokens: int) -> bool:
+    if sequence.params.max_tokens == 0:
+        return sequence.first_token_at is not None
+    return 0 < sequence.num_output_tokens == num_new_tokens
+
+
+def winner_output_of(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:
+    """Of a choice that gets the output a beam search found."""
+    return StepOutput(
+        request_id=choice.request.request_id,
+        index=choice.index,
+        token_ids=winner.token_ids,
+        logprobs=winner.logprobs,
+        num_cached_tokens=choice.num_cached_tokens,
+        finish_reason=choice.finish_reason,
+        stop_token_id=choice.stop_token_id,
+        timing=timing,
+        score=winner.score,
+    )

@@ -1,0 +1,54 @@
+"""What is wrong with a request for this engine."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from ouzel.engine.block_manager import BlockManager
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineInfo, EngineRequest
+
+
+def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
+    """Why the request cannot run; the server checks all of this earlier, embedders may not."""
+    token_ids = request.prompt_token_ids
+    if request.n < 1:
+        yield f"n must be >= 1, given {request.n}"
+    if not token_ids:
+        yield "the prompt is empty"
+    if len(token_ids) >= info.max_model_len:
+        yield f"the prompt has {len(token_ids)} tokens, max_model_len is {info.max_model_len}"
+    for name, ids in _token_ids_in(request).items():
+        if any(not 0 <= token_id < info.vocab_size for token_id in ids):
+            yield f"{name} must be token ids in [0, {info.vocab_size})"
+    if not all(request.params.bad_words):
+        yield "bad_words must have at least one token each"
+    if request.params.beam_search is not None:
+        if request.grammar is not None:
+            yield "beam search does not know grammars"
+        yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
+
+
+def _token_ids_in(request: EngineRequest) -> dict[str, Iterable[int]]:
+    params = request.params
+    return {
+        "the prompt": request.prompt_token_ids,
+        "logit_bias": [token_id for token_id, _ in params.logit_bias],
+        "stop_token_ids": params.stop_token_ids,
+        "allowed_token_ids": params.allowed_token_ids,
+        "bad_words": chain.from_iterable(params.bad_words),
+    }
+
+
+def _beam_search_faults(
+    request: EngineRequest, params: BeamSearchParams, info: EngineInfo, blocks: BlockManager
+) -> Iterator[str]:
+    width, max_num_seqs = params.width, info.max_num_seqs
+    if not request.n <= width <= max_num_seqs:
+        yield f"the number of beams must be from n, {request.n}, to max_num_seqs, {max_num_seqs}; given {width}"
+    if params.num_groups < 1 or width % params.num_groups:
+        yield f"the number of beams, {width}, must be a multiple of the number of groups, {params.num_groups}"
+    num_prompt_tokens = len(request.prompt_token_ids)
+    num_tokens = min(num_prompt_tokens + request.params.max_tokens, info.max_model_len)
+    num_blocks = blocks.num_forked_blocks(num_prompt_tokens, num_tokens, width)
+    if num_blocks > blocks.num_blocks:
+        yield f"{width} beams of {num_tokens} tokens need {num_blocks} KV blocks of {blocks.num_blocks}"
