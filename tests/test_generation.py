@@ -12,7 +12,7 @@ import pytest
 from ouzel.api.fold import FoldedChoice, fold
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
-from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import ContextLengthExceeded, EngineFailed, EngineUnavailable, InvalidRequest
 from ouzel.generation import (
     ContentDelta,
@@ -40,6 +40,8 @@ from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineInfo, FinishReason, PositionLogprobs, TokenLogprob
 from tests.api.requests import metric
 from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of
+
+FATAL = 1  # a byte
 
 
 def resolve(fields: SamplingFields, defaults: SamplingDefaults | None = None) -> SamplingParams:
@@ -182,7 +184,7 @@ request_ids = itertools.count()
 
 @pytest.fixture
 async def engine() -> AsyncIterator[EngineClient]:
-    options: dict[str, object] = {"vocab_size": 260, "failing_token_id": FAIL}
+    options: dict[str, object] = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": FATAL}
     client = EngineClient(EngineSpec(factory="tests.api.serving:create_parrot", options=options), in_thread=True)
     await client.start()
     yield client
@@ -446,6 +448,52 @@ async def test_one_prompt_that_fails_ends_all(run_several: RunSeveral, engine: E
         await collect(failing, engine)
     assert failing.finish_reasons == ["abort", "error"]
     await collect(run_several(request("abc"), request("abc")), engine)
+    stats = engine.stats()
+    assert stats is not None and stats.num_running == 0
+
+
+async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(
+    run_several: RunSeveral, engine: EngineClient
+) -> None:
+    dying = run_several(request("abc", max_tokens=4000, n=2), request(f"ab{chr(FATAL)}", n=2))
+    with pytest.raises(EngineFailed, match="scripted death"):
+        await collect(dying, engine)
+    assert sorted(dying.finish_reasons) in (["abort", "abort", "error", "error"], ["error"] * 4)
+
+    while engine.state is not EngineState.READY:
+        await asyncio.sleep(0.001)
+    assert {choice.content for choice in fold(await collect(run_several(request("abc"), request("abc")), engine))} == {
+        "abcabcabcabcabcabcab"
+    }
+
+
+@pytest.mark.parametrize("num_logprobs", [None, 0])
+async def test_the_best_show_logprobs_only_when_asked(engine: EngineClient, num_logprobs: int | None) -> None:
+    asked = request("abc", stop=("ca",))
+    params = msgspec.structs.replace(asked.params, num_logprobs=num_logprobs)
+    generation = Generation(msgspec.structs.replace(asked, best_of=3, params=params), served(engine), Metrics("parrot"))
+
+    [best] = fold(await collect(generation, engine))
+
+    assert best.content == "ab"
+    assert len(best.logprobs) == (0 if num_logprobs is None else 2)
+    assert len(best.finished.hidden_logprobs) == (0 if num_logprobs is None else 2)
+    assert generation.usage().completion_tokens == 12
+    assert generation.finish_reasons == ["stop"] * 3
+
+
+async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: EngineClient) -> None:
+    asked = msgspec.structs.replace(request("abc", max_tokens=4000), best_of=3)
+    generation = Generation(asked, served(engine), Metrics("parrot"))
+    reader = asyncio.create_task(collect(generation, engine))
+    while generation.usage().completion_tokens < 30:
+        await asyncio.sleep(0.001)
+
+    reader.cancel()
+    await asyncio.wait([reader])
+
+    assert generation.finish_reasons == ["abort"] * 3
+    await collect(Generation(request("abc"), served(engine), Metrics("parrot")), engine)
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
 

@@ -39,7 +39,8 @@ class BestOf:
                     shown = event if self._shows_logprobs else msgspec.structs.replace(event, logprobs=[])
                     self._events[index].append(shown)
                 case Finished(index):
-                    self._events[index].append(event)
+                    end = event if self._shows_logprobs else msgspec.structs.replace(event, hidden_logprobs=())
+                    self._events[index].append(end)
                     self._num_unfinished -= 1
                     due += self._winners() if self._num_unfinished == 0 else []
         return due
