@@ -57,6 +57,7 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
             response = http.post("/v1/chat/completions", json=chat("Hi", chat_template=text))
             assert response.status_code == 400
             assert message in error_of(response)["message"]
+            assert error_of(response)["param"] == "chat_template"
         assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
 
 

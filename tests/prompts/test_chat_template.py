@@ -1,5 +1,6 @@
 """The dialect of Hugging Face chat templates, and what the probe finds out about a template."""
 
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -92,6 +93,16 @@ def test_a_template_that_would_not_end_is_stopped(source: str) -> None:
         render_template(compile_template(source), {}, max_cpu_s=0.01)
     with pytest.raises(InvalidRequest, match="took too long"):
         ChatTemplate({"default": source}, {}, max_cpu_s=0.01)
+
+
+def test_the_probe_as_a_whole_is_stopped_too() -> None:
+    source = "{% for i in range(20000) %}{% endfor %}{{ messages[0].content }}"
+    template = compile_template(source)
+    started_s = time.thread_time()
+    for _ in range(5):
+        render_template(template, {"messages": HELLO})
+    with pytest.raises(InvalidRequest, match="took too long"):
+        ChatTemplate({"default": source}, {}, max_cpu_s=time.thread_time() - started_s)
 
 
 def test_any_name_may_be_an_argument() -> None:

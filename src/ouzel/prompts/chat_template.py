@@ -1,7 +1,8 @@
 """A model's chat template: found, compiled and probed at load, rendered per request. Stateless, hence thread-safe."""
 
+import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import jinja2
@@ -28,9 +29,14 @@ class ChatTemplate:
         special_tokens: Mapping[str, str],
         *,
         max_cpu_s: float = template_environment.MAX_CPU_S,
+        param: str = "messages",
     ) -> None:
-        """Raises `jinja2.TemplateSyntaxError`, and `InvalidRequest` for a template that does not come to an end."""
+        """`param` is at fault where it cannot render.
+
+        Raises `jinja2.TemplateSyntaxError`, and `InvalidRequest` for a template that does not come to an end.
+        """
         self._max_cpu_s = max_cpu_s
+        self._param = param
         assert sources
         self.sources = sources
         self._templates = {name: template_environment.compile_template(text) for name, text in sources.items()}
@@ -40,7 +46,8 @@ class ChatTemplate:
         self.reserved_names = frozenset({*_OTHERS_NAMES, *special_tokens})  # variables that no request may set
         text = "".join(sources.values()).lower()
         self.reasons = "think" in text or "reasoning" in text  # it has been written for a model that may
-        self.capabilities = template_capabilities.probe(self._try_render)
+        ends_at = time.thread_time() + max_cpu_s  # of all renderings of the probe together
+        self.capabilities = template_capabilities.probe(partial(self._try_render, ends_at=ends_at))
         self.shows_role = lru_cache(maxsize=64)(self._shows_role)
 
     @classmethod
@@ -66,6 +73,7 @@ class ChatTemplate:
         *,
         tools: Tools | None = None,
         variables: Mapping[str, object] | None = None,
+        max_cpu_s: float | None = None,
     ) -> str:
         """Whatever the template cannot render is an `InvalidRequest`."""
         given = {
@@ -78,12 +86,13 @@ class ChatTemplate:
         }
         template = self._templates[self._name(tools, given["documents"])]
         try:
-            return template_environment.render_template(template, given, max_cpu_s=self._max_cpu_s)
+            return template_environment.render_template(template, given, max_cpu_s=max_cpu_s or self._max_cpu_s)
         except template_environment.TemplateRefusal as refusal:
-            raise InvalidRequest(f"the chat template refuses these messages: {refusal}", param="messages") from refusal
+            message = f"the chat template refuses these messages: {refusal}"
+            raise InvalidRequest(message, param=self._param) from refusal
         except template_environment.TEMPLATE_ERRORS as error:
             raise InvalidRequest(
-                f"the chat template cannot render these messages: {error}", param="messages"
+                f"the chat template cannot render these messages: {error}", param=self._param
             ) from error
 
     def _shows_role(self, role: str) -> bool:
@@ -100,11 +109,16 @@ class ChatTemplate:
         return self._default_name
 
     def _try_render(
-        self, messages: Sequence[Message], tools: Tools | None = None, enable_thinking: bool | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Tools | None = None,
+        enable_thinking: bool | None = None,
+        ends_at: float | None = None,  # in time.thread_time()
     ) -> str | None:
         variables = {} if enable_thinking is None else {"enable_thinking": enable_thinking}
+        max_cpu_s = None if ends_at is None else max(ends_at - time.thread_time(), 1e-9)
         try:
-            return self.render(messages, tools=tools, variables=variables)
+            return self.render(messages, tools=tools, variables=variables, max_cpu_s=max_cpu_s)
         except InvalidRequest as error:
             if isinstance(error.__cause__, template_environment.TemplateTooSlow):
                 raise  # rather than wait for that time and again

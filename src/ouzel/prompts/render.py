@@ -98,7 +98,7 @@ class PromptRenderer:
 
     def _compile_request_template(self, text: str) -> ChatTemplate:
         try:
-            return ChatTemplate({"default": text}, self._tokenizer.special_tokens)
+            return ChatTemplate({"default": text}, self._tokenizer.special_tokens, param="chat_template")
         except jinja2.TemplateSyntaxError as error:
             field = "chat_template"
             raise InvalidRequest(f"{field} is broken: line {error.lineno}: {error.message}", param=field) from error
