@@ -130,7 +130,10 @@ def test_a_bad_grammar_refuses_its_own_request_only(compiler: GrammarCompiler) -
 
 def test_an_engine_without_grammars_refuses_them() -> None:
     final = run_alone(make_engine(None), constrained(ANSWER))[0].final
-    assert (final.finish_reason, final.error) == (FinishReason.REFUSED, "this engine does not know grammars")
+    assert (final.finish_reason, final.error) == (
+        FinishReason.REFUSED,
+        "response_format: this engine does not know grammars",
+    )
 
 
 def test_an_abort_while_compiling_leaves_nothing_behind(compiler: GrammarCompiler) -> None:

@@ -149,7 +149,7 @@ class EngineCore:
         for choice in choices:
             assert choice.request.grammar is not None
             choice.error_param = choice.request.grammar.param
-            self._end(choice, FinishReason.REFUSED, why)
+            self._end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""

@@ -29,7 +29,8 @@ _NUM_THREADS = 2
 _MAX_LOST_THREADS = 6
 _MAX_KEPT = 256
 _MAX_MESSAGE_CHARS = 1000
-_SOURCE_LINE = re.compile(r"\s*\d+ \|")
+_PLACE = re.compile(r"^at \d+\(\d+\): (failed to compile JSON schema: )?")
+_SOURCE_LINE = re.compile(r"\s*(\d+ \||\^\s*$)")
 
 LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000, max_lexer_states=100_000, verbose_errors=False)
 
@@ -175,11 +176,13 @@ class GrammarCompiler:
         if not matcher.is_error():
             fill_next_token_bitmask(matcher, allocate_token_bitmask(1, self._tokenizer.vocab_size))
         if matcher.is_error():
-            raise GrammarRefused(_without_source(matcher.get_error()))
+            raise GrammarRefused(_told(matcher.get_error()))
         return matcher
 
 
-def _without_source(message: str) -> str:
-    """The library's messages go on with lines of the grammar text, which the client did not write."""
+def _told(message: str) -> str:
+    """Without the place in the grammar text and its lines, which the client did not write, nor the engine's options."""
+    if "coerce_one_of" in message:
+        return "the schemas of oneOf must be such that one value cannot be valid by two of them"
     lines = [line for line in message.splitlines() if line.strip() and not _SOURCE_LINE.match(line)]
-    return "\n".join(lines)[:_MAX_MESSAGE_CHARS]
+    return _PLACE.sub("", "\n".join(lines))[:_MAX_MESSAGE_CHARS]
