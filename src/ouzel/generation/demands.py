@@ -53,7 +53,7 @@ def grammar_for(
     if use is not None and calls is not None and use.must_call:
         demanded, param, strict = _all_calls(use, calls), "tools", False
     elif use is not None and calls is not None and form is not None and use.tools:
-        either = [dict(form.format), _all_calls(use, calls)]
+        either = [dict(form.format), _all_calls(msgspec.structs.replace(use, guides_all=True), calls)]
         demanded, param, strict = {"type": "or", "elements": either}, form.param, form.strict
     elif form is not None:
         demanded, param, strict = dict(form.format), form.param, form.strict
