@@ -1,0 +1,268 @@
+"""Chats whose answers must have a form, as users ask for them: with and without reasoning, tools, several choices, log
+probabilities, stop strings and too little room.
+"""
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from random import Random
+
+import httpx
+import jsonschema
+import pytest
+
+from tests.cli.answers import Answered, Json, ask_all, chunks_of, essence
+from tests.cli.running import RunningServer, serving
+from tests.cli.tool_requests import MARKS, PARAMETERS, QUESTIONS, fits
+
+NUM_REQUESTS = 150
+GRAMMAR_TIMEOUT_S = 1
+SCHEMAS = {name: schema for name, schema in PARAMETERS.items() if schema is not None}
+COUNT = {
+    "type": "object",
+    "properties": {"count": {"type": "integer", "minimum": 0, "maximum": 99}},
+    "required": ["count"],
+    "additionalProperties": False,
+}
+COUNTER = {"type": "function", "function": {"name": "add", "parameters": PARAMETERS["add"]}}
+SLOW = {  # seconds of work: every pattern is compared with every other one
+    "type": "object",
+    "patternProperties": {f"^{place:03}.*z{place}.*$": {"type": "integer"} for place in range(300)},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    exact = ("--precision", "f32", "--kv-cache-dtype", "f32", "--grammar-timeout-s", str(GRAMMAR_TIMEOUT_S))
+    with serving(*exact, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: RunningServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=None) as client:
+        yield client
+
+
+def json_schema(schema: object, **more: object) -> Json:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, **more}}
+
+
+def chat(**fields: object) -> Json:
+    messages = [{"role": "user", "content": "Hello!"}]
+    return {"model": "ouzel-demo", "messages": messages, "max_tokens": 300, "temperature": 0, **fields}
+
+
+def random_chat(random: Random) -> Json:
+    """`metadata` names the schema."""
+    name = random.choice(sorted(SCHEMAS))
+    strict = random.choice(({}, {"strict": True}, {"strict": False}))
+    tools = {"tools": [COUNTER], "parallel_tool_calls": False} if random.random() < 0.3 else {}
+    return chat(
+        response_format=json_schema(SCHEMAS[name], **strict),
+        messages=[{"role": "user", "content": random.choice(QUESTIONS)}],
+        chat_template_kwargs={"enable_thinking": random.random() < 0.4},
+        temperature=random.choice((0, 1)),
+        seed=random.randrange(1000),
+        metadata={"schema": name},
+        **tools,
+    )
+
+
+@pytest.fixture(scope="module")
+def streamed(server: RunningServer) -> list[Answered]:
+    random = Random(5)
+    return ask_all(server.url, [random_chat(random) | {"stream": True} for _ in range(NUM_REQUESTS)])
+
+
+def is_whole(answer: Answered) -> bool:
+    return bool(answer.whole["choices"][0]["finish_reason"] != "length")
+
+
+def test_content_is_valid_by_the_schema_and_calls_by_theirs(streamed: list[Answered]) -> None:
+    num_calls = 0
+    whole = [answer for answer in streamed if is_whole(answer)]
+    for answer in whole:
+        message = answer.whole["choices"][0]["message"]
+        calls = [call["function"] for call in message.get("tool_calls", [])]
+        num_calls += len(calls)
+        assert all(fits(call["name"], call["arguments"]) for call in calls), answer.body
+        assert calls or fits(answer.body["metadata"]["schema"], message["content"]), (message, answer.body)
+        assert not calls or "tools" in answer.body
+        assert bool(calls) != bool(message.get("content")), answer.body
+    assert num_calls > 3
+    assert len(whole) > NUM_REQUESTS * 0.9
+
+
+def test_reasoning_comes_first_and_is_no_content(streamed: list[Answered]) -> None:
+    thinking = [answer for answer in streamed if answer.body["chat_template_kwargs"]["enable_thinking"]]
+
+    with_reasoning = [answer for answer in thinking if "reasoning" in answer.whole["choices"][0]["message"]]
+
+    assert len(with_reasoning) > NUM_REQUESTS / 5
+    for answer in with_reasoning:
+        assert not any(mark in answer.whole["choices"][0]["message"]["reasoning"] for mark in MARKS)
+
+
+def test_streamed_is_what_a_whole_answer_says(server: RunningServer, streamed: list[Answered]) -> None:
+    whole = ask_all(server.url, [answer.body | {"stream": False} for answer in streamed])
+
+    for one, other in zip(streamed, whole, strict=True):
+        assert substance(one) == substance(other), one.body
+
+
+def substance(answer: Answered) -> Json:
+    shared = essence(answer.whole)
+    shared["usage"].pop("prompt_tokens_details", None)
+    for call in shared["choices"][0]["message"].get("tool_calls", []):
+        call.pop("index", None)
+        call.pop("id")
+    return shared
+
+
+def test_every_one_of_several_choices_has_the_form(http: httpx.Client) -> None:
+    body = chat(response_format=json_schema(COUNT), n=4, temperature=1, seed=3)
+
+    choices = http.post("chat/completions", json=body).json()["choices"]
+
+    contents = [choice["message"]["content"] for choice in choices]
+    assert len(set(contents)) > 1
+    for content in contents:
+        jsonschema.validate(json.loads(content), COUNT)
+
+
+def test_log_probabilities_are_those_of_the_tokens_of_the_form(http: httpx.Client) -> None:
+    body = chat(response_format=json_schema(COUNT), logprobs=True, top_logprobs=2)
+
+    [choice] = http.post("chat/completions", json=body).json()["choices"]
+
+    entries = choice["logprobs"]["content"]
+    assert "".join(entry["token"] for entry in entries) == choice["message"]["content"]
+    assert all(len(entry["top_logprobs"]) == 2 for entry in entries)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_log_probabilities_change_nothing(server: RunningServer, stream: bool) -> None:
+    """They take a model step for tokens that the grammar forces otherwise."""
+    body = chat(response_format=json_schema(SCHEMAS["flights"]), stream=stream)
+
+    plain, scored = ask_all(server.url, [body, body | {"logprobs": True}])
+
+    assert plain.whole["choices"][0]["message"] == scored.whole["choices"][0]["message"]
+
+
+def test_a_stop_string_ends_the_form(http: httpx.Client) -> None:
+    body = chat(response_format=json_schema(COUNT), stop="count")
+
+    [choice] = http.post("chat/completions", json=body).json()["choices"]
+
+    assert (choice["finish_reason"], choice["stop_reason"]) == ("stop", "count")
+    assert choice["message"]["content"].strip() == '{"' or choice["message"]["content"].split() == ["{", '"']
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("max_tokens", [1, 4, 7])
+def test_what_is_cut_off_is_kept(server: RunningServer, stream: bool, max_tokens: int) -> None:
+    form = json_schema(SCHEMAS["flights"])
+    whole, cut = ask_all(
+        server.url, [chat(response_format=form), chat(response_format=form, max_tokens=max_tokens, stream=stream)]
+    )
+
+    [choice] = cut.whole["choices"]
+    assert choice["finish_reason"] == "length"
+    assert cut.whole["usage"]["completion_tokens"] == max_tokens
+    assert choice["message"]["content"]
+    assert whole.whole["choices"][0]["message"]["content"].startswith(choice["message"]["content"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_call_that_is_cut_off_is_kept(server: RunningServer, stream: bool) -> None:
+    body = chat(tools=[COUNTER], tool_choice="required", parallel_tool_calls=False)
+    whole, cut = ask_all(server.url, [body, body | {"max_tokens": 14, "stream": stream}])
+
+    [choice], [complete] = cut.whole["choices"], whole.whole["choices"][0]["message"]["tool_calls"]
+    [call] = choice["message"]["tool_calls"]
+    assert choice["finish_reason"] == "length"
+    assert call["function"]["name"] == "add"
+    assert complete["function"]["arguments"].startswith(call["function"]["arguments"])
+    assert call["function"]["arguments"] != complete["function"]["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "named"),
+    [
+        ({"type": "object", "unevaluatedProperties": False}, "unevaluatedProperties"),
+        ({"type": "array", "uniqueItems": True}, "uniqueItems"),
+        ({"if": {"type": "string"}, "then": {"minLength": 3}}, "if"),
+        ({"type": "string", "format": "postcode"}, "format"),
+        ({"type": "string", "pattern": "(?=a)b"}, "pattern"),
+        ({"type": "text"}, "type"),
+        ({"$ref": "#/$defs/nowhere"}, "$ref"),
+        ({"type": "integer", "minimum": 5, "maximum": 1}, "minimum"),
+        ({"enum": []}, "enum"),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_schema_that_cannot_be_honoured_is_refused_by_name(
+    http: httpx.Client, schema: Json, named: str, stream: bool
+) -> None:
+    param = "response_format.json_schema.schema"
+    response = http.post("chat/completions", json=chat(response_format=json_schema(schema), stream=stream))
+
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert error["param"] == param
+    assert error["message"].startswith(f"{param}: ")
+    assert named in error["message"].removeprefix(param)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_function_whose_schema_cannot_be_honoured_is_named(http: httpx.Client, stream: bool) -> None:
+    faulty = {"type": "function", "function": {"name": "bad", "parameters": {"not": {"type": "string"}}}}
+    body = chat(tools=[COUNTER, faulty], tool_choice="required", stream=stream)
+
+    response = http.post("chat/completions", json=body)
+
+    assert response.status_code == 400
+    message = response.json()["error"]["message"]
+    assert message == "tools: function 'bad': the keyword 'not' at # is not supported"
+
+
+def test_others_do_not_notice_a_schema_that_takes_too_long(server: RunningServer) -> None:
+    """Half of the gaps between another stream's tokens are no longer than they were, give or take, and none is as long
+    as the schema was worked on."""
+
+    async def gaps(http: httpx.AsyncClient) -> list[float]:
+        body = chat(messages=[{"role": "user", "content": "Count."}], ignore_eos=True, max_tokens=800, stream=True)
+        times = []
+        async with http.stream("POST", "chat/completions", json=body) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data: {"):
+                    times.append(time.perf_counter())
+        return sorted(later - earlier for earlier, later in itertools.pairwise(times))
+
+    async def compare() -> tuple[list[float], list[float], httpx.Response]:
+        async with httpx.AsyncClient(base_url=server.url, timeout=None) as http:
+            before = await gaps(http)
+            body = chat(response_format=json_schema(SLOW))
+            refusal = asyncio.create_task(http.post("chat/completions", json=body))
+            await asyncio.sleep(0.1)
+            return before, await gaps(http), await refusal
+
+    before, meanwhile, refused = asyncio.run(compare())
+
+    assert refused.status_code == 400
+    assert f"compiling the grammar takes longer than {GRAMMAR_TIMEOUT_S} s" in refused.json()["error"]["message"]
+    assert len(meanwhile) > 200
+    assert meanwhile[len(meanwhile) // 2] < 4 * before[len(before) // 2]
+    assert meanwhile[-1] < GRAMMAR_TIMEOUT_S
+
+
+def test_a_stream_of_a_form_comes_in_pieces(http: httpx.Client) -> None:
+    response = http.post("chat/completions", json=chat(response_format=json_schema(SCHEMAS["flights"]), stream=True))
+
+    pieces = [chunk["choices"][0]["delta"].get("content") for chunk in chunks_of(response)]
+
+    assert len([piece for piece in pieces if piece]) > 3
