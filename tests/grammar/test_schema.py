@@ -60,7 +60,7 @@ def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(schema
             {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
         ),
         ({"minimum": -(2**63), "maximum": 2**63 - 1}, {"minimum": -(10**18), "maximum": 10**18}),
-        ({"oneOf": [{}], "discriminator": {"propertyName": "kind"}}, {"oneOf": [{}]}),
+        ({"oneOf": [{}], "xml": {}, "discriminator": {"propertyName": "kind"}}, {"anyOf": [{}]}),
         ({"properties": {"title": {"default": 1}}}, {"properties": {"title": {}}}),
         ({"enum": [{"title": "kept"}]}, {"enum": [{"title": "kept"}]}),
         ({"definitions": {"unused": {"not": {}}}}, {}),

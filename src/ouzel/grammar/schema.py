@@ -24,6 +24,7 @@ from ouzel.grammar.caps import (
     MAX_REFERENCE_LEVELS,
     check_at_most,
 )
+from ouzel.grammar.disjoint import are_disjoint
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.regex import check_search_pattern
 from ouzel.grammar.string_formats import INEXACT, PATTERNS
@@ -45,6 +46,7 @@ MAX_NUMBER = 10**18  # of bounds; the engine's integers have 64 bits
 INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NUMBER)}
 LOWER_BOUNDS = frozenset(("minimum", "exclusiveMinimum"))
 UPPER_BOUNDS = frozenset(("maximum", "exclusiveMaximum"))
+COUNTS = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
 ESCAPES = r'"\nrtbf'  # not `u`: in a name that is not listed it could spell one that is
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 _UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f")  # with ESCAPES
@@ -54,7 +56,7 @@ _WITHOUT_EFFECT: dict[str, Callable[[object, Mapping[str, object]], bool]] = {
     "then": lambda _, schema: "if" not in schema,
     "else": lambda _, schema: "if" not in schema,
     "if": lambda _, schema: "then" not in schema and "else" not in schema,
-    "minContains": lambda _, schema: "contains" not in schema,
+    "minContains": lambda value, schema: "contains" not in schema or value == 0,
     "maxContains": lambda _, schema: "contains" not in schema,
     "contains": lambda _, schema: schema.get("minContains") == 0 and "maxContains" not in schema,
     "not": lambda value, _: value is False,
@@ -114,6 +116,13 @@ class _Document:
             else:
                 found = found[key] if isinstance(found, dict) else _missing(key)
         return found
+
+    def found(self, reference: object, base: str) -> object:
+        """None where it is not to be found."""
+        try:
+            return self.find(reference, base) if isinstance(reference, str) else None
+        except (KeyError, ValueError):
+            return None
 
 
 def _missing(key: str) -> object:
@@ -189,26 +198,45 @@ class _Reader:
         if keyword in _WITHOUT_EFFECT:
             if not _WITHOUT_EFFECT[keyword](value, schema):
                 raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported")
-        elif keyword == "$ref":
-            result[keyword] = self._reference(value, place, is_combined=place.is_combined or len(schema) > 1)
-        elif keyword in {"additionalProperties", "additionalItems"} or (
-            keyword == "items" and not isinstance(value, list)
-        ):
-            result[keyword] = self.schema(value, at)
-        elif keyword in {"anyOf", "oneOf", "allOf", "prefixItems", "items"}:
-            parts = self._schemas(keyword, value, schema, place)
-            result[keyword] = _joined(result, keyword, parts) if keyword == "allOf" else parts
-        elif keyword in {"properties", "patternProperties"}:
-            result[keyword] = self._properties(keyword, value, at)
-        elif keyword == "format":
-            _read_format(value, at.path, schema, result)
         elif keyword in _CHECKS:
             _CHECKS[keyword](value, at.path)
             self._num_enum_values += len(value) if keyword == "enum" and isinstance(value, list) else 0
             check_at_most("the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES)
             result[keyword] = _tightened(keyword, _within_reach(keyword, value), result)
+        elif keyword == "$ref":
+            result[keyword] = self._reference(value, place, is_combined=place.is_combined or len(schema) > 1)
+        elif keyword in {"properties", "patternProperties"}:
+            result[keyword] = self._properties(keyword, value, at)
+        elif keyword in {"items", "prefixItems", "additionalItems", "additionalProperties"}:
+            self._contents(keyword, value, schema, place, result)
+        elif keyword in {"anyOf", "oneOf", "allOf"}:
+            self._combination(keyword, value, schema, place, result)
+        elif keyword == "format":
+            _read_format(value, at.path, schema, result)
         elif self.is_strict and not keyword.startswith("x-"):
             raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported in strict mode")
+
+    def _contents(self, keyword: str, value: object, schema: Schema, place: _Place, result: Schema) -> None:
+        """The older form of tuples becomes the newer: the engine forgets `prefixItems` where it sees both."""
+        is_older = isinstance(schema.get("items"), list)
+        if is_older and "prefixItems" in schema:
+            raise GrammarError(f"{place.path}/items must be one schema beside prefixItems")
+        if keyword == "prefixItems" or (keyword == "items" and is_older):
+            result["prefixItems"] = self._schemas(keyword, value, schema, place)
+            return
+        contents = self.schema(value, place.inner(keyword))
+        if keyword != "additionalItems":
+            result[keyword] = contents
+        elif is_older:  # else it means nothing
+            result["items"] = contents
+
+    def _combination(self, keyword: str, value: object, schema: Schema, place: _Place, result: Schema) -> None:
+        """`oneOf` as `anyOf` where no two can hold at once; the engine sees that in few cases only."""
+        parts = self._schemas(keyword, value, schema, place)
+        if keyword == "oneOf" and _are_exclusive(value, place):
+            exclusive: list[object] = [{"anyOf": parts}]
+            keyword, parts = ("allOf", exclusive) if "anyOf" in schema else ("anyOf", parts)
+        result[keyword] = _joined(result, keyword, parts) if keyword == "allOf" else parts
 
     def _schemas(self, keyword: str, value: object, schema: Schema, place: _Place) -> list[object]:
         at = place.inner(keyword)
@@ -244,6 +272,11 @@ class _Reader:
             base = urljoin(place.base, value).partition("#")[0]
             self._pending.append((self._names[key], target, _Place(place.document, base, value, is_combined)))
         return f"#/$defs/{self._names[key]}"
+
+
+def _are_exclusive(options: object, place: _Place) -> bool:
+    assert isinstance(options, list)
+    return are_disjoint(options, lambda reference: place.document.found(reference, place.base))
 
 
 def _is_open_object(schema: Schema) -> bool:
@@ -384,7 +417,9 @@ def _check_bound(value: object, path: str) -> None:
 
 
 def _within_reach(keyword: str, value: object) -> object:
-    """Upper bounds above what the engine can compare become stricter, so do lower bounds below."""
+    """Upper bounds above what the engine can compare become stricter, so do lower bounds below; 2.0 items are 2."""
+    if keyword in COUNTS and isinstance(value, float):
+        return int(value)
     if keyword in UPPER_BOUNDS and isinstance(value, int | float):
         return min(value, MAX_NUMBER)
     if keyword in LOWER_BOUNDS and isinstance(value, int | float):
@@ -444,6 +479,5 @@ _CHECKS: dict[str, Callable[[object, str], None]] = {
     "pattern": _check_pattern,
     "multipleOf": _check_divisor,
     **dict.fromkeys(LOWER_BOUNDS | UPPER_BOUNDS, _check_bound),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _check_count),
-    **dict.fromkeys(("minProperties", "maxProperties"), _check_count),
+    **dict.fromkeys(COUNTS, _check_count),
 }

@@ -1,0 +1,103 @@
+"""Whether two JSON schemas have no instance in common: then a `oneOf` of them is an `anyOf`."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+
+Schema = Mapping[str, object]
+Resolve = Callable[[object], object]  # what a `$ref` refers to; None where there is no telling
+
+MAX_OPTIONS = 100  # each is compared with each
+_MAX_DEPTH = 6
+_ALL_KINDS = frozenset(["string", "number", "boolean", "null", "array", "object"])
+
+
+def are_disjoint(options: list[object], resolve: Resolve) -> bool:
+    """True where that can be proven by types, constants, or a property that all of them require."""
+    if len(options) > MAX_OPTIONS:
+        return False
+    pairs = ((one, other) for place, one in enumerate(options) for other in options[:place])
+    return all(_exclude(one, other, resolve, 0) for one, other in pairs)
+
+
+def _exclude(one: object, other: object, resolve: Resolve, depth: int) -> bool:
+    if depth > _MAX_DEPTH:
+        return False
+    if one is False or other is False:
+        return True
+    return any(
+        _exclude_alone(a, b, resolve, depth)
+        for a in _conditions(one, resolve, 0)
+        for b in _conditions(other, resolve, 0)
+    )
+
+
+def _conditions(schema: object, resolve: Resolve, depth: int) -> Iterator[Schema]:
+    """The schemas that hold all at once: this one, what it refers to, and those of `allOf`."""
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or "$id" in schema:  # which changes what `$ref` means
+        return
+    yield schema
+    if "$ref" in schema:
+        yield from _conditions(resolve(schema["$ref"]), resolve, depth + 1)
+    together = schema.get("allOf")
+    for part in together if isinstance(together, list) else []:
+        yield from _conditions(part, resolve, depth + 1)
+
+
+def _exclude_alone(one: Schema, other: Schema, resolve: Resolve, depth: int) -> bool:
+    common = _kinds(one) & _kinds(other)
+    if not common:
+        return True
+    values, other_values = _values(one), _values(other)
+    if values is not None and other_values is not None and values.isdisjoint(other_values):
+        return True
+    if common != {"object"}:
+        return False
+    if _forbids_one_of(one, _required(other)) or _forbids_one_of(other, _required(one)):
+        return True
+    properties, others = _properties(one), _properties(other)
+    names = _required(one) & _required(other) & properties.keys() & others.keys()
+    return any(_exclude(properties[name], others[name], resolve, depth + 1) for name in names)
+
+
+def _kinds(schema: Schema) -> frozenset[str]:
+    """The types of its instances, integers among the numbers."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    kinds = frozenset(map(_kind, values)) if isinstance(values, list) else _ALL_KINDS
+    given = schema.get("type")
+    names = given if isinstance(given, list) else [given] if isinstance(given, str) else None
+    return kinds if names is None else kinds & {"number" if name == "integer" else str(name) for name in names}
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _values(schema: Schema) -> frozenset[Hashable] | None:
+    """None where none are listed, or lists. That Python's 1, 1.0 and True are one proves less, but nothing false."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
+        return None
+    return frozenset(values)
+
+
+def _required(schema: Schema) -> frozenset[str]:
+    names = schema.get("required")
+    return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
+
+
+def _properties(schema: Schema) -> Schema:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _forbids_one_of(schema: Schema, names: frozenset[str]) -> bool:
+    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    return is_closed and bool(names - _properties(schema).keys())
