@@ -15,7 +15,7 @@ from ouzel.parsers.base import Calls, Format, Reasoning
 from ouzel.parsers.registry import OutputFormat
 from ouzel.types import FunctionTool, Grammar
 
-_ANY_ARGUMENTS = {"type": "object"}
+_ANY_ARGUMENTS: Format = {"type": "object"}
 
 
 class OutputForm(msgspec.Struct, frozen=True):
@@ -49,7 +49,12 @@ def grammar_for(
     are nothing else. A model that begins something else with such a mark would leave it in the content.
     """
     calls = _calls_of(use, output_format)
-    guards_calls = guards_calls and calls is not None and _has_own_marks(calls, output_format, vocabulary)
+    guards_calls = (
+        guards_calls
+        and calls is not None
+        and _has_own_marks(calls, output_format, vocabulary)
+        and (use is None or not use.tools or _leaves_arguments_free(calls))
+    )
     if use is not None and calls is not None and use.must_call:
         demanded, param, strict = _all_calls(use, calls), "tools", False
     elif use is not None and calls is not None and form is not None and use.tools:
@@ -103,6 +108,13 @@ def _has_own_marks(calls: Calls, output_format: OutputFormat, vocabulary: Gramma
     if marks is not None and (marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()):
         return False
     return any(calls.trigger.startswith(mark) for mark in vocabulary.special_ids)
+
+
+def _leaves_arguments_free(calls: Calls) -> bool:
+    """Whether arguments of any content are written as those of a schema are; else a guard would change their form."""
+    content = calls.call_format(FunctionTool("any", parameters=_ANY_ARGUMENTS))["content"]
+    parts = content.get("elements", [content]) if isinstance(content, dict) else []
+    return {"type": "json_schema", "json_schema": _ANY_ARGUMENTS} in parts
 
 
 def _all_calls(use: ToolUse, calls: Calls) -> Format:
