@@ -6,7 +6,7 @@ from typing import Any  # JSON Schema
 
 import msgspec
 
-from ouzel.api.fields import GenerationFields
+from ouzel.api.fields import CompletionFields
 from ouzel.api.lmi.standard import StandardRequest
 from ouzel.api.openapi import OPERATIONS, body_schemas
 from ouzel.api.unsupported import INSTEAD, NEUTRAL_VALUES
@@ -91,7 +91,7 @@ def _rows_of_lmi() -> Iterator[list[str]]:
     schemas: JsonSchema = msgspec.convert(body_schemas(), dict[str, Any])
     for name, *rest in _fields_of(schemas[StandardRequest.__name__], schemas, ""):
         _, _, parameter = name.partition(".")
-        if parameter.partition(".")[0] not in GenerationFields.__struct_encode_fields__:
+        if parameter.partition(".")[0] not in CompletionFields.__struct_encode_fields__:
             yield [f"`{name}`", *rest]
 
 

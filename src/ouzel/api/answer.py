@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from ouzel.api.fields import GenerationFields
+from ouzel.api.exchange import LastWords
+from ouzel.api.fields import CompletionFields
 from ouzel.api.framing import Framing
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 
@@ -17,6 +18,7 @@ class Answer(Protocol):
 
     is_stream: bool
     framing: Framing  # of the stream
+    last_words: LastWords | None  # what a stream says of a fault in its midst; None: the error object, and no end
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
         """The objects of one wake-up."""
@@ -85,7 +87,7 @@ class StreamedUsage(msgspec.Struct, frozen=True):
     running: bool
 
     @classmethod
-    def asked_by(cls, body: GenerationFields) -> "StreamedUsage":
+    def asked_by(cls, body: CompletionFields) -> "StreamedUsage":
         options = body.stream_options
         running = options is not None and bool(options.continuous_usage_stats)
         return cls(running or (options is not None and bool(options.include_usage)), running)

@@ -5,7 +5,8 @@ from ouzel.api.chat_answer import ChatAnswer
 from ouzel.api.chat_prompt import chat_rendering
 from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of, truncation_of
+from ouzel.api.fields import check_completion, check_num_logprobs, generation_request, max_tokens_of, truncation_of
+from ouzel.api.response_form import output_form
 from ouzel.api.tools import asked_tools
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -43,6 +44,7 @@ class ChatCompletions:
             prompt,
             request_id=envelope.id,
             max_tokens=max_tokens_of(asked),
+            form=output_form(asked),
             default_max_tokens=default_max_tokens,
             num_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
             num_prompt_logprobs=asked.prompt_logprobs,
@@ -55,7 +57,7 @@ class ChatCompletions:
         return asked, envelope, request
 
     def _check(self, asked: ChatCompletionRequest) -> None:
-        check_limits(asked, self._model, self._limits)
+        check_completion(asked, self._model, self._limits)
         check_num_logprobs(asked.top_logprobs, self._limits, param="top_logprobs")
         if asked.top_logprobs and not asked.logprobs:
             raise InvalidRequest(

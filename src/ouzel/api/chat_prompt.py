@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from ouzel.generation import ChatRendering
 
-ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]  # OpenAI's
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]  # OpenAI's
 
 
 class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

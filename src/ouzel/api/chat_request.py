@@ -14,12 +14,12 @@ from ouzel.api.chat_prompt import (
     TemplateKwargs,
     Thinking,
 )
-from ouzel.api.fields import GenerationFields
+from ouzel.api.fields import CompletionFields
 from ouzel.api.message_schema import Messages
 from ouzel.api.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
 
-class ChatCompletionRequest(GenerationFields, kw_only=True):
+class ChatCompletionRequest(CompletionFields, kw_only=True):
     messages: Messages
     logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
     top_logprobs: (

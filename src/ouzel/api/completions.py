@@ -9,9 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
+from ouzel.api.exchange import LastWords
 from ouzel.api.fields import (
-    GenerationFields,
-    check_limits,
+    CompletionFields,
+    check_completion,
     check_num_logprobs,
     generation_request,
     max_tokens_of,
@@ -21,6 +22,7 @@ from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.framing import SSE
 from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
 from ouzel.api.prompt_field import OnePrompt, PromptField, read_prompts
+from ouzel.api.response_form import output_form
 from ouzel.api.shown_prompt import ShownPrompt
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -41,7 +43,7 @@ from ouzel.types import PositionLogprobs
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
 
 
-class CompletionRequest(GenerationFields, kw_only=True):
+class CompletionRequest(CompletionFields, kw_only=True):
     prompt: PromptField
     logprobs: (
         Annotated[int, Meta(ge=0, description="Alternatives per token; at most the server's max_logprobs.")] | None
@@ -69,7 +71,7 @@ class Completions:
     def read(self, given: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
         asked, unknown = decode_object(given, CompletionRequest)
         log_ignored(unknown)
-        check_limits(asked, self._model, self._limits)
+        check_completion(asked, self._model, self._limits)
         check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
         _check_suffix(asked)
         prompts = self._prompts(asked)
@@ -106,6 +108,7 @@ class Completions:
             prompt,
             request_id=request_id,
             max_tokens=max_tokens_of(asked),
+            form=output_form(asked),
             default_max_tokens=self._default_max_tokens,
             num_logprobs=asked.logprobs,
             num_prompt_logprobs=_num_prompt_logprobs(asked),
@@ -163,6 +166,7 @@ class CompletionAnswer:
     ) -> None:
         self.is_stream = bool(asked.stream)
         self.framing = SSE
+        self.last_words: LastWords | None = None
         self._envelope = envelope
         self._model = model
         self._asked = asked

@@ -13,12 +13,12 @@ from ouzel.api.response_form import (
     ResponseFormat,
     Schema,
     StructuredOutputs,
-    output_form,
 )
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import (
     GenerationRequest,
+    OutputForm,
     Prompt,
     ServedModel,
     ToolUse,
@@ -49,17 +49,6 @@ class GenerationFields(ChoiceFields, kw_only=True):
         | None
     ) = None
     max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
-    prompt_logprobs: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                description="Returns the log probability of every prompt token, with so many alternatives; "
-                "at most the server's max_logprobs.",
-            ),
-        ]
-        | None
-    ) = None
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
@@ -67,7 +56,6 @@ class GenerationFields(ChoiceFields, kw_only=True):
         Annotated[int, Meta(ge=-1, description="Keeps so many prompt tokens; -1: what fits beside max_tokens.")] | None
     ) = None
     truncation_side: Annotated[Literal["left", "right"] | None, Meta(description="Where the prompt is cut.")] = None
-    return_token_ids: Annotated[bool | None, Meta(description="Shows the ids of prompt and output.")] = None
     return_tokens_as_token_ids: Annotated[
         bool | None, Meta(description='Tokens in logprobs are "token_id:123" rather than texts.')
     ] = None
@@ -75,7 +63,6 @@ class GenerationFields(ChoiceFields, kw_only=True):
         bool | None, Meta(description="False only with tokenizers that write no spaces between special tokens.")
     ] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
-    stream_options: Annotated[StreamOptions | None, Meta(description="Only with stream.")] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
     cache_salt: (
         Annotated[str, Meta(max_length=256, description="Cached prompts are shared only under the same salt.")] | None
@@ -99,6 +86,24 @@ class GenerationFields(ChoiceFields, kw_only=True):
     ] = None
 
 
+class CompletionFields(GenerationFields, kw_only=True):
+    """Of the answers that have choices: chat and text completions."""
+
+    prompt_logprobs: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Returns the log probability of every prompt token, with so many alternatives; "
+                "at most the server's max_logprobs.",
+            ),
+        ]
+        | None
+    ) = None
+    return_token_ids: Annotated[bool | None, Meta(description="Shows the ids of prompt and output.")] = None
+    stream_options: Annotated[StreamOptions | None, Meta(description="Only with stream.")] = None
+
+
 def check_model(name: str | None, model: ServedModel) -> None:
     """None is the served model, where `model` may be left out."""
     if name is not None and name not in model.names:
@@ -114,6 +119,10 @@ def check_limits(body: GenerationFields, model: ServedModel, limits: LimitsConfi
     if body.spaces_between_special_tokens is False and shows_special_tokens and model.tokenizer.spaces_special_tokens:
         field = "spaces_between_special_tokens"
         raise InvalidRequest(f"{field} must be true, given false: this model's tokenizer writes spaces", param=field)
+
+
+def check_completion(body: CompletionFields, model: ServedModel, limits: LimitsConfig) -> None:
+    check_limits(body, model, limits)
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:
@@ -156,6 +165,7 @@ def generation_request(
     *,
     request_id: str,
     max_tokens: tuple[str, int | None],  # the field that was given, and its value
+    form: OutputForm | None,
     default_max_tokens: int | None,  # None: what the prompt leaves
     num_logprobs: int | None,
     num_prompt_logprobs: int | None = None,
@@ -193,7 +203,7 @@ def generation_request(
         )
     grammar = model.grammar_for(
         tool_use,
-        output_form(body),
+        form,
         prompt_text=prompt.text if parses_output else None,
         guards_calls=choosing.beam_search is None and not continues_prompt,
     )

@@ -15,6 +15,7 @@ from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGe
 from ouzel.observability import Metrics
 
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
+_MANY_EVENTS = 256  # and so may folding more events
 
 
 class GeneratingEndpoint:
@@ -57,7 +58,7 @@ class GeneratingEndpoint:
         else:
             requests, answer = prepare(body, exchange.arrival_s)
         if answer.is_stream:
-            exchange.framing = answer.framing
+            exchange.framing, exchange.last_words = answer.framing, answer.last_words
         if len(requests) == 1:
             exchange.generation = Generation(requests[0], self._model, self._metrics)
             await _send(exchange.generation, answer, send)
@@ -110,4 +111,5 @@ def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
 
 async def _written(write: Callable[[], bytes], events: Sequence[Event]) -> bytes:
     num_positions = sum(len(event.logprobs) for event in events if not isinstance(event, Finished))
-    return await asyncio.to_thread(write) if num_positions > _MANY_LOGPROBS else write()
+    takes_long = num_positions > _MANY_LOGPROBS or len(events) > _MANY_EVENTS
+    return await asyncio.to_thread(write) if takes_long else write()

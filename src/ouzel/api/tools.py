@@ -45,13 +45,21 @@ class NamedTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
     name: FunctionName | None = None
 
 
+AllowedMode = Annotated[Literal["auto", "required"], Meta(description="Whether one of them must be called.")]
+AllowedNames = Annotated[list[NamedTool], Meta(min_length=1, description="Those of the tools that may be called.")]
+
+
 class AllowedToolList(msgspec.Struct, frozen=True):
-    mode: Annotated[Literal["auto", "required"], Meta(description="Whether one of them must be called.")]
-    tools: Annotated[list[NamedTool], Meta(min_length=1, description="Those of the tools that may be called.")]
+    mode: AllowedMode
+    tools: AllowedNames
 
 
 class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
-    allowed_tools: Annotated[AllowedToolList, Meta(description="Some of the tools.")]
+    """As `Tool`: in the form of the Responses API the list's fields stand beside `type`."""
+
+    allowed_tools: Annotated[AllowedToolList | None, Meta(description="Some of the tools.")] = None
+    mode: AllowedMode | None = None
+    tools: AllowedNames | None = None
 
 
 Tools = Annotated[list[Tool], Meta(max_length=_MAX_TOOLS, description="Functions that the model may call.")]
@@ -176,14 +184,25 @@ def _demanded(
             return known, True, False
         case NamedTool():
             return {_known_name(choice, known, param)}, True, True
-        case AllowedTools(allowed):
+        case AllowedTools():
+            allowed, path = _allowed(choice, param)
             names = {
-                _known_name(tool, known, f"{param}.allowed_tools.tools[{position}]")
-                for position, tool in enumerate(allowed.tools)
+                _known_name(tool, known, f"{path}.tools[{position}]") for position, tool in enumerate(allowed.tools)
             }
             return names, allowed.mode == "required", False
         case unreachable:
             assert_never(unreachable)
+
+
+def _allowed(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
+    """And where it stands in the request."""
+    if choice.allowed_tools is not None:
+        return choice.allowed_tools, f"{param}.allowed_tools"
+    for name, value in (("mode", choice.mode), ("tools", choice.tools)):
+        if value is None:
+            raise InvalidRequest(f"{param}.{name} is required", param=f"{param}.{name}")
+    assert choice.mode is not None and choice.tools is not None
+    return AllowedToolList(choice.mode, choice.tools), param
 
 
 def _known_name(named: NamedTool, known: set[str], path: str) -> str:

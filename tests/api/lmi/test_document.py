@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ouzel.api.fields import GenerationFields
+from ouzel.api.fields import CompletionFields
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "lmi.md").read_text()
@@ -12,5 +12,5 @@ DOCUMENT = (Path(__file__).parents[3] / "docs" / "lmi.md").read_text()
 def test_it_names_every_field_of_the_standard_schema() -> None:
     section = DOCUMENT.split("## Standard schema")[1].split("\n## ")[0]
     named = set(re.findall(r"`(\w+)`", section))
-    own = set(Parameters.__struct_fields__) - set(GenerationFields.__struct_fields__)
+    own = set(Parameters.__struct_fields__) - set(CompletionFields.__struct_fields__)
     assert own | set(StandardRequest.__struct_fields__) <= named

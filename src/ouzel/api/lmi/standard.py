@@ -11,9 +11,9 @@ from ouzel.api.answer import Answer
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored
 from ouzel.api.fields import (
-    GenerationFields,
+    CompletionFields,
     StopString,
-    check_limits,
+    check_completion,
     check_num_logprobs,
     generation_request,
     max_tokens_of,
@@ -22,6 +22,7 @@ from ouzel.api.fields import (
 from ouzel.api.framing import JSON_LINES, SSE, Framing
 from ouzel.api.lmi.details import Shape, StandardAnswer
 from ouzel.api.lmi.given import with_defaults
+from ouzel.api.response_form import output_form
 from ouzel.api.validation_errors import shown
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
@@ -50,7 +51,7 @@ class StandardRequest(msgspec.Struct, kw_only=True):
     adapters: Annotated[str | list[str] | None, Meta(description="Only empty names: this server has none.")] = None
 
 
-class Parameters(GenerationFields, kw_only=True):
+class Parameters(CompletionFields, kw_only=True):
     """LMI's names beside ours; of two names for one thing LMI's counts."""
 
     max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name of max_tokens.")] | None = None
@@ -129,7 +130,7 @@ class StandardSchema:
         )
 
     def _check(self, asked: Parameters, shape: Shape, texts: Sequence[str]) -> None:
-        check_limits(asked, self._model, self._limits)
+        check_completion(asked, self._model, self._limits)
         check_num_logprobs(asked.top_n_tokens, self._limits, param="top_n_tokens")
         num_sequences = max(shape.n, asked.best_of or 1, asked.num_beams or 1)
         most = max(min(self._limits.max_prompts, self._model.engine.max_admitted) // num_sequences, 1)
@@ -167,6 +168,7 @@ class StandardSchema:
             prompt,
             request_id=request_id,
             max_tokens=("max_new_tokens", asked.max_tokens),
+            form=output_form(asked),
             default_max_tokens=self._default_max_tokens,
             num_logprobs=shape.num_top_tokens if shape.needs_logprobs else None,
             num_prompt_logprobs=0 if asked.decoder_input_details else None,
