@@ -7,9 +7,10 @@ usage and the same end.
 from collections import deque
 from collections.abc import Sequence
 
+from ouzel.generation.joining import joined_deltas, joined_outputs
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
-from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
+from ouzel.parsers.base import Delta, ReasoningDelta
 from ouzel.parsers.registry import PLAIN
 from ouzel.tokenizer.stop_strings import StopResult, StopStringMatcher
 from ouzel.types import FinishReason, PositionLogprobs, StepOutput
@@ -42,16 +43,22 @@ class Choice:
             request.tools, request.prompt.text, continues_prompt=request.continues_prompt
         )
         self._is_reasoning = False
+        # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
+        self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 
     def advance(self, output: StepOutput) -> list[Event]:
         """The events of one output; the last is `Finished` when the engine or a stop string ended the choice."""
         text_ids = output.token_ids
         if output.stop_token_id is not None and not self._shows(output.stop_token_id):
             text_ids = text_ids[:-1]
+        outputs: list[Output] = []
         deltas: list[Delta] = []
         matched: str | None = None
-        num_used = 0
+        num_used = num_told = 0
         for token_id in text_ids:
+            if self._tells_apart and num_used:
+                outputs.append(self._output(deltas, text_ids[num_told:num_used]))
+                deltas, num_told = [], num_used
             if output.logprobs:
                 self._held_logprobs.append((self._num_chars_fed, output.logprobs[num_used]))
             num_used += 1
@@ -62,9 +69,13 @@ class Choice:
                 break
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
         self.num_tokens += len(token_ids)
+        last_ids = token_ids[num_told:]
         if matched is not None or output.finish_reason is not None:
-            return self._finish(output, matched, deltas, token_ids)
-        return [Output(self._index, _joined(deltas), token_ids, self._due_logprobs())] if token_ids else []
+            return self._finish(output, matched, deltas, last_ids, outputs)
+        return list(joined_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
+
+    def _output(self, deltas: Sequence[Delta], token_ids: list[int]) -> Output:
+        return Output(self._index, joined_deltas(deltas), token_ids, self._due_logprobs())
 
     def _shows(self, stop_token_id: int) -> bool:
         is_asked_for = stop_token_id in self._stop_token_ids  # rather than the model's own end token
@@ -92,8 +103,9 @@ class Choice:
         return due
 
     def _finish(
-        self, output: StepOutput, matched: str | None, deltas: list[Delta], token_ids: list[int]
+        self, output: StepOutput, matched: str | None, deltas: list[Delta], token_ids: list[int], before: list[Output]
     ) -> list[Event]:
+        """`before`: of the same step, told apart from the last."""
         self.is_finished = True
         if matched is None:
             matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)
@@ -110,23 +122,5 @@ class Choice:
             hidden = [logprobs for start, logprobs in self._held_logprobs if start >= self._num_chars_given]
             finished = Finished(self._index, FinishReason.STOP, matched, hidden)
         deltas += self._parser.finish(finished.reason)
-        logprobs = self._due_logprobs()
-        if not deltas and not token_ids:
-            return [finished]
-        return [Output(self._index, _joined(deltas), token_ids, logprobs), finished]
-
-
-def _joined(deltas: Sequence[Delta]) -> list[Delta]:
-    """Neighbours of one kind become one, so that tokens that came together go out together."""
-    if len(deltas) < 2:
-        return list(deltas)
-    joined: list[Delta] = []
-    for delta in deltas:
-        match (joined[-1] if joined else None, delta):
-            case (ContentDelta(before), ContentDelta(text)):
-                joined[-1] = ContentDelta(before + text)
-            case (ReasoningDelta(before), ReasoningDelta(text)):
-                joined[-1] = ReasoningDelta(before + text)
-            case _:
-                joined.append(delta)
-    return joined
+        last = self._output(deltas, token_ids)
+        return [*joined_outputs([*before, last] if deltas or token_ids else before), finished]

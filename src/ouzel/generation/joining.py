@@ -1,0 +1,52 @@
+"""What came together goes out together: neighbours of one kind become one."""
+
+from collections.abc import Sequence
+
+from ouzel.generation.records import Output
+from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
+
+
+def joined_outputs(outputs: Sequence[Output]) -> list[Output]:
+    """Of one choice. Tokens without deltas are held back: they go with those that follow."""
+    if len(outputs) < 2:
+        return list(outputs)
+    groups: list[list[Output]] = []
+    held: list[Output] = []
+    for output in outputs:
+        held.append(output)
+        kind = _kind(output)
+        if kind and groups and len(kind) == 1 and _kind(groups[-1][-1]) == kind:
+            groups[-1] += held
+        elif kind:
+            groups.append(held)
+        held = [] if kind else held
+    return [_joined(group) for group in (*groups, held) if group]
+
+
+def _kind(output: Output) -> set[type[Delta]]:
+    return {type(delta) for delta in output.deltas}
+
+
+def _joined(outputs: Sequence[Output]) -> Output:
+    return Output(
+        outputs[0].index,
+        joined_deltas([delta for output in outputs for delta in output.deltas]),
+        [token_id for output in outputs for token_id in output.token_ids],
+        [position for output in outputs for position in output.logprobs],
+    )
+
+
+def joined_deltas(deltas: Sequence[Delta]) -> list[Delta]:
+    """Neighbours of one kind become one, so that tokens that came together go out together."""
+    if len(deltas) < 2:
+        return list(deltas)
+    joined: list[Delta] = []
+    for delta in deltas:
+        match (joined[-1] if joined else None, delta):
+            case (ContentDelta(before), ContentDelta(text)):
+                joined[-1] = ContentDelta(before + text)
+            case (ReasoningDelta(before), ReasoningDelta(text)):
+                joined[-1] = ReasoningDelta(before + text)
+            case _:
+                joined.append(delta)
+    return joined
