@@ -36,6 +36,9 @@ _COMPLAINTS_ABOUT_FIELDS = (
 
 def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
     """Says what msgspec said about `given`, in the words of the other errors."""
+    of_key, key_mark, place = message.rpartition(" - at `key` in `$")
+    if key_mark:
+        return _invalid_key(of_key, list(_steps(place.rstrip("`"))), given)
     what, mark, at = message.rpartition(" - at `$")  # the last: what stands before may quote the client
     if not mark:
         what, at = message, ""
@@ -58,6 +61,15 @@ def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Str
             value = "" if wrong is None else f", given {shown(wrong)}"
             return InvalidRequest(f"{field} {complaint}{value}", param=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
+
+
+def _invalid_key(what: str, steps: list[Step], given: JsonObject) -> InvalidRequest:
+    path, names = path_of(steps), _value_at(steps, given)
+    longest = max(names, key=len) if isinstance(names, dict) else None  # only lengths of names are limited
+    for pattern, complaint in _COMPLAINTS:
+        if match := re.fullmatch(pattern, what, re.DOTALL):
+            return InvalidRequest(f"{path}: each name {complaint.format(match[1])}, given {shown(longest)}", param=path)
+    return InvalidRequest(f"{path}: {what}, given {shown(longest)}", param=path)
 
 
 def path_of(steps: Sequence[Step]) -> str:
