@@ -138,6 +138,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             "ovms: errors, best_of and some defaults are those of OpenVINO Model Server, and its flags are read."
         ),
     ] = "openai"
+    responses_done: Annotated[
+        bool,
+        Meta(description="Streams of /v1/responses end with `data: [DONE]`, which OpenVINO Model Server sends there."),
+    ] = True
     lmi_default_max_tokens: Annotated[
         int, Meta(ge=1, description="Limit of generated tokens where a request in one of LMI's schemas gives none.")
     ] = 30

@@ -113,12 +113,16 @@ class RunningServer:
         tokenizer: HuggingFaceTokenizer | None,
         engine_factory: str,
         names: tuple[str, ...],
+        chat_template: str,
+        output_format: OutputFormat | None,
     ) -> None:
         self._tokenizer = tokenizer or byte_tokenizer()
         self._trusts_request_template = trusts_request_template
         self._options = options
         self._engine_factory = engine_factory
         self._names = names
+        self._chat_template = chat_template
+        self._output_format = output_format or output_format_of(FragileParser)
         self._limits = limits
         self._config = config
         self._has_chat_template = has_chat_template
@@ -176,7 +180,7 @@ class RunningServer:
 
     def _model(self) -> ServedModel:
         tokenizer, info = self._tokenizer, self.engine.info
-        template = ChatTemplate({"default": CHAT_TEMPLATE}, {}) if self._has_chat_template else None
+        template = ChatTemplate({"default": self._chat_template}, {}) if self._has_chat_template else None
         return ServedModel(
             names=self._names,
             tokenizer=tokenizer,
@@ -185,7 +189,7 @@ class RunningServer:
             ),
             sampling_defaults=SamplingDefaults(),
             engine=self.engine,
-            output_format=output_format_of(FragileParser),
+            output_format=self._output_format,
             vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
             max_tokens_limit=self._limits.max_tokens_limit,
             created=1_700_000_000,
@@ -204,6 +208,8 @@ def running_server(
     tokenizer: HuggingFaceTokenizer | None = None,
     engine_factory: str = "create_parrot",
     names: tuple[str, ...] = (MODEL, ALIAS),
+    chat_template: str = CHAT_TEMPLATE,
+    output_format: OutputFormat | None = None,
 ) -> Iterator[RunningServer]:
     server = RunningServer(
         options or {},
@@ -214,6 +220,8 @@ def running_server(
         tokenizer=tokenizer,
         engine_factory=engine_factory,
         names=names,
+        chat_template=chat_template,
+        output_format=output_format,
     )
     server.start()
     try:

@@ -52,7 +52,7 @@ def tamed(body: Mapping[str, Any]) -> dict[str, Any]:
     tame: dict[str, Any] = json.loads(json.dumps(body).replace("#", "-"))
     if isinstance(tame.get("model"), str):
         tame["model"] = ALIAS
-    for name, most in (("max_tokens", 8), ("max_completion_tokens", 8), ("n", 4)):
+    for name, most in (("max_tokens", 8), ("max_completion_tokens", 8), ("max_output_tokens", 8), ("n", 4)):
         value = tame.get(name)
         if isinstance(value, int) and value > most:
             tame[name] = most

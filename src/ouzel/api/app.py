@@ -20,6 +20,7 @@ from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
 from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
 from ouzel.api.paths import PREFIXES
+from ouzel.api.responses.responses import Responses
 from ouzel.api.tokenize import TokenizerEndpoint, Tokenizing
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
@@ -54,6 +55,7 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
         )
 
     chat, completions = generating(ChatCompletions(model, limits)), generating(Completions(model, limits))
+    responses = generating(Responses(model, limits, sends_done=server.responses_done))
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
     routes.append(Route("/openapi.json", openapi.document))
     routes += lmi_routes(model, limits, server, generating)
@@ -68,6 +70,7 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
         routes += [
             Route(f"{prefix}/chat/completions", chat, methods=["POST"]),
             Route(f"{prefix}/completions", completions, methods=["POST"]),
+            Route(f"{prefix}/responses", responses, methods=["POST"]),
             Route(f"{prefix}/openapi.json", openapi.document),
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),

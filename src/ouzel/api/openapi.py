@@ -24,6 +24,9 @@ from ouzel.api.lmi.ping import ModelStatus
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.models import ModelList, ModelObject
 from ouzel.api.ovms import status as ovms
+from ouzel.api.responses.events import EVENTS
+from ouzel.api.responses.request import ResponsesRequest
+from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
 
 JsonObject = dict[str, object]
@@ -82,6 +85,14 @@ OPERATIONS = (
         bodies=(CompletionRequest,),
         answers=(Completion,),
         chunks=(Completion,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/responses",
+        summary="Answers a chat in items. Nothing is stored.",
+        bodies=(ResponsesRequest,),
+        answers=(ResponseObject,),
+        chunks=EVENTS,
     ),
     Operation(
         method="post",

@@ -10,6 +10,7 @@ from ouzel.errors import InvalidRequest
 
 # By field: the values that ask for nothing. null never asks.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
+    "access_programs": (),
     "adapter_id": ("",),
     "adapters": ("", []),
     "add_generation_prompt": (),
@@ -48,6 +49,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "guided_whitespace_pattern": (),
     "ignore_eos_token": (False,),
     "include": ([],),
+    "image": (),
     "include_reasoning": (True,),
     "input": (),
     "inputs": (),
@@ -87,12 +89,14 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "prompt_cache_options": (),
     "prompt_cache_retention": ("in_memory", "in-memory"),
     "prompt_embeds": (),
+    "prompt_logprobs": (),
     "reasoning": (),
     "reasoning_effort": (),
     "regex": (),
     "repetition_detection": (),
     "return_full_text": (False,),
     "return_hidden_states": (False,),
+    "return_token_ids": (False,),
     "return_token_strs": (False,),
     "samplers": (),
     "separate_reasoning": (True,),

@@ -1,0 +1,163 @@
+"""A response while it is made: the events of a generation become those of the response, one after the other.
+
+    created, in_progress, (item added, its parts and deltas, item done)*, completed | incomplete | failed
+
+This is the only place where events of a response are made. A unary answer is the last event's response, so it equals
+the stream; who stores a response keeps the events as they come. One item is open at a time: it is closed before the
+next begins, and before the response ends, however it ends. Several choices come one after the other.
+"""
+
+import itertools
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+import msgspec
+
+from ouzel.api.logprobs import ContentLogprob
+from ouzel.api.responses.events import (
+    OutputItemDone,
+    ResponseCompleted,
+    ResponseCreated,
+    ResponseEvent,
+    ResponseFailed,
+    ResponseIncomplete,
+    ResponseInProgress,
+)
+from ouzel.api.responses.items import ItemStatus, OutputItem
+from ouzel.api.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning, Place
+from ouzel.api.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
+from ouzel.generation import (
+    ContentDelta,
+    Delta,
+    Event,
+    Finished,
+    Output,
+    PromptScored,
+    ReasoningDelta,
+    ToolCallDelta,
+    Usage,
+)
+from ouzel.types import FinishReason, PositionLogprobs
+
+_ID_BYTES = 24
+
+Logprobs = Callable[[Sequence[PositionLogprobs]], list[ContentLogprob]]
+
+
+def new_id(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(_ID_BYTES)}"
+
+
+class ResponseBuilder:
+    """`response` is what it has come to; in it are the items that are done."""
+
+    def __init__(
+        self,
+        response: ResponseObject,
+        *,
+        logprobs: Logprobs | None,
+        summarises: bool,
+        obfuscates: bool,
+    ) -> None:
+        """`logprobs`: None where none are shown."""
+        self.response = response
+        self._logprobs = logprobs
+        self._summarises = summarises
+        self._obfuscates = obfuscates
+        self._numbers = itertools.count()
+        self._items: list[OutputItem] = []  # that are done
+        self._open: OpenItem | None = None
+        self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
+        self._is_cut = False
+
+    def begin(self) -> Iterator[ResponseEvent]:
+        yield ResponseCreated(next(self._numbers), response=self.response)
+        yield ResponseInProgress(next(self._numbers), response=self.response)
+
+    def advance(self, event: Event) -> Iterator[ResponseEvent]:
+        match event:
+            case PromptScored():
+                return  # is not asked for
+            case Output(_, deltas, _, logprobs):
+                self._pending += logprobs
+                for delta in deltas:
+                    yield from self._add(delta)
+            case Finished(_, reason):
+                is_cut = reason is FinishReason.LENGTH
+                self._is_cut = self._is_cut or is_cut
+                if self._open is None or (self._pending and isinstance(self._open, OpenMessage)):
+                    yield from self._add(ContentDelta(""))
+                yield from self._close("incomplete" if is_cut else "completed")
+            case unreachable:
+                assert_never(unreachable)
+
+    def complete(self, usage: Usage) -> Iterator[ResponseEvent]:
+        """After the last choice has finished."""
+        self.response = self._ended(
+            status="incomplete" if self._is_cut else "completed",
+            completed_at=None if self._is_cut else int(time.time()),
+            incomplete_details=IncompleteDetails() if self._is_cut else None,
+            usage=response_usage(usage),
+        )
+        end = ResponseIncomplete if self._is_cut else ResponseCompleted
+        yield end(next(self._numbers), response=self.response)
+
+    def fail(self, error: ResponseError) -> Iterator[ResponseEvent]:
+        yield from self._close("incomplete")
+        self.response = self._ended(status="failed", error=error)
+        yield ResponseFailed(next(self._numbers), response=self.response)
+
+    def _add(self, delta: Delta) -> Iterator[ResponseEvent]:
+        item = self._open
+        match delta:
+            case ContentDelta(text):
+                if not isinstance(item, OpenMessage):
+                    yield from self._close("completed")
+                    item = OpenMessage(self._new_place("msg"))
+                    yield from self._begin_item(item)
+                yield from item.add(text, self._due_logprobs())
+            case ReasoningDelta(text):
+                if not isinstance(item, OpenReasoning):
+                    yield from self._close("completed")
+                    item = OpenReasoning(self._new_place("rs"), is_summarised=self._summarises)
+                    yield from self._begin_item(item)
+                self._pending.clear()  # OpenAI shows those of messages only
+                yield from item.add(text)
+            case ToolCallDelta(index, call_id, name, arguments):
+                if not isinstance(item, OpenCall) or item.index != index:
+                    assert call_id is not None and name is not None
+                    yield from self._close("completed")
+                    item = OpenCall(self._new_place("fc"), index, call_id, name)
+                    yield from self._begin_item(item)
+                self._pending.clear()
+                if arguments:
+                    yield from item.add(arguments)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _new_place(self, prefix: str) -> Place:
+        return Place(new_id(prefix), len(self._items), self._numbers, self._obfuscates)
+
+    def _begin_item(self, item: OpenItem) -> Iterator[ResponseEvent]:
+        self._open = item
+        yield from item.open()
+
+    def _close(self, status: ItemStatus) -> Iterator[ResponseEvent]:
+        """The item that is open, if any."""
+        item, self._open = self._open, None
+        if item is None:
+            return
+        yield from item.close()
+        done = item.item(status)
+        self._items.append(done)
+        yield OutputItemDone(next(self._numbers), output_index=item.place.output_index, item=done)
+
+    def _ended(self, **changes: object) -> ResponseObject:
+        """With all items, which are done by now."""
+        return msgspec.structs.replace(self.response, output=self._items, **changes)
+
+    def _due_logprobs(self) -> list[ContentLogprob]:
+        positions, self._pending = self._pending, []
+        return [] if self._logprobs is None else self._logprobs(positions)

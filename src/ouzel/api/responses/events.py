@@ -1,0 +1,146 @@
+"""The events of a streamed response, as OpenAI has them (`ResponseStreamEvent`)."""
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ouzel.api.responses.items import OutputItem, OutputText, ReasoningText, SummaryText
+from ouzel.api.responses.response_object import ResponseObject
+
+
+class ResponseEvent(msgspec.Struct, frozen=True, tag_field="type"):
+    sequence_number: int  # from 0, without gaps
+
+
+class ResponseCreated(ResponseEvent, frozen=True, kw_only=True, tag="response.created"):
+    response: ResponseObject
+
+
+class ResponseInProgress(ResponseEvent, frozen=True, kw_only=True, tag="response.in_progress"):
+    response: ResponseObject
+
+
+class ResponseCompleted(ResponseEvent, frozen=True, kw_only=True, tag="response.completed"):
+    response: ResponseObject
+
+
+class ResponseIncomplete(ResponseEvent, frozen=True, kw_only=True, tag="response.incomplete"):
+    response: ResponseObject
+
+
+class ResponseFailed(ResponseEvent, frozen=True, kw_only=True, tag="response.failed"):
+    response: ResponseObject
+
+
+class OutputItemAdded(ResponseEvent, frozen=True, kw_only=True, tag="response.output_item.added"):
+    output_index: int
+    item: OutputItem
+
+
+class OutputItemDone(ResponseEvent, frozen=True, kw_only=True, tag="response.output_item.done"):
+    output_index: int
+    item: OutputItem
+
+
+class _OfItem(ResponseEvent, frozen=True):
+    item_id: str
+    output_index: int
+
+
+class ContentPartAdded(_OfItem, frozen=True, kw_only=True, tag="response.content_part.added"):
+    content_index: int = 0
+    part: OutputText | ReasoningText
+
+
+class ContentPartDone(_OfItem, frozen=True, kw_only=True, tag="response.content_part.done"):
+    content_index: int = 0
+    part: OutputText | ReasoningText
+
+
+class TopDeltaLogprob(msgspec.Struct, frozen=True):
+    token: str
+    logprob: float
+
+
+class DeltaLogprob(msgspec.Struct, frozen=True):
+    """That of an item's text, without the bytes: so OpenAI has it in events."""
+
+    token: str
+    logprob: float
+    top_logprobs: list[TopDeltaLogprob]
+
+
+class OutputTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.output_text.delta"):
+    content_index: int = 0
+    delta: str
+    logprobs: list[DeltaLogprob]
+    obfuscation: str | UnsetType = UNSET
+
+
+class OutputTextDone(_OfItem, frozen=True, kw_only=True, tag="response.output_text.done"):
+    content_index: int = 0
+    text: str
+    logprobs: list[DeltaLogprob]
+
+
+class ReasoningTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_text.delta"):
+    content_index: int = 0
+    delta: str
+    obfuscation: str | UnsetType = UNSET
+
+
+class ReasoningTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_text.done"):
+    content_index: int = 0
+    text: str
+
+
+class SummaryPartAdded(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.added"):
+    summary_index: int = 0
+    part: SummaryText
+
+
+class SummaryPartDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.done"):
+    summary_index: int = 0
+    part: SummaryText
+
+
+class SummaryTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.delta"):
+    summary_index: int = 0
+    delta: str
+    obfuscation: str | UnsetType = UNSET
+
+
+class SummaryTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.done"):
+    summary_index: int = 0
+    text: str
+
+
+class ArgumentsDelta(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"):
+    delta: str
+    obfuscation: str | UnsetType = UNSET
+
+
+class ArgumentsDone(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.done"):
+    arguments: str
+
+
+EVENTS: tuple[type[ResponseEvent], ...] = (
+    ResponseCreated,
+    ResponseInProgress,
+    OutputItemAdded,
+    ContentPartAdded,
+    OutputTextDelta,
+    OutputTextDone,
+    ReasoningTextDelta,
+    ReasoningTextDone,
+    SummaryPartAdded,
+    SummaryTextDelta,
+    SummaryTextDone,
+    SummaryPartDone,
+    ContentPartDone,
+    ArgumentsDelta,
+    ArgumentsDone,
+    OutputItemDone,
+    ResponseCompleted,
+    ResponseIncomplete,
+    ResponseFailed,
+)

@@ -1,0 +1,217 @@
+"""The input of a response as chat messages.
+
+Reasoning, an assistant's text and function calls that follow one another are what a model wrote in one go, so they
+become one message; so does what this server answers when it is sent back. An error names its field by the path, as in
+`input[2].content[0].type`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ouzel.api.validation_errors import shown
+from ouzel.errors import InvalidRequest
+
+Message = dict[str, object]
+
+_ROLES = ("user", "assistant", "system", "developer")
+_TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
+_ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMessage:
+    message: Message
+    path: str  # of the item in the request that it comes from, or that it begins with
+
+
+def messages_of(given: object, instructions: str | None) -> list[PlacedMessage]:
+    """`given` is the field `input`. Raises InvalidRequest for what is no item, or none that can be shown to a model."""
+    placed = (
+        [] if instructions is None else [PlacedMessage({"role": "system", "content": instructions}, "instructions")]
+    )
+    if isinstance(given, str):
+        if not given:
+            raise _invalid("input", "a non-empty string", given)
+        return [*placed, PlacedMessage({"role": "user", "content": given}, "input")]
+    if not isinstance(given, list) or not given:
+        raise _invalid("input", "a string or a non-empty list of items", given)
+    reader = _Reader(placed)
+    for position, item in enumerate(given):
+        reader.read(_object(item, f"input[{position}]"), f"input[{position}]")
+    return reader.finish()
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What an assistant wrote in one go."""
+
+    path: str
+    reasoning: list[str] = field(default_factory=list)
+    content: object = None  # None until there is some
+    calls: list[Message] = field(default_factory=list)
+
+    def message(self) -> Message:
+        message: Message = {"role": "assistant", "content": "" if self.content is None else self.content}
+        if self.reasoning:
+            message["reasoning_content"] = "\n".join(self.reasoning)
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return message
+
+
+class _Reader:
+    def __init__(self, placed: list[PlacedMessage]) -> None:
+        self._placed = placed
+        self._turn: _Turn | None = None
+        self._names: dict[str, str] = {}  # of the functions called, by call id
+
+    def finish(self) -> list[PlacedMessage]:
+        self._end_turn()
+        return self._placed
+
+    def read(self, item: Message, path: str) -> None:
+        match _type_of(item, path):
+            case "message":
+                self._read_message(item, path)
+            case "reasoning":
+                self._read_reasoning(item, path)
+            case "function_call":
+                self._read_call(item, path)
+            case "function_call_output":
+                self._read_output(item, path)
+
+    def _read_message(self, item: Message, path: str) -> None:
+        role = item.get("role")
+        if role not in _ROLES:
+            raise _invalid(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
+        content = _content(item.get("content"), f"{path}.content", tuple(_TEXT_KEYS))
+        if role != "assistant":
+            self._end_turn()
+            self._placed.append(PlacedMessage({"role": role, "content": content}, path))
+            return
+        if self._turn is not None and self._turn.content is not None:
+            self._end_turn()
+        self._open_turn(path).content = content
+
+    def _read_reasoning(self, item: Message, path: str) -> None:
+        if item.get("encrypted_content") is not None:
+            raise InvalidRequest(
+                f"{path}.encrypted_content cannot be read by this server, given a value",
+                param=f"{path}.encrypted_content",
+            )
+        texts = _texts(item, "content", "reasoning_text", path) or _texts(item, "summary", "summary_text", path)
+        if self._turn is not None and (self._turn.content is not None or self._turn.calls):
+            self._end_turn()
+        self._open_turn(path).reasoning += texts
+
+    def _read_call(self, item: Message, path: str) -> None:
+        call_id, name = _name(item, "call_id", path), _name(item, "name", path)
+        arguments = item.get("arguments")
+        if not isinstance(arguments, str):
+            raise _invalid(f"{path}.arguments", "a string", arguments)
+        if call_id in self._names:
+            raise _invalid(f"{path}.call_id", "unique among the function calls", call_id)
+        self._names[call_id] = name
+        function = {"name": name, "arguments": arguments}
+        self._open_turn(path).calls.append({"id": call_id, "type": "function", "function": function})
+
+    def _read_output(self, item: Message, path: str) -> None:
+        call_id = _name(item, "call_id", path)
+        if call_id not in self._names:
+            raise _invalid(f"{path}.call_id", "the call_id of a function_call before it in the input", call_id)
+        content = _content(item.get("output"), f"{path}.output", ("input_text",))
+        self._end_turn()
+        message: Message = {
+            "role": "tool",
+            "tool_call_id": call_id,
+            "name": self._names[call_id],
+            "content": content,
+        }
+        self._placed.append(PlacedMessage(message, path))
+
+    def _open_turn(self, path: str) -> _Turn:
+        if self._turn is None:
+            self._turn = _Turn(path)
+        return self._turn
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            self._placed.append(PlacedMessage(self._turn.message(), self._turn.path))
+            self._turn = None
+
+
+def _type_of(item: Message, path: str) -> Literal["message", "function_call", "function_call_output", "reasoning"]:
+    kind = item.get("type")
+    if kind is None and "role" not in item and "id" in item:
+        kind = "item_reference"  # OpenAI's short form of it
+    match kind:
+        case None | "message":
+            return "message"
+        case "function_call" | "function_call_output" | "reasoning":
+            return kind
+        case "item_reference":
+            raise InvalidRequest(
+                f"{path}: item_reference is not supported yet by this server, nothing is stored, given "
+                f"{shown(item.get('id'))}",
+                param=path,
+            )
+        case _:
+            raise _invalid(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
+
+
+def _content(given: object, path: str, kinds: Sequence[str]) -> object:
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list) or not given:
+        raise _invalid(path, "a string or a non-empty list of content parts", given)
+    return [_part(part, f"{path}[{position}]", kinds) for position, part in enumerate(given)]
+
+
+def _part(given: object, path: str, kinds: Sequence[str]) -> Message:
+    part = _object(given, path)
+    kind = part.get("type")
+    if not isinstance(kind, str) or kind not in kinds:
+        why = ": this model reads text only" if kind in ("input_image", "input_file", "input_audio") else ""
+        raise _invalid(f"{path}.type", f"one of {', '.join(kinds)}", kind, why)
+    return {"type": "text", "text": _string(part, _TEXT_KEYS[kind], path)}
+
+
+def _texts(item: Message, key: str, kind: str, path: str) -> list[str]:
+    parts = item.get(key)
+    if parts is None:
+        return []
+    if not isinstance(parts, list):
+        raise _invalid(f"{path}.{key}", "a list", parts)
+    texts = []
+    for position, given in enumerate(parts):
+        at = f"{path}.{key}[{position}]"
+        part = _object(given, at)
+        if part.get("type") != kind:
+            raise _invalid(f"{at}.type", kind, part.get("type"))
+        texts.append(_string(part, "text", at))
+    return texts
+
+
+def _name(item: Message, key: str, path: str) -> str:
+    value = item.get(key)
+    if not isinstance(value, str) or not value:
+        raise _invalid(f"{path}.{key}", "a non-empty string", value)
+    return value
+
+
+def _string(part: Message, key: str, path: str) -> str:
+    value = part.get(key)
+    if not isinstance(value, str):
+        raise _invalid(f"{path}.{key}", "a string", value)
+    return value
+
+
+def _object(value: object, path: str) -> Message:
+    if not isinstance(value, dict):
+        raise _invalid(path, "an object", value)
+    return value
+
+
+def _invalid(path: str, expected: str, value: object, why: str = "") -> InvalidRequest:
+    return InvalidRequest(f"{path} must be {expected}, given {shown(value)}{why}", param=path)

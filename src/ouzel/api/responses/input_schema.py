@@ -1,0 +1,59 @@
+"""The input of a response in JSON Schema: what the OpenAPI document says of it. `input_items` checks it."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+
+def _object(kind: str, required: tuple[str, ...], **properties: object) -> dict[str, object]:
+    return {
+        "type": "object",
+        "required": ["type", *required],
+        "properties": {"type": {"enum": [kind]}, **properties},
+    }
+
+
+_STRING = {"type": "string"}
+_TEXTS = {"type": "array", "items": _object("input_text", ("text",), text=_STRING)}
+_PARTS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "anyOf": [
+            _object("input_text", ("text",), text=_STRING),
+            _object("output_text", ("text",), text=_STRING),
+            _object("refusal", ("refusal",), refusal=_STRING),
+        ]
+    },
+}
+_MESSAGE = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {
+        "type": {"enum": ["message"]},
+        "role": {"enum": ["user", "assistant", "system", "developer"]},
+        "content": {"anyOf": [_STRING, _PARTS]},
+    },
+}
+_NAME = {"type": "string", "minLength": 1}
+_ITEMS = [
+    _MESSAGE,
+    _object("function_call", ("call_id", "name", "arguments"), call_id=_NAME, name=_NAME, arguments=_STRING),
+    _object("function_call_output", ("call_id", "output"), call_id=_NAME, output={"anyOf": [_STRING, _TEXTS]}),
+    _object(
+        "reasoning",
+        (),
+        summary={"type": "array", "items": _object("summary_text", ("text",), text=_STRING)},
+        content={"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)},
+    ),
+]
+
+Input = Annotated[
+    object,
+    Meta(
+        description="A text, or a list of items: messages, function calls and their outputs, reasoning.",
+        extra_json_schema={
+            "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "minItems": 1, "items": {"anyOf": _ITEMS}}]
+        },
+    ),
+]

@@ -1,0 +1,156 @@
+"""Output items while the model writes them: each gives the events of its life, from `added` to `done`.
+
+`numbers` counts the events of the whole response.
+"""
+
+import secrets
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET, UnsetType
+
+from ouzel.api.logprobs import ContentLogprob
+from ouzel.api.responses import events
+from ouzel.api.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
+from ouzel.api.responses.items import (
+    FunctionCallItem,
+    ItemStatus,
+    OutputItem,
+    OutputMessage,
+    OutputText,
+    ReasoningItem,
+    ReasoningText,
+    SummaryText,
+)
+
+_OBFUSCATED_TO = 16  # delta and obfuscation together are a multiple of so many characters long
+_LETTERS = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an item stands in its response."""
+
+    item_id: str
+    output_index: int
+    numbers: Iterator[int]
+    obfuscates: bool
+
+    def next(self) -> tuple[int, str, int]:
+        """How the item's next event begins: sequence number, item id, output index."""
+        return next(self.numbers), self.item_id, self.output_index
+
+    def obfuscation(self, delta: str) -> str | UnsetType:
+        if not self.obfuscates:
+            return UNSET
+        return "".join(secrets.choice(_LETTERS) for _ in range(_OBFUSCATED_TO - len(delta) % _OBFUSCATED_TO))
+
+
+class OpenMessage:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._texts: list[str] = []
+        self._logprobs: list[ContentLogprob] = []
+
+    def open(self) -> Iterator[ResponseEvent]:
+        place = self.place
+        yield events.OutputItemAdded(
+            next(place.numbers),
+            output_index=place.output_index,
+            item=OutputMessage(place.item_id, "in_progress", []),
+        )
+        yield events.ContentPartAdded(*place.next(), part=OutputText("", []))
+
+    def add(self, text: str, logprobs: Sequence[ContentLogprob]) -> Iterator[ResponseEvent]:
+        self._texts.append(text)
+        self._logprobs += logprobs
+        yield events.OutputTextDelta(
+            *self.place.next(),
+            delta=text,
+            logprobs=_delta_logprobs(logprobs),
+            obfuscation=self.place.obfuscation(text),
+        )
+
+    def close(self) -> Iterator[ResponseEvent]:
+        part = self._part()
+        yield events.OutputTextDone(*self.place.next(), text=part.text, logprobs=_delta_logprobs(part.logprobs))
+        yield events.ContentPartDone(*self.place.next(), part=part)
+
+    def item(self, status: ItemStatus) -> OutputItem:
+        return OutputMessage(self.place.item_id, status, [self._part()])
+
+    def _part(self) -> OutputText:
+        return OutputText("".join(self._texts), self._logprobs)
+
+
+class OpenReasoning:
+    def __init__(self, place: Place, *, is_summarised: bool) -> None:
+        self.place = place
+        self._is_summarised = is_summarised
+        self._texts: list[str] = []
+
+    def open(self) -> Iterator[ResponseEvent]:
+        place = self.place
+        yield events.OutputItemAdded(
+            next(place.numbers),
+            output_index=place.output_index,
+            item=ReasoningItem(place.item_id, "in_progress", [], []),
+        )
+        yield events.ContentPartAdded(*place.next(), part=ReasoningText(""))
+        if self._is_summarised:
+            yield events.SummaryPartAdded(*place.next(), part=SummaryText(""))
+
+    def add(self, text: str) -> Iterator[ResponseEvent]:
+        place = self.place
+        self._texts.append(text)
+        yield events.ReasoningTextDelta(*place.next(), delta=text, obfuscation=place.obfuscation(text))
+        if self._is_summarised:
+            yield events.SummaryTextDelta(*place.next(), delta=text, obfuscation=place.obfuscation(text))
+
+    def close(self) -> Iterator[ResponseEvent]:
+        place, text = self.place, "".join(self._texts)
+        yield events.ReasoningTextDone(*place.next(), text=text)
+        yield events.ContentPartDone(*place.next(), part=ReasoningText(text))
+        if self._is_summarised:
+            yield events.SummaryTextDone(*place.next(), text=text)
+            yield events.SummaryPartDone(*place.next(), part=SummaryText(text))
+
+    def item(self, status: ItemStatus) -> OutputItem:
+        text = "".join(self._texts)
+        summary = [SummaryText(text)] if self._is_summarised else []
+        return ReasoningItem(self.place.item_id, status, summary, [ReasoningText(text)])
+
+
+class OpenCall:
+    def __init__(self, place: Place, index: int, call_id: str, name: str) -> None:
+        self.place = place
+        self.index = index  # among the calls of its choice
+        self._call_id = call_id
+        self._name = name
+        self._arguments: list[str] = []
+
+    def open(self) -> Iterator[ResponseEvent]:
+        yield events.OutputItemAdded(
+            next(self.place.numbers), output_index=self.place.output_index, item=self.item("in_progress")
+        )
+
+    def add(self, arguments: str) -> Iterator[ResponseEvent]:
+        self._arguments.append(arguments)
+        yield events.ArgumentsDelta(*self.place.next(), delta=arguments, obfuscation=self.place.obfuscation(arguments))
+
+    def close(self) -> Iterator[ResponseEvent]:
+        yield events.ArgumentsDone(*self.place.next(), arguments="".join(self._arguments))
+
+    def item(self, status: ItemStatus) -> OutputItem:
+        return FunctionCallItem(self.place.item_id, status, self._call_id, self._name, "".join(self._arguments))
+
+
+OpenItem = OpenMessage | OpenReasoning | OpenCall
+
+
+def _delta_logprobs(logprobs: Sequence[ContentLogprob]) -> list[DeltaLogprob]:
+    return [
+        DeltaLogprob(each.token, each.logprob, [TopDeltaLogprob(top.token, top.logprob) for top in each.top_logprobs])
+        for each in logprobs
+    ]

@@ -1,0 +1,77 @@
+"""The prompt of a response: its input as a chat, rendered as the chat endpoint does, with errors in its own words."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ouzel.api.chat_prompt import JsonObjects, chat_rendering
+from ouzel.api.fields import truncation_of
+from ouzel.api.responses.fitting import render_newest
+from ouzel.api.responses.input_items import PlacedMessage, messages_of
+from ouzel.api.responses.request import ResponsesRequest
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ChatRendering, Prompt, ServedModel
+
+_NEUTRAL_VERBOSITY = "medium"
+_MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
+
+
+def render_input(
+    asked: ResponsesRequest, model: ServedModel, *, tools: JsonObjects | None, max_tokens: int | None
+) -> Prompt:
+    max_model_len = model.engine.info.max_model_len
+    truncation = truncation_of(asked, max_model_len, max_tokens)
+    wanted, own_names = _rendering(asked, tools)
+
+    def render(placed: Sequence[PlacedMessage]) -> Prompt:
+        try:
+            return model.renderer.render_chat([each.message for each in placed], wanted, truncation=truncation)
+        except InvalidRequest as error:
+            raise _in_own_words(error, placed, own_names) from error
+
+    placed = messages_of(asked.input, asked.instructions)
+    if asked.truncation != "auto":
+        return render(placed)
+    if truncation is not None:
+        raise InvalidRequest('truncation must not be "auto" beside truncate_prompt_tokens', param="truncation")
+    return render_newest(placed, render, max_model_len=max_model_len, max_tokens=max_tokens)
+
+
+def _rendering(asked: ResponsesRequest, tools: JsonObjects | None) -> tuple[ChatRendering, dict[str, str]]:
+    """And the request's names for the rendering's."""
+    wanted = chat_rendering(asked, tools=tools)
+    own_names: dict[str, str] = {}
+    effort = None if asked.reasoning is None else asked.reasoning.effort
+    if effort is not None:
+        if asked.reasoning_effort not in (None, effort):
+            field = "reasoning_effort"
+            raise InvalidRequest(
+                f"{field} must be the same as reasoning.effort, given {asked.reasoning_effort}", param=field
+            )
+        wanted = replace(wanted, reasoning_effort=effort)
+        own_names["reasoning_effort"] = "reasoning.effort"
+    verbosity = None if asked.text is None else asked.text.verbosity
+    if verbosity not in (None, _NEUTRAL_VERBOSITY):
+        if wanted.template_kwargs.get("verbosity", verbosity) != verbosity:
+            raise InvalidRequest("text.verbosity contradicts what chat_template_kwargs says", param="text.verbosity")
+        wanted = replace(wanted, template_kwargs={**wanted.template_kwargs, "verbosity": verbosity})
+        own_names["chat_template_kwargs.verbosity"] = "text.verbosity"
+    return wanted, own_names
+
+
+def _in_own_words(error: InvalidRequest, placed: Sequence[PlacedMessage], own_names: dict[str, str]) -> InvalidRequest:
+    """The same error about the field that the client sent."""
+    param = error.param or ""
+    at = _MESSAGE_PATH.match(param)
+    if at is not None:
+        own = "input" if at[1] is None else placed[int(at[1])].path
+        old, param = at[0], own + param[at.end() :]
+    elif param in own_names:
+        old, own = param, own_names[param]
+        param = own
+    else:
+        return error
+    message = str(error)
+    if message.startswith(old):
+        message = own + message[len(old) :]
+    return type(error)(message, param=param)

@@ -1,0 +1,107 @@
+"""The body of /responses."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.chat_prompt import (
+    AddGenerationPrompt,
+    AddSpecialTokens,
+    ChatTemplateText,
+    ContinueFinalMessage,
+    Effort,
+    RetrievedDocuments,
+    TemplateKwargs,
+    Thinking,
+)
+from ouzel.api.fields import GenerationFields
+from ouzel.api.responses.input_schema import Input
+from ouzel.api.responses.text_format import TextFormat
+from ouzel.api.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
+
+Verbosity = Literal["low", "medium", "high"]
+LOGPROBS = "message.output_text.logprobs"
+
+
+class TextOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: Annotated[
+        TextFormat | None, Meta(description="text, json_object or json_schema; the server's form of response_format.")
+    ] = None
+    verbosity: Annotated[
+        Verbosity | None, Meta(description="Passed to the chat template, which must read it; medium asks for nothing.")
+    ] = None
+
+
+class ReasoningOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    effort: Effort = None
+    summary: Annotated[
+        Literal["auto", "detailed"] | None,
+        Meta(description="Shows the reasoning as a summary too: its own text, nothing is summarised."),
+    ] = None
+    context: Annotated[
+        Literal["auto"] | None, Meta(description="Which earlier reasoning is shown to the model: the template decides.")
+    ] = None
+
+
+class ResponseStreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    include_obfuscation: Annotated[
+        bool | None, Meta(description="Random characters beside each delta, so that sizes tell less.")
+    ] = None
+
+
+class ResponsesRequest(GenerationFields, kw_only=True):
+    input: Input
+    instructions: Annotated[str | None, Meta(description="A system message before the input.")] = None
+    max_output_tokens: (
+        Annotated[int, Meta(ge=1, description="Limit of generated tokens, reasoning among them.")] | None
+    ) = None
+    text: Annotated[TextOptions | None, Meta(description="The form of the text.")] = None
+    reasoning: Annotated[ReasoningOptions | None, Meta(description="How much is thought, and what is shown of it.")] = (
+        None
+    )
+    include: Annotated[
+        list[Literal["message.output_text.logprobs"]] | None,
+        Meta(description="What the response shows beside the text."),
+    ] = None
+    logprobs: Annotated[bool | None, Meta(description="The same as include with message.output_text.logprobs.")] = None
+    top_logprobs: (
+        Annotated[
+            int,
+            Meta(ge=0, description="Alternatives per token; needs the logprobs; at most the server's max_logprobs."),
+        ]
+        | None
+    ) = None
+    truncation: Annotated[
+        Literal["auto", "disabled"] | None,
+        Meta(description="auto leaves out the oldest turns of an input that does not fit; disabled refuses it."),
+    ] = None
+    tools: Tools | None = None
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: ParallelToolCalls = None
+    max_tool_calls: (
+        Annotated[int, Meta(ge=1, lt=2**31, description="Limits calls of tools that a server runs; this one has none.")]
+        | None
+    ) = None
+    enable_tool_guided_generation: GuidesTools = None
+    stream_options: Annotated[ResponseStreamOptions | None, Meta(description="Only with stream.")] = None
+    metadata: (
+        Annotated[
+            dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],
+            Meta(max_length=16, description="Labels; the response repeats them."),
+        ]
+        | None
+    ) = None
+    chat_template: ChatTemplateText = None
+    chat_template_kwargs: TemplateKwargs = None
+    add_generation_prompt: AddGenerationPrompt = None
+    continue_final_message: ContinueFinalMessage = None
+    add_special_tokens: AddSpecialTokens = None
+    documents: RetrievedDocuments = None
+    reasoning_effort: Effort = None
+    enable_thinking: Thinking = None
+    thinking: Thinking = None
+
+
+def shows_logprobs(asked: ResponsesRequest) -> bool:
+    return bool(asked.logprobs) or LOGPROBS in (asked.include or [])

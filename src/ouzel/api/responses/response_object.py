@@ -1,0 +1,123 @@
+"""The response as OpenAI shows it (`Response`): every key is there, and repeats what really counted."""
+
+from typing import Literal
+
+import msgspec
+
+from ouzel.api.responses.items import OutputItem
+from ouzel.api.responses.request import Verbosity
+from ouzel.api.responses.text_format import TextFormat
+from ouzel.generation import Usage
+
+ResponseStatus = Literal["completed", "failed", "in_progress", "incomplete"]
+ErrorCode = Literal["server_error", "invalid_prompt"]
+
+
+class ResponseError(msgspec.Struct, frozen=True):
+    code: ErrorCode
+    message: str
+
+
+class IncompleteDetails(msgspec.Struct, frozen=True):
+    reason: Literal["max_output_tokens"] = "max_output_tokens"
+
+
+class InputTokensDetails(msgspec.Struct, frozen=True):
+    cached_tokens: int
+    cache_write_tokens: int = 0  # writing to the cache is not counted
+
+
+class OutputTokensDetails(msgspec.Struct, frozen=True):
+    reasoning_tokens: int
+
+
+class ResponseUsage(msgspec.Struct, frozen=True):
+    input_tokens: int
+    input_tokens_details: InputTokensDetails
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    total_tokens: int
+
+
+class ShownText(msgspec.Struct, frozen=True):
+    format: TextFormat
+    verbosity: Verbosity
+
+
+class ShownReasoning(msgspec.Struct, frozen=True):
+    effort: str | None
+    summary: str | None
+
+
+class ShownTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    name: str
+    description: str | None
+    parameters: dict[str, object] | None
+    strict: bool
+
+
+class ShownFunctionChoice(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    name: str
+
+
+class ShownAllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
+    mode: Literal["auto", "required"]
+    tools: list[ShownFunctionChoice]
+
+
+ShownToolChoice = Literal["none", "auto", "required"] | ShownFunctionChoice | ShownAllowedTools
+
+
+class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="response"):
+    id: str
+    created_at: int  # unix seconds
+    completed_at: int | None = None  # the same; of completed ones
+    status: ResponseStatus = "in_progress"
+    error: ResponseError | None = None
+    incomplete_details: IncompleteDetails | None = None
+    model: str
+    output: list[OutputItem] = []
+    usage: ResponseUsage | None = None
+    # What was asked, or what counts instead.
+    instructions: str | None
+    max_output_tokens: int | None
+    max_tool_calls: int | None
+    metadata: dict[str, str]
+    parallel_tool_calls: bool
+    prompt_cache_key: str | None
+    reasoning: ShownReasoning
+    safety_identifier: str | None
+    temperature: float
+    text: ShownText
+    tool_choice: ShownToolChoice
+    tools: list[ShownTool]
+    top_logprobs: int
+    top_p: float
+    truncation: Literal["auto", "disabled"]
+    user: str | None
+    # The same for all responses of this server.
+    background: bool = False
+    service_tier: Literal["default"] = "default"
+    store: bool = False
+    # Of what this server does not have.
+    access_programs: None = None
+    conversation: None = None
+    image: None = None
+    input_transformations: None = None
+    moderation: None = None
+    previous_response_id: None = None
+    prompt: None = None
+    prompt_cache_diagnostics: None = None
+    prompt_cache_options: None = None
+    prompt_cache_retention: None = None
+    tool_usage: None = None
+
+
+def response_usage(usage: Usage) -> ResponseUsage:
+    return ResponseUsage(
+        usage.prompt_tokens,
+        InputTokensDetails(usage.cached_tokens),
+        usage.completion_tokens,
+        OutputTokensDetails(usage.reasoning_tokens),
+        usage.prompt_tokens + usage.completion_tokens,
+    )

@@ -1,0 +1,64 @@
+"""The form of a response's text: `text.format`, or the chat's fields for it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.response_form import FormFields, JsonObject, output_form
+from ouzel.errors import InvalidRequest
+from ouzel.generation import OutputForm
+
+
+class PlainFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """Any text."""
+
+
+class JsonObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
+    """Any JSON object."""
+
+
+class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
+    name: Annotated[
+        str,
+        Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$", description="What the schema is called."),
+    ]
+    schema: Annotated[JsonObject, Meta(description="The JSON schema.")]
+    description: Annotated[str | None, Meta(description="What the format is for; not shown to the model.")] = None
+    strict: Annotated[bool | None, Meta(description="Only the subset of JSON Schema that OpenAI calls strict.")] = None
+
+
+TextFormat = PlainFormat | JsonObjectFormat | JsonSchemaFormat
+
+
+def demanded_form(text_format: TextFormat | None, chat_fields: FormFields) -> OutputForm | None:
+    """None: any text. Raises InvalidRequest for a second form."""
+    own = _form_of(text_format)
+    other = output_form(chat_fields)
+    if own is not None and other is not None:
+        raise InvalidRequest(f"{other.param} must not be given beside text.format", param=other.param)
+    return own or other
+
+
+def shown_format(text_format: TextFormat | None, response_format: JsonObject | None) -> TextFormat:
+    """As the response repeats it; of the chat's forms those that have one here."""
+    if text_format is not None or response_format is None:
+        return text_format or PlainFormat()
+    if response_format.get("type") == "json_object":
+        return JsonObjectFormat()
+    declared = response_format.get("json_schema")
+    try:
+        return msgspec.convert({"name": "response", **msgspec.convert(declared, JsonObject)}, JsonSchemaFormat)
+    except msgspec.ValidationError:
+        return PlainFormat()
+
+
+def _form_of(text_format: TextFormat | None) -> OutputForm | None:
+    match text_format:
+        case JsonSchemaFormat(schema=schema, strict=strict):
+            demanded = {"type": "json_schema", "json_schema": schema}
+            return OutputForm(demanded, "text.format.schema", strict=strict or False)
+        case JsonObjectFormat():
+            return OutputForm({"type": "json_object"}, "text.format")
+        case _:
+            return None

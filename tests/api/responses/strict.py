@@ -1,0 +1,101 @@
+"""Answers held against the official client's own types: no key too few, no key too many, exact literals."""
+
+import json
+from collections.abc import Iterable
+
+import httpx
+import openai.types.responses as openai_types
+import pydantic
+from openai import BaseModel
+from openai.types.responses import Response, ResponseStreamEvent
+
+from tests.api.requests import Json
+
+_BEYOND_THE_TYPES = {"store"}  # in OpenAI's own answers too, but not in the client's type
+_EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)
+
+
+def strict_response(text: str) -> Response:
+    response = Response.model_validate_json(text, strict=True)
+    _check(response)
+    return response
+
+
+def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
+    """Of a whole stream, whose order and bookkeeping are checked as well."""
+    events = [strict_event(name, data) for name, data in named_events(answer)]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert [event.type for event in events[:2]] == ["response.created", "response.in_progress"]
+    assert events[-1].type in ("response.completed", "response.incomplete", "response.failed")
+    check_lives(events)
+    return events
+
+
+def strict_event(name: str, data: str) -> ResponseStreamEvent:
+    event = _EVENT.validate_json(data, strict=True)
+    assert event.type == name
+    _check(event, allowed={"obfuscation"} if name.endswith(".delta") else set())
+    return event
+
+
+def named_events(answer: httpx.Response) -> list[tuple[str, str]]:
+    """Each event's name and data; the stream ends with its mark."""
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *frames, done, nothing = answer.text.split("\n\n")
+    assert (done, nothing) == ("data: [DONE]", "")
+    pairs = [frame.split("\n") for frame in frames]
+    return [(name.removeprefix("event: "), data.removeprefix("data: ")) for name, data in pairs]
+
+
+def check_lives(events: Iterable[ResponseStreamEvent]) -> None:
+    """Every item is added, then told of under one id and index, then done, and nothing after that."""
+    ids: dict[int, str] = {}
+    done: set[int] = set()
+    for event in events:
+        given = event.to_dict()
+        if "output_index" not in given:
+            continue
+        index, item = given["output_index"], given.get("item")
+        assert isinstance(index, int)
+        item_id = item["id"] if isinstance(item, dict) else given["item_id"]
+        if event.type == "response.output_item.added":
+            assert index == len(ids)
+            ids[index] = str(item_id)
+        assert ids[index] == item_id
+        assert index not in done
+        if event.type == "response.output_item.done":
+            done.add(index)
+    assert done == ids.keys()
+    assert len(set(ids.values())) == len(ids)
+
+
+def without_ids(response: BaseModel) -> Json:
+    """What two responses to the same request have in common."""
+    shown: Json = json.loads(response.to_json())
+    for name in ("id", "created_at", "completed_at"):
+        del shown[name]
+    output = shown["output"]
+    assert isinstance(output, list)
+    for item in output:
+        del item["id"]
+        item.pop("call_id", None)
+    return shown
+
+
+def _check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> None:
+    is_response = isinstance(model, openai_types.Response)
+    unknown = set(model.model_extra or {}) - (_BEYOND_THE_TYPES if is_response else allowed or set())
+    assert not unknown, f"{type(model).__name__} has no {unknown}"
+    if is_response:
+        missing = set(type(model).model_fields) - model.model_fields_set
+        assert not missing, f"a response has {missing}"
+    for name in model.model_fields_set & set(type(model).model_fields):
+        _check_inside(getattr(model, name))
+
+
+def _check_inside(value: object) -> None:
+    if isinstance(value, pydantic.BaseModel):
+        _check(value)
+    elif isinstance(value, list):
+        for entry in value:
+            _check_inside(entry)

@@ -1,0 +1,156 @@
+"""Fields of a response that are refused, and those that change what comes."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.api.requests import Json, error_of
+from tests.api.responses.strict import strict_response
+from tests.api.serving import RunningServer, running_server
+
+REFUSED: list[tuple[Json, str, str]] = [
+    ({"store": True}, "store", "true"),
+    ({"background": True}, "background", "true"),
+    ({"previous_response_id": "resp_1"}, "previous_response_id", "resp_1"),
+    ({"conversation": "conv_1"}, "conversation", "conv_1"),
+    ({"prompt": {"id": "pmpt_1"}}, "prompt", "pmpt_1"),
+    ({"context_management": [{"type": "compaction"}]}, "context_management", "compaction"),
+    ({"moderation": {"model": "omni"}}, "moderation", "omni"),
+    ({"service_tier": "flex"}, "service_tier", "flex"),
+    ({"include": ["reasoning.encrypted_content"]}, "include[0]", "reasoning.encrypted_content"),
+    ({"include": ["web_search_call.results"]}, "include[0]", "web_search_call.results"),
+    ({"tools": [{"type": "web_search"}]}, "tools[0].type", "web_search"),
+    ({"tools": [{"type": "custom", "name": "x"}]}, "tools[0].type", "custom"),
+    ({"tools": [{"type": "function"}]}, "tools[0].function", "required"),
+    ({"tool_choice": {"type": "web_search_preview"}}, "tool_choice.type", "web_search_preview"),
+    ({"tool_choice": "required"}, "tool_choice", "tools"),
+    ({"text": {"format": {"type": "grammar"}}}, "text.format.type", "grammar"),
+    ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema", "required"),
+    ({"text": {"format": {"type": "json_schema", "name": "a b", "schema": {}}}}, "text.format.name", "a b"),
+    ({"text": {"verbosity": "low"}}, "text.verbosity", "verbosity"),
+    ({"text": {"tone": "low"}}, "text.tone", "low"),
+    ({"reasoning": {"effort": "high"}}, "reasoning.effort", "reasoning_effort"),
+    ({"reasoning": {"effort": "much"}}, "reasoning.effort", "much"),
+    ({"reasoning": {"summary": "concise"}}, "reasoning.summary", "concise"),
+    ({"top_logprobs": 2}, "top_logprobs", "2"),
+    ({"top_logprobs": 21, "logprobs": True}, "top_logprobs", "20"),
+    ({"max_output_tokens": 0}, "max_output_tokens", "0"),
+    ({"max_tokens": 0}, "max_tokens", "0"),
+    ({"metadata": {"x" * 65: "y"}}, "metadata", "length <= 64"),
+    ({"metadata": {"x": "y" * 513}}, "metadata.x", "512"),
+    ({"stream": False, "stream_options": {"include_obfuscation": False}}, "stream_options", "stream"),
+    ({"stream": True, "stream_options": {"include_usage": True}}, "stream_options.include_usage", "true"),
+    ({"stream": True, "n": 2}, "n", "2"),
+    ({"truncation": "auto", "truncate_prompt_tokens": 5}, "truncation", "auto"),
+    ({"prompt_logprobs": 1}, "prompt_logprobs", "1"),
+    ({"return_token_ids": True}, "return_token_ids", "true"),
+    ({"messages": []}, "messages", "[]"),
+    ({"functions": [{"name": "x"}]}, "functions", "x"),
+]
+
+
+@pytest.mark.parametrize("fields", REFUSED, ids=lambda case: str(case[0]))
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_what_is_not_honoured_is_a_400_that_names_it(
+    http: httpx.Client, fields: tuple[Json, str, str], is_stream: bool
+) -> None:
+    given, param, told = fields
+    answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hi", "stream": is_stream, **given})
+    error = error_of(answer)
+    assert (answer.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
+    assert param.rpartition(".")[2].partition("[")[0] in error["message"] and told in error["message"]
+
+
+NEUTRAL: list[Json] = [
+    {"store": False},
+    {"store": None, "background": False, "previous_response_id": None, "conversation": None, "prompt": None},
+    {"service_tier": "auto", "include": [], "tools": [], "tool_choice": "auto", "truncation": "disabled"},
+    {"text": {"format": {"type": "text"}, "verbosity": "medium"}, "reasoning": {}, "metadata": {}},
+    {"reasoning": {"effort": "none", "summary": None}, "response_format": {"type": "text"}},
+    {"prompt_cache_retention": "in_memory", "user": "x", "safety_identifier": "y", "prompt_cache_key": "z"},
+]
+
+
+@pytest.mark.parametrize("fields", NEUTRAL)
+def test_what_asks_for_nothing_is_taken(http: httpx.Client, fields: Json) -> None:
+    answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hi", **fields})
+    assert strict_response(answer.text).output_text == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/responses/resp_1"),
+        ("DELETE", "/v1/responses/resp_1"),
+        ("POST", "/v1/responses/resp_1/cancel"),
+        ("GET", "/v1/responses/resp_1/input_items"),
+        ("POST", "/v1/responses/input_tokens"),
+        ("POST", "/v1/conversations"),
+    ],
+)
+def test_what_needs_a_store_is_a_404_that_names_it(http: httpx.Client, method: str, path: str) -> None:
+    answer = http.request(method, path)
+    assert answer.status_code == 404
+    assert path in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"stop": "three"}, "one two "),
+        ({"stop": ["zzz", "two"], "include_stop_str_in_output": True}, "one two"),
+        ({"max_output_tokens": 3}, "one"),
+        ({"max_tokens": 3}, "one"),
+        ({"max_completion_tokens": 5, "max_tokens": 3}, "one t"),
+        ({"max_output_tokens": 7, "max_completion_tokens": 5}, "one two"),
+        ({"stop_token_ids": [ord("w")]}, "one t"),
+    ],
+)
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_the_fields_of_the_chat_work(http: httpx.Client, fields: Json, expected: str, is_stream: bool) -> None:
+    body = {"model": "parrot", "input": "one two three", **fields}
+    if not is_stream:
+        assert strict_response(http.post("/v1/responses", json=body).text).output_text == expected
+        return
+    text = http.post("/v1/responses", json=body | {"stream": True}).text
+    end = text.split("\n\n")[-3].partition("data: ")[2].removeprefix("")
+    assert expected in end and f'"text":"{expected}"' in end
+
+
+def test_tokens_in_logprobs_may_be_ids(http: httpx.Client) -> None:
+    body = {"model": "parrot", "input": "Hi", "logprobs": True, "return_tokens_as_token_ids": True}
+    message = http.post("/v1/responses", json=body).json()["output"][0]
+    assert [entry["token"] for entry in message["content"][0]["logprobs"]] == ["token_id:72", "token_id:105"]
+
+
+@pytest.fixture(scope="module")
+def verbose() -> Iterator[RunningServer]:
+    """Its chat template reads verbosity and reasoning_effort."""
+    template = (
+        "{{ verbosity }} {{ reasoning_effort }} {% for message in messages %}<|im_start|>{{ message.role }}\n"
+        "{{ message.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    with running_server(chat_template=template) as server:
+        yield server
+
+
+def test_verbosity_and_effort_reach_the_chat_template(verbose: RunningServer) -> None:
+    lengths = []
+    for fields in ({}, {"text": {"verbosity": "low"}}, {"reasoning": {"effort": "high"}}):
+        answer = httpx.post(f"{verbose.url}/v1/responses", json={"model": "parrot", "input": "Hi", **fields})
+        usage = strict_response(answer.text).usage
+        assert usage is not None
+        lengths.append(usage.input_tokens)
+    assert [length - lengths[0] for length in lengths] == [0, len("low"), len("high")]
+
+
+def test_two_efforts_that_differ_are_refused(verbose: RunningServer) -> None:
+    body = {"model": "parrot", "input": "Hi", "reasoning": {"effort": "high"}, "reasoning_effort": "low"}
+    error = error_of(httpx.post(f"{verbose.url}/v1/responses", json=body))
+    assert error["param"] == "reasoning_effort"
+
+
+def test_a_second_form_is_refused(http: httpx.Client) -> None:
+    body: Json = {"model": "parrot", "input": "Hi", "text": {"format": {"type": "json_object"}}, "guided_regex": "a+"}
+    assert error_of(http.post("/v1/responses", json=body))["param"] == "guided_regex"
