@@ -11,11 +11,12 @@ _kept: list[Row] = []
 
 def take(size: int) -> Row:
     """Whatever it holds is to be overwritten."""
-    while _kept:
-        row = _kept.pop()
-        if row.size == size:
-            return row
-    return np.empty(size, dtype=np.float32)
+    try:
+        while (row := _kept.pop()).size != size:
+            pass
+    except IndexError:  # none is left; not asked before, as another engine's thread may take the last one
+        return np.empty(size, dtype=np.float32)
+    return row
 
 
 def give_back(rows: list[Row]) -> None:
