@@ -1,15 +1,7 @@
 """Every schema of the set gives valid instances only, or is refused by name."""
 
-import json
-from decimal import Decimal
-from functools import lru_cache, partial
-from typing import Any  # JSON
-
-import jsonschema
-import jsonschema_rs
 import numpy as np
 import pytest
-from jsonschema.protocols import Validator
 
 from ouzel.grammar.compiler import GrammarRefused
 from ouzel.grammar.errors import GrammarError
@@ -17,6 +9,7 @@ from ouzel.grammar.session import Session
 from tests.grammar.runs import accepts, random_walk, started
 from tests.grammar.schemas import CASES, REFUSED
 from tests.grammar.schemas.cases import Case, Refused
+from tests.grammar.validity import exactly, validator_of
 
 NUM_WALKS = 6
 
@@ -29,38 +22,6 @@ def in_each_mode(cases: list[Case] | list[Refused]) -> pytest.MarkDecorator:
 
 def session_of(schema: object, *, strict: bool) -> Session:
     return started({"type": "json_schema", "json_schema": schema}, strict=strict)
-
-
-def exactly(text: str) -> Any:
-    """Decimals: binary fractions would call 0.3 no multiple of 0.1."""
-    return json.loads(text, parse_float=_number)
-
-
-def _number(text: str) -> int | Decimal:
-    value = Decimal(text)
-    return int(value) if value.adjusted() < 1000 and value == value.to_integral_value() else value
-
-
-def validator_of(schema: object) -> Validator:
-    exact = exactly(json.dumps(schema))
-    validator = jsonschema.validators.validator_for(exact, jsonschema.Draft202012Validator)
-    return validator(exact, format_checker=_formats())
-
-
-@lru_cache
-def _formats() -> jsonschema.FormatChecker:
-    """With formats that jsonschema checks with further packages only, or that are OpenAPI's."""
-    checker = jsonschema.FormatChecker()
-    checker.checkers = dict(jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers)
-    for name in ("duration", "email", "hostname", "uri"):
-        checker.checks(name)(jsonschema_rs.validator_for({"format": name}, validate_formats=True).is_valid)
-    for name, limit in (("int32", 2**31), ("int64", 2**63)):
-        checker.checks(name)(partial(_is_within, limit))
-    return checker
-
-
-def _is_within(limit: int, value: object) -> bool:
-    return not isinstance(value, int) or -limit <= value < limit
 
 
 def test_the_set_is_large_and_its_names_differ() -> None:

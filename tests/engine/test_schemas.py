@@ -1,0 +1,57 @@
+"""JSON schemas through the engine: valid at temperature 1, and the same whether forced tokens are forced or sampled."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ouzel.backends.fake import FakeRunner
+from ouzel.engine.core import EngineCore
+from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.types import EngineRequest, FinishReason
+from tests.engine.requests import Result, make_request, run_alone
+from tests.grammar.runs import end_id, text_of
+from tests.grammar.schemas import CASES
+from tests.grammar.schemas.cases import Case
+from tests.grammar.tokenizers import grammar_tokenizer, trained_tokenizer
+from tests.grammar.validity import exactly, validator_of
+
+VOCAB_SIZE = 512
+SAMPLE = CASES[3::6]
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Iterator[GrammarCompiler]:
+    compiler = GrammarCompiler(grammar_tokenizer(VOCAB_SIZE))
+    yield compiler
+    compiler.close()
+
+
+def request_for(case: Case, *, num_logprobs: int | None) -> EngineRequest:
+    """Ends are preferred; with log probabilities every token takes a step."""
+    ends = [*trained_tokenizer().encode('"]}').ids, end_id()]
+    return make_request(
+        trained_tokenizer().encode("The weather is").ids,
+        grammar=text_of({"type": "json_schema", "json_schema": case.schema}),
+        eos_token_ids=(end_id(),),
+        max_tokens=400,
+        temperature=1.0,
+        seed=7,
+        logit_bias=tuple((token_id, 4.0) for token_id in ends),
+        num_logprobs=num_logprobs,
+    )
+
+
+def result_of(compiler: GrammarCompiler, request: EngineRequest) -> Result:
+    runner = FakeRunner(vocab_size=VOCAB_SIZE, max_model_len=512, num_blocks=128)
+    return run_alone(EngineCore(runner, grammars=compiler), request)[0]
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=[case.name for case in SAMPLE])
+def test_the_output_is_valid_and_forcing_tokens_changes_nothing(compiler: GrammarCompiler, case: Case) -> None:
+    forced = result_of(compiler, request_for(case, num_logprobs=None))
+    stepwise = result_of(compiler, request_for(case, num_logprobs=0))
+
+    assert forced.token_ids == stepwise.token_ids
+    assert forced.finish_reason is FinishReason.STOP
+    written = [token_id for token_id in forced.token_ids if token_id != end_id()]
+    validator_of(case.schema).validate(exactly(trained_tokenizer().decode(written, skip_special_tokens=False)))
