@@ -50,6 +50,8 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
         assert content_of(events_of(http.post("/v1/chat/completions", json=body))) == "HO Hi"
         for text, message in [
             ("{% if %}", "chat_template is broken: line 1"),
+            ("{% break %}", "chat_template is broken: line 1: 'break' outside loop"),
+            ("x" * 131_073, "chat_template must have a length <= 131072"),
             ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),
             ("{{ messages.__class__.__mro__ }}", "unsafe"),
             ("{{ 'x' * 10**10 }}", "longer than"),

@@ -4,6 +4,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+import jinja2
 import pytest
 
 from ouzel.errors import InvalidRequest, ModelLoadError
@@ -93,6 +94,22 @@ def test_a_template_that_would_not_end_is_stopped(source: str) -> None:
         render_template(compile_template(source), {}, max_cpu_s=0.01)
     with pytest.raises(InvalidRequest, match="took too long"):
         ChatTemplate({"default": source}, {}, max_cpu_s=0.01)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% if %}",
+        "{% break %}",
+        "{% macro m() %}{% continue %}{% endmacro %}",
+        "{% for a in b %}" * 30 + "{% endfor %}" * 30,
+        "{{ " + "(" * 1000 + "1" + ")" * 1000 + " }}",
+        "{{ " + "9" * 5000 + " }}",
+    ],
+)
+def test_a_template_that_is_no_template_is_a_syntax_error(source: str) -> None:
+    with pytest.raises(jinja2.TemplateSyntaxError):
+        compile_template(source)
 
 
 def test_the_probe_as_a_whole_is_stopped_too() -> None:

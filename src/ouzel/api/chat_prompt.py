@@ -17,9 +17,17 @@ class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 JsonObjects = list[dict[str, object]]
-ChatTemplateText = Annotated[
-    str | None, Meta(description="A Jinja template instead of the model's; needs --trust-request-chat-template.")
-]
+_MAX_TEMPLATE_CHARS = 131_072  # several times the longest in use; so many are compiled within a second
+ChatTemplateText = (
+    Annotated[
+        str,
+        Meta(
+            max_length=_MAX_TEMPLATE_CHARS,
+            description="A Jinja template instead of the model's; needs --trust-request-chat-template.",
+        ),
+    ]
+    | None
+)
 TemplateKwargs = Annotated[
     dict[str, object] | None, Meta(description="More variables for the chat template, which must read them.")
 ]

@@ -37,6 +37,9 @@ TEMPLATE_ERRORS = (
     ValueError,
 )
 
+# What Jinja does not notice and the Python code that it makes trips over: a break without a loop, a thousand brackets.
+_COMPILER_ERRORS = (SyntaxError, RecursionError, MemoryError, ValueError, OverflowError)
+
 _ends_at = ContextVar[float]("ends_at")  # in time.thread_time(), of the rendering in this context
 
 
@@ -59,7 +62,13 @@ def compile_template(source: str) -> jinja2.Template:
     )
     environment.filters |= {"tojson": to_json, "from_json": json.loads, _ROUND: check_time, _JOINED: join_bounded}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
-    return environment.from_string(source)
+    del environment.globals["lipsum"]  # makes text without end
+    try:
+        return environment.from_string(source)
+    except jinja2.TemplateSyntaxError:
+        raise
+    except _COMPILER_ERRORS as error:
+        raise jinja2.TemplateSyntaxError(error.msg if isinstance(error, SyntaxError) else str(error), 1) from error
 
 
 def render_template(template: jinja2.Template, variables: Mapping[str, object], *, max_cpu_s: float = MAX_CPU_S) -> str:
