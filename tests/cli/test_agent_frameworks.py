@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK and LangChain against the demo model, streamed, at temperature 0.
+"""The OpenAI Agents SDK and LangChain against the demo model, over chats and responses, streamed, at temperature 0.
 
 In the conversations the model itself chooses the tools; its card says which requests it does well. Tools with the
 schemas that pydantic makes of nested and optional types are beyond it: there the first turn is told to call one.
@@ -17,6 +17,7 @@ from agents import (
     Model,
     ModelSettings,
     OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
     RunConfig,
     Runner,
     RunResultStreaming,
@@ -79,9 +80,10 @@ def no_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
 # The OpenAI Agents SDK
 
 
-@pytest.fixture
-def model(client: openai.AsyncOpenAI) -> Model:
-    return OpenAIChatCompletionsModel(model="ouzel-demo", openai_client=client)
+@pytest.fixture(params=[OpenAIChatCompletionsModel, OpenAIResponsesModel])
+def model(client: openai.AsyncOpenAI, request: pytest.FixtureRequest) -> Model:
+    kind: type[OpenAIChatCompletionsModel | OpenAIResponsesModel] = request.param
+    return kind(model="ouzel-demo", openai_client=client)
 
 
 @pytest.fixture
@@ -155,8 +157,8 @@ async def test_the_sdk_gets_outputs_of_a_type(model: Model) -> None:
 # LangChain
 
 
-@pytest.fixture
-def chat(server: RunningServer) -> ChatOpenAI:
+@pytest.fixture(params=["chat completions", "responses"])
+def chat(server: RunningServer, request: pytest.FixtureRequest) -> ChatOpenAI:
     return ChatOpenAI(
         model="ouzel-demo",
         base_url=server.url,
@@ -165,6 +167,7 @@ def chat(server: RunningServer) -> ChatOpenAI:
         max_completion_tokens=300,
         max_retries=0,
         streaming=True,
+        use_responses_api=request.param == "responses",
     )
 
 

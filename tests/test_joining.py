@@ -1,0 +1,50 @@
+"""Outputs that are joined: nothing is lost, and it does not matter which tokens came together."""
+
+import itertools
+from collections.abc import Sequence
+
+from ouzel.generation.joining import joined_outputs
+from ouzel.generation.records import Output
+from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
+from ouzel.types import PositionLogprobs, TokenLogprob
+
+KINDS: dict[str, Delta | None] = {
+    "c": ContentDelta("c"),
+    "r": ReasoningDelta("r"),
+    "t": ToolCallDelta(0, arguments="t"),
+    "-": None,  # held back
+}
+
+
+def outputs_of(kinds: str) -> list[Output]:
+    """One token each."""
+    return [
+        Output(0, [delta] if (delta := KINDS[kind]) else [], [at], [PositionLogprobs(TokenLogprob(at, 0.0), ())])
+        for at, kind in enumerate(kinds)
+    ]
+
+
+def owners(outputs: Sequence[Output]) -> list[tuple[type[Delta], int]]:
+    """By whose text each token's logprobs go out: that of the next delta."""
+    pending: list[int] = []
+    owned: list[tuple[type[Delta], int]] = []
+    for output in outputs:
+        pending += [position.sampled.token_id for position in output.logprobs]
+        if output.deltas:
+            owned += [(type(output.deltas[0]), token_id) for token_id in pending]
+            pending = []
+    return owned
+
+
+def test_logprobs_go_with_the_same_kind_of_delta_wherever_the_tokens_are_cut() -> None:
+    for kinds in map("".join, itertools.product(KINDS, repeat=5)):
+        single = outputs_of(kinds)
+        for cut in range(len(kinds) + 1):
+            joined = joined_outputs(single[:cut]) + joined_outputs(single[cut:])
+            assert owners(joined) == owners(single), (kinds, cut)
+
+
+def test_neighbours_of_one_kind_become_one_with_all_their_tokens() -> None:
+    joined = joined_outputs(outputs_of("cc-crr-"))
+    assert [output.token_ids for output in joined] == [[0, 1, 2, 3], [4, 5], [6]]
+    assert [output.deltas for output in joined] == [[ContentDelta("ccc")], [ReasoningDelta("rr")], []]
