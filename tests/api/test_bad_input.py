@@ -11,9 +11,8 @@ from openai.types.chat import completion_create_params as chat_params
 
 from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.completions import CompletionRequest
-from ouzel.api.lmi.standard import Parameters, StandardRequest
+from ouzel.api.lmi.standard import Parameters
 from ouzel.api.openapi import OPERATIONS
-from ouzel.api.tokenize import DetokenizeRequest, TokenizeRequest
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from tests.api.requests import chat, error_of
@@ -21,7 +20,10 @@ from tests.api.serving import running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
-GENERATING_BODIES: list[type[msgspec.Struct]] = [ChatCompletionRequest, CompletionRequest]
+BODIES = list(dict.fromkeys(body for operation in OPERATIONS for body in operation.bodies))
+GENERATING_BODIES = list(
+    dict.fromkeys(body for each in OPERATIONS if each.chunks and not each.is_lmi for body in each.bodies)
+)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def test_numbers_are_read_leniently_and_null_is_not_given(
 
 
 @pytest.mark.parametrize("body", GENERATING_BODIES)
-@pytest.mark.parametrize("other", [*GENERATING_BODIES, TokenizeRequest, DetokenizeRequest, StandardRequest, Parameters])
+@pytest.mark.parametrize("other", [*BODIES, Parameters])
 def test_a_field_of_another_endpoint_is_honoured_or_refused(
     body: type[msgspec.Struct], other: type[msgspec.Struct]
 ) -> None:
