@@ -1,0 +1,137 @@
+"""docs/tools.md and docs/structured_output.md: their examples run, and their tables are those of the code."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.formats import compile_format
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.parsers.registry import FAMILIES
+from tests.cli.answers import Json
+from tests.cli.running import RunningServer, send, serving
+
+DOCS = Path(__file__).parent.parent / "docs"
+TOOLS, FORMS = (DOCS / "tools.md").read_text(), (DOCS / "structured_output.md").read_text()
+EXAMPLES = [
+    example
+    for text in (TOOLS, FORMS)
+    for example in re.findall(r"```sh\n(.*?)```\n\n```json\n(.*?)```", text, re.DOTALL)
+]
+HONOURED: dict[str, Json] = {
+    "type": {"type": "null"},
+    "enum": {"enum": [1]},
+    "const": {"const": 1},
+    "properties": {"properties": {"a": True}},
+    "required": {"required": ["a"]},
+    "additionalProperties": {"additionalProperties": False},
+    "patternProperties": {"patternProperties": {"^a": {}}},
+    "minProperties": {"minProperties": 1},
+    "maxProperties": {"type": "object", "maxProperties": 1},
+    "items": {"items": {"type": "null"}},
+    "prefixItems": {"prefixItems": [{"type": "null"}]},
+    "additionalItems": {"items": [{"type": "null"}], "additionalItems": False},
+    "minItems": {"minItems": 1},
+    "maxItems": {"maxItems": 1},
+    "minLength": {"minLength": 1},
+    "maxLength": {"maxLength": 1},
+    "pattern": {"pattern": "a"},
+    "format": {"format": "date"},
+    "minimum": {"minimum": 1},
+    "maximum": {"maximum": 1},
+    "exclusiveMinimum": {"exclusiveMinimum": 1},
+    "exclusiveMaximum": {"exclusiveMaximum": 1},
+    "multipleOf": {"multipleOf": 2},
+    "anyOf": {"anyOf": [{"type": "null"}]},
+    "oneOf": {"oneOf": [{"type": "null"}]},
+    "allOf": {"allOf": [{"type": "null"}]},
+    "$ref": {"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}},
+}
+REFUSED: dict[str, Json] = {
+    "not": {"not": {"type": "null"}},
+    "if": {"if": {"type": "null"}, "then": False},
+    "contains": {"contains": {"type": "null"}},
+    "uniqueItems": {"uniqueItems": True},
+    "propertyNames": {"propertyNames": {"maxLength": 3}},
+    "unevaluatedItems": {"unevaluatedItems": False},
+    "unevaluatedProperties": {"unevaluatedProperties": False},
+    "dependentRequired": {"dependentRequired": {"a": ["b"]}},
+    "dependentSchemas": {"dependentSchemas": {"a": {"required": ["b"]}}},
+    "dependencies": {"dependencies": {"a": ["b"]}},
+    "$dynamicRef": {"$dynamicRef": "#a"},
+    "$recursiveRef": {"$recursiveRef": "#"},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with serving(cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        yield server
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below the heading."""
+    table = text.split(f"\n## {heading}\n")[1].split("\n|---")[1].split("\n\n", maxsplit=1)[0]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[1:]]
+
+
+def compiled(format: Json) -> str:
+    return compile_format(format, GrammarVocabulary({}, 1000), strict=False)
+
+
+@pytest.mark.parametrize(("curl", "shown"), EXAMPLES)
+def test_an_example_gives_the_message_shown(server: RunningServer, curl: str, shown: str) -> None:
+    answer = send(curl.replace("http://127.0.0.1:8000", server.root))
+
+    assert "choices" in answer, answer
+    assert without_ids(answer["choices"][0]["message"]) == without_ids(json.loads(shown))
+
+
+def without_ids(message: Json) -> Json:
+    calls = [{name: value for name, value in call.items() if name != "id"} for call in message.get("tool_calls", [])]
+    return {**message, "tool_calls": calls}
+
+
+def test_every_family_has_its_row() -> None:
+    expected = [(list(family.names), family.calls is not None, family.reasoning is not None) for family in FAMILIES]
+
+    found = rows(TOOLS, "How a model writes it")
+
+    assert [(quoted(names), calls == "yes", reasoning == "yes") for names, _, calls, reasoning in found] == expected
+
+
+def test_every_format_has_its_row() -> None:
+    with pytest.raises(GrammarError) as refusal:
+        compiled({"type": "none of them"})
+    known = str(refusal.value).partition("must be one of ")[2].partition(", given")[0].split(", ")
+
+    assert sorted(name for row in rows(FORMS, "Formats") for name in quoted(row[0])) == sorted(known)
+
+
+def test_the_keywords_are_those_that_are_tried_here() -> None:
+    listed = {kind: quoted(names) for kind, names in rows(FORMS, "JSON schemas")}
+
+    assert (listed["honoured"], listed["refused"]) == (list(HONOURED), list(REFUSED))
+
+
+@pytest.mark.parametrize("keyword", HONOURED)
+def test_a_keyword_that_is_honoured_is_part_of_the_grammar(keyword: str) -> None:
+    schema = HONOURED[keyword]
+    without = {name: value for name, value in schema.items() if name != keyword}
+
+    grammar = compiled({"type": "json_schema", "json_schema": schema})
+
+    assert grammar != compiled({"type": "json_schema", "json_schema": without})
+
+
+@pytest.mark.parametrize("keyword", REFUSED)
+def test_a_keyword_that_is_refused_is_named(keyword: str) -> None:
+    with pytest.raises(GrammarError, match=f"the keyword '{re.escape(keyword)}' at # is not supported"):
+        compiled({"type": "json_schema", "json_schema": REFUSED[keyword]})
