@@ -23,7 +23,7 @@ GrammarText = Annotated[
 ResponseFormat = Annotated[
     JsonObject,
     Meta(
-        description="text, json_object, json_schema, or one of the structural-tag formats (docs/structured_output.md).",
+        description="text, json_object, json_schema, or one of XGrammar's structural-tag formats.",
         extra_json_schema={"required": ["type"], "properties": {"type": {"type": "string"}}},
     ),
 ]
