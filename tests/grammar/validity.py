@@ -1,13 +1,15 @@
 """What is valid under a JSON schema, to the last digit and by its formats."""
 
 import json
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from functools import lru_cache, partial
 from typing import Any  # JSON
 
 import jsonschema
 import jsonschema_rs
 from jsonschema.protocols import Validator
+
+getcontext().prec = 2000  # remainders of numbers as long as an answer
 
 
 def exactly(text: str) -> Any:

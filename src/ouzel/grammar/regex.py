@@ -14,6 +14,9 @@ from ouzel.grammar.errors import GrammarError
 ANY_TEXT = "(?s:.*)"
 
 _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\x0b\x0c"}
+_BLANKS = r"\t\n\x0b\x0c\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}"
+_SEARCH_CLASSES = {**_CLASSES, "s": _BLANKS, "S": _BLANKS + r"\u{85}\u{FEFF}"}  # where dialects differ: neither
+_NO_LINE_END = r"[^\n\r\u{2028}\u{2029}]"
 _CONTROLS = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\x0b": r"\x0b", "\x0c": r"\x0c", "\0": r"\x00"}
 _SAME = frozenset("nrtfv")  # letters that mean the same there
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
@@ -47,9 +50,12 @@ def read_pattern(pattern: str, path: str, *, anchors: Anchors = Anchors.AT_ENDS)
     return Pattern(f"/(?s:{body})/", reader.is_unbounded)
 
 
-def check_search_pattern(pattern: str, path: str) -> None:
-    """A JSON schema's `pattern`: found anywhere in the text, read by the engine itself. Raises GrammarError."""
-    _Reader(pattern, path, Anchors.ANYWHERE).read()
+def search_pattern(pattern: str, path: str) -> str:
+    """A JSON schema's `pattern`, found anywhere in the text, for the engine's JSON schemas. Raises GrammarError.
+
+    The dialect is ECMAScript's: a dot is no line end, and the engine's `\\s` knows a blank that is none there.
+    """
+    return _Reader(pattern, path, Anchors.ANYWHERE).read()
 
 
 class _Reader:
@@ -58,6 +64,8 @@ class _Reader:
         self._pattern = pattern
         self._path = path
         self._anchors = anchors
+        self._is_search = anchors is Anchors.ANYWHERE
+        self._classes = _SEARCH_CLASSES if self._is_search else _CLASSES
         self._at = 0
         self._depth = 0
         self.is_unbounded = False
@@ -88,7 +96,7 @@ class _Reader:
             case "^" | "$":
                 return self._anchor(char)
         self._at += 1
-        return _plain(char)
+        return _NO_LINE_END if char == "." and self._is_search else _plain(char)
 
     def _quantifier(self, match: re.Match[str]) -> str:
         """Lazy ones match the same texts."""
@@ -115,7 +123,7 @@ class _Reader:
         if not is_harmless and self._anchors is not Anchors.ANYWHERE:
             raise self._refusal(f"{char!r} within the pattern")
         self._at += 1
-        return ""
+        return char if self._is_search else ""
 
     def _escape(self, *, in_class: bool) -> str:
         if code := _CODE.match(self._pattern, self._at):
@@ -123,8 +131,8 @@ class _Reader:
             return code[0]
         letter = self._pattern[self._at + 1 : self._at + 2]
         self._at += 2
-        if letter.lower() in _CLASSES and letter:
-            chars = _CLASSES[letter.lower()]
+        if letter.lower() in self._classes and letter:
+            chars = self._classes.get(letter, self._classes[letter.lower()])
             return chars if in_class and letter.islower() else f"[{'^' if letter.isupper() else ''}{chars}]"
         if letter in _SAME:
             return "\\" + letter

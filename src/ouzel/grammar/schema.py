@@ -26,7 +26,7 @@ from ouzel.grammar.caps import (
 )
 from ouzel.grammar.disjoint import are_disjoint
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.regex import check_search_pattern
+from ouzel.grammar.regex import search_pattern
 from ouzel.grammar.string_formats import INEXACT, PATTERNS
 
 Schema = dict[str, object]
@@ -202,7 +202,7 @@ class _Reader:
             _CHECKS[keyword](value, at.path)
             self._num_enum_values += len(value) if keyword == "enum" and isinstance(value, list) else 0
             check_at_most("the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES)
-            result[keyword] = _tightened(keyword, _within_reach(keyword, value), result)
+            result[keyword] = _tightened(keyword, _for_engine(keyword, value), result)
         elif keyword == "$ref":
             result[keyword] = self._reference(value, place, is_combined=place.is_combined or len(schema) > 1)
         elif keyword in {"properties", "patternProperties"}:
@@ -253,11 +253,14 @@ class _Reader:
         check_at_most(f"the number of properties at {at.path}", len(value), MAX_PROPERTIES)
         self._num_properties += len(value)
         check_at_most("the number of properties of the schema", self._num_properties, MAX_ALL_PROPERTIES)
-        for name in value:
+        result: Schema = {}
+        for name, part in value.items():
             check_at_most(f"the number of characters of a name at {at.path}", len(name), MAX_LITERAL_CHARS)
-            if keyword == "patternProperties":
-                check_search_pattern(name, f"the pattern at {at.path}")
-        return {name: self.schema(part, at.inner(_escaped_name(name))) for name, part in value.items()}
+            written = search_pattern(name, f"the pattern at {at.path}") if keyword == "patternProperties" else name
+            if written in result:
+                raise GrammarError(f"{at.path} has {name!r} twice, in two spellings")
+            result[written] = self.schema(part, at.inner(_escaped_name(name)))
+        return result
 
     def _reference(self, value: object, place: _Place, *, is_combined: bool) -> str:
         if not isinstance(value, str):
@@ -412,12 +415,14 @@ def _check_exact(value: object, path: str) -> None:
 
 def _check_bound(value: object, path: str) -> None:
     _check_number(value, path)
-    if _within_reach(path.rpartition("/")[2], value) == value:
+    if _for_engine(path.rpartition("/")[2], value) == value:
         _check_exact(value, path)
 
 
-def _within_reach(keyword: str, value: object) -> object:
-    """Upper bounds above what the engine can compare become stricter, so do lower bounds below; 2.0 items are 2."""
+def _for_engine(keyword: str, value: object) -> object:
+    """Upper bounds above what it can compare become stricter, so do lower bounds below; 2.0 items are 2."""
+    if keyword == "pattern" and isinstance(value, str):
+        return search_pattern(value, keyword)
     if keyword in COUNTS and isinstance(value, float):
         return int(value)
     if keyword in UPPER_BOUNDS and isinstance(value, int | float):
@@ -442,7 +447,7 @@ def _check_names(value: object, path: str) -> None:
 def _check_pattern(value: object, path: str) -> None:
     if not isinstance(value, str):
         raise GrammarError(f"{path} must be a string")
-    check_search_pattern(value, path)
+    search_pattern(value, path)
 
 
 def _check_constant(value: object, path: str) -> None:

@@ -93,6 +93,11 @@ PATTERNS = [
         "#/patternProperties has look-around",
     ),
     Refused(
+        "patternProperties in two spellings",
+        {"patternProperties": {"^a+": NULL, "^a+?": STRING}},
+        "#/patternProperties has .* twice",
+    ),
+    Refused(
         "patternProperties that overlap",
         {"type": "object", "patternProperties": {"^a": NULL, "b$": STRING}},
         "patternPropert",

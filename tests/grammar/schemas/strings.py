@@ -22,6 +22,22 @@ LENGTHS = [
 ]
 
 PATTERNS = [
+    Case("pattern of blanks", text(pattern=r"^\s$"), ('" "', '"\u00a0"', r'"\n"'), ('"\ufeff"', '"a"'), ('"\u0085"',)),
+    Case("pattern of no blanks", text(pattern=r"^\S$"), ('"a"', '"é"'), ('" "', '"\u0085"'), ('"\ufeff"',)),
+    Case(
+        "pattern of no line end",
+        text(pattern="^.$"),
+        ('"a"', '"\u0085"'),
+        (r'"\n"',),
+        (r'"\r"', '"\u2028"', '"\u2029"'),
+    ),
+    Case(
+        "pattern of slashes, dashes and ampersands",
+        text(pattern=r"^[\w/&~\-.]+\/$", maxLength=5),
+        ('"a-&/"', '"~//"'),
+        ('"/"', '"a b/"'),
+    ),
+    Case("pattern of letters of all scripts", text(pattern=r"^[a-zA-Z\u00C0-\u024F]{2}$"), ('"éa"',), ('"é1"',)),
     Case("pattern", text(pattern="^[a-c]{2,4}$"), ('"ab"', '"cccc"'), ('"a"', '"abd"', '"abcab"')),
     Case("pattern anywhere", text(pattern="x[0-9]", maxLength=8), ('"x1"', '"ab x9 cd"'), ('"x"', '"1x"')),
     Case("pattern with slashes", text(pattern='^/[a-z]+/"?$', maxLength=8), ('"/ab/"', r'"/ab/\""'), ('"ab"',)),
