@@ -1,17 +1,23 @@
 """Every schema of the set gives valid instances only, or is refused by name."""
 
+import json
+
 import numpy as np
 import pytest
 
 from ouzel.grammar.compiler import GrammarRefused
 from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.schema import ANNOTATIONS, FORMATS_THAT_SAY_NOTHING, HONOURED, INTEGER_FORMATS
+from ouzel.grammar.schema import REFUSED as REFUSED_KEYWORDS
 from ouzel.grammar.session import Session
+from ouzel.grammar.string_formats import PATTERNS
 from tests.grammar.runs import accepts, random_walk, started
 from tests.grammar.schemas import CASES, REFUSED
 from tests.grammar.schemas.cases import Case, Refused
 from tests.grammar.validity import exactly, validator_of
 
 NUM_WALKS = 6
+KNOWN_FORMATS = {*PATTERNS, *INTEGER_FORMATS, *FORMATS_THAT_SAY_NOTHING}
 
 
 def in_each_mode(cases: list[Case] | list[Refused]) -> pytest.MarkDecorator:
@@ -29,6 +35,14 @@ def test_the_set_is_large_and_its_names_differ() -> None:
     assert len(CASES) >= 200
     assert len(names) >= 300
     assert len(set(names)) == len(names)
+
+
+def test_the_set_covers_every_keyword() -> None:
+    spelled = {name: json.dumps([case.schema for case in cases]) for name, cases in (("good", CASES), ("bad", REFUSED))}
+
+    assert {keyword for keyword in HONOURED | ANNOTATIONS - {"id"} if f'"{keyword}":' not in spelled["good"]} == set()
+    assert {keyword for keyword in REFUSED_KEYWORDS if f'"{keyword}":' not in spelled["bad"]} == set()
+    assert {name for name in KNOWN_FORMATS if f'"format": "{name}"' not in spelled["good"]} == set()
 
 
 @in_each_mode(CASES)

@@ -486,3 +486,10 @@ _CHECKS: dict[str, Callable[[object, str], None]] = {
     **dict.fromkeys(LOWER_BOUNDS | UPPER_BOUNDS, _check_bound),
     **dict.fromkeys(COUNTS, _check_count),
 }
+
+HONOURED = frozenset(_CHECKS) | {
+    *("$ref", "format", "properties", "patternProperties", "additionalProperties"),
+    *("items", "prefixItems", "additionalItems", "anyOf", "oneOf", "allOf"),
+}
+REFUSED = frozenset(_WITHOUT_EFFECT) - {"$dynamicAnchor", "$recursiveAnchor"}
+"""Wherever they would mean something. What a document says about schemas can be held against these two."""

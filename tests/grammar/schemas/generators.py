@@ -429,6 +429,7 @@ OTHERS = [
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$comment": "c",
+            "$vocabulary": {},
             "title": "Person",
             "description": "d",
             **closed(
