@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.choice_fields import ChoiceFields, check_choices, choosing_of, width_field
+from ouzel.api.choice_fields import ChoiceFields, Choosing, check_choices, choosing_of, width_field
 from ouzel.api.response_form import (
     Choices,
     GrammarText,
@@ -175,32 +175,10 @@ def generation_request(
     tool_use: ToolUse | None = None,
     arrival_s: float,
 ) -> GenerationRequest:
-    info = model.engine.info
     choosing = choosing_of(body)
     param, asked_tokens = max_tokens
     if asked_tokens == 0 and not shows_prompt:
         raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
-    limit = model.max_tokens_limit
-    if limit is not None and (asked_tokens or 0) > limit:
-        what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked_tokens}"
-        raise InvalidRequest(what, param=param)
-    num_tokens = fit_max_tokens(
-        asked_tokens,
-        default=min(default_max_tokens or limit, limit) if limit is not None else default_max_tokens,
-        num_prompt_tokens=len(prompt.token_ids),
-        max_model_len=info.max_model_len,
-        param=param,
-    )
-    if choosing.beam_search is not None:
-        num_tokens = fit_beams(
-            num_tokens,
-            choosing.beam_search.width,
-            is_asked=asked_tokens is not None,
-            num_prompt_tokens=len(prompt.token_ids),
-            info=info,
-            param=param,
-            width_param=width_field(body),
-        )
     grammar = model.grammar_for(
         tool_use,
         form,
@@ -216,11 +194,11 @@ def generation_request(
         params=resolve_sampling(
             body,
             model.sampling_defaults,
-            max_tokens=num_tokens,
+            max_tokens=_num_tokens(body, model, prompt, choosing, max_tokens=max_tokens, default=default_max_tokens),
             beam_search=choosing.beam_search,
             num_logprobs=num_logprobs,
             num_prompt_logprobs=num_prompt_logprobs,
-            vocab_size=info.vocab_size,
+            vocab_size=model.engine.info.vocab_size,
             tokenizer=model.tokenizer,
         ),
         n=choosing.n,
@@ -235,4 +213,38 @@ def generation_request(
         priority=body.priority or 0,
         cache_salt=body.cache_salt or "",
         arrival_s=arrival_s,
+    )
+
+
+def _num_tokens(
+    body: GenerationFields,
+    model: ServedModel,
+    prompt: Prompt,
+    choosing: Choosing,
+    *,
+    max_tokens: tuple[str, int | None],
+    default: int | None,
+) -> int:
+    """How many tokens each choice may have: within the server's limit, the context and, of beams, the KV cache."""
+    info, limit = model.engine.info, model.max_tokens_limit
+    param, asked = max_tokens
+    if limit is not None:
+        if (asked or 0) > limit:
+            what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked}"
+            raise InvalidRequest(what, param=param)
+        default = min(default or limit, limit)
+    num_prompt_tokens = len(prompt.token_ids)
+    num_tokens = fit_max_tokens(
+        asked, default=default, num_prompt_tokens=num_prompt_tokens, max_model_len=info.max_model_len, param=param
+    )
+    if choosing.beam_search is None:
+        return num_tokens
+    return fit_beams(
+        num_tokens,
+        choosing.beam_search.width,
+        is_asked=asked is not None,
+        num_prompt_tokens=num_prompt_tokens,
+        info=info,
+        param=param,
+        width_param=width_field(body),
     )
