@@ -122,6 +122,20 @@ def substance(answer: Answered) -> Json:
     return shared
 
 
+def test_an_answer_that_goes_on_within_its_reasoning_has_the_form_after_it(http: httpx.Client) -> None:
+    messages = [
+        {"role": "user", "content": "What is 12 plus 30?"},
+        {"role": "assistant", "content": "<think>\n2 + 0 ="},
+    ]
+    continuing = {"continue_final_message": True, "add_generation_prompt": False}
+    body = chat(messages=messages, response_format=json_schema(COUNT), **continuing)
+
+    [choice] = http.post("chat/completions", json=body).json()["choices"]
+
+    assert "2 + 0 =" not in choice["message"]["reasoning"]
+    jsonschema.validate(json.loads(choice["message"]["content"]), COUNT)
+
+
 def test_every_one_of_several_choices_has_the_form(http: httpx.Client) -> None:
     body = chat(response_format=json_schema(COUNT), n=4, temperature=1, seed=3)
 

@@ -183,6 +183,7 @@ def generation_request(
         tool_use,
         form,
         prompt_text=prompt.text if parses_output else None,
+        continues_prompt=continues_prompt,
         guards_calls=choosing.beam_search is None and not continues_prompt,
     )
     if grammar is not None and choosing.beam_search is not None:

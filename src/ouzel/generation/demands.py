@@ -41,10 +41,12 @@ def grammar_for(
     output_format: OutputFormat,
     vocabulary: GrammarVocabulary,
     prompt_text: str,
+    continues_prompt: bool = False,
     guards_calls: bool = False,
 ) -> Grammar | None:
     """None: nothing is demanded. Raises InvalidRequest for what cannot be honoured.
 
+    `continues_prompt`: the prompt ends with a text of the assistant's own, that may have begun to reason.
     `guards_calls`: calls are of the tools given and well-formed even where nothing demands it, if they have marks that
     are nothing else. A model that begins something else with such a mark would leave it in the content.
     """
@@ -68,7 +70,7 @@ def grammar_for(
         return None
     family = output_format.reasoning
     if family is not None and family.reasoning is not None:
-        demanded = _after_reasoning(demanded, family.reasoning, prompt_text)
+        demanded = _after_reasoning(demanded, family.reasoning, prompt_text, continues_prompt=continues_prompt)
     try:
         return Grammar(compile_format(demanded, vocabulary, strict=strict), param)
     except GrammarError as error:
@@ -160,9 +162,13 @@ def _text(value: str) -> Format:
     return {"type": "const_string", "value": value}
 
 
-def _after_reasoning(demanded: Format, marks: Reasoning, prompt_text: str) -> Format:
-    prompt_end = prompt_text.rstrip()
-    if prompt_end.endswith(marks.end.strip()):
-        return demanded  # the template has closed it
-    is_open = prompt_end.endswith(marks.start.strip())
+def _after_reasoning(demanded: Format, marks: Reasoning, prompt_text: str, *, continues_prompt: bool) -> Format:
+    start, end, prompt_end = marks.start.strip(), marks.end.strip(), prompt_text.rstrip()
+    if continues_prompt:
+        is_open = prompt_end.rfind(start) > prompt_end.rfind(end)
+        is_over = not is_open
+    else:
+        is_open, is_over = prompt_end.endswith(start), prompt_end.endswith(end)
+    if is_over:
+        return demanded  # the template, or the text to continue, has closed it
     return with_reasoning(demanded, start=marks.start, end=marks.end, is_open=is_open)

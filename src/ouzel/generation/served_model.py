@@ -29,7 +29,13 @@ class ServedModel:
     system_fingerprint: str
 
     def grammar_for(
-        self, use: ToolUse | None, form: OutputForm | None, *, prompt_text: str | None, guards_calls: bool
+        self,
+        use: ToolUse | None,
+        form: OutputForm | None,
+        *,
+        prompt_text: str | None,
+        continues_prompt: bool,
+        guards_calls: bool,
     ) -> Grammar | None:
         """None: the output is free. Raises InvalidRequest for what cannot be honoured.
 
@@ -45,6 +51,7 @@ class ServedModel:
             output_format=output_format,
             vocabulary=self.vocabulary,
             prompt_text=prompt_text or "",
+            continues_prompt=continues_prompt,
             guards_calls=guards_calls and self.engine.info.has_grammars,
         )
 
