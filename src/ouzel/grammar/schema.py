@@ -26,6 +26,7 @@ from ouzel.grammar.caps import (
 )
 from ouzel.grammar.disjoint import are_disjoint
 from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.finite import endless
 from ouzel.grammar.regex import search_pattern
 from ouzel.grammar.string_formats import INEXACT, PATTERNS
 
@@ -305,18 +306,8 @@ def _check_reference_levels(root: Schema, definitions: Schema) -> None:
             if inner not in reached:
                 reached[inner] = reached[name] + 1
                 pending.append(inner)
-    for name in definitions:
-        _check_leads_somewhere(name, definitions)
-
-
-def _check_leads_somewhere(name: str, definitions: Schema) -> None:
-    seen: set[str] = set()
-    target: object = definitions[name]
-    while isinstance(target, dict) and isinstance(reference := target.get("$ref"), str):
-        if reference in seen:
-            raise GrammarError("a $ref leads only back to itself")
-        seen.add(reference)
-        target = definitions[_definition_name(reference)]
+    if endless(definitions):
+        raise GrammarError("a $ref leads only back to itself, so that no value would ever end")
 
 
 def _definition_name(reference: str) -> str:

@@ -126,6 +126,28 @@ REFERENCES = [
         {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
         r"\$ref leads only back to itself",
     ),
+    *(
+        Refused(f"recursion without an end, {name}", schema, r"\$ref leads only back to itself, so that no value")
+        for name, schema in {
+            "by a property": closed(next={"$ref": "#"}),
+            "by two": {
+                "$defs": {"a": closed(b={"$ref": "#/$defs/b"}), "b": closed(a={"$ref": "#/$defs/a"})},
+                "$ref": "#/$defs/a",
+            },
+            "by items": array({"$ref": "#"}, minItems=1),
+            "by the first item": {"type": "array", "prefixItems": [{"$ref": "#"}], "minItems": 1},
+            "by all options": {"anyOf": [closed(a={"$ref": "#"}), closed(b={"$ref": "#"})]},
+            "by allOf": {
+                "type": "object",
+                "allOf": [{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}],
+            },
+            "by other names": {"type": "object", "required": ["a"], "additionalProperties": {"$ref": "#"}},
+            "where it need not be": {
+                "$defs": {"n": closed(next={"$ref": "#/$defs/n"})},
+                **closed_object({"n": {"$ref": "#/$defs/n"}}, "n"),
+            },
+        }.items()
+    ),
     Refused(
         "references without an end",
         {"$defs": {str(n): array({"$ref": f"#/$defs/{n + 1}"}) for n in range(250)} | {"250": {}}, "$ref": "#/$defs/0"},
