@@ -1,9 +1,15 @@
 """JSON schemas: what is honoured, what is refused by name, and what is left out because it says nothing."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.schema import normalised
+from ouzel.grammar.schema import HONOURED, INTEGER_FORMATS, REFUSED, normalised
+from ouzel.grammar.string_formats import PATTERNS
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
 
 
 @pytest.mark.parametrize(
@@ -102,3 +108,15 @@ def test_references_within_references_have_a_limit() -> None:
     chain = {str(n): {"items": {"$ref": f"#/$defs/{n + 1}"}} for n in range(250)} | {"250": {}}
     with pytest.raises(GrammarError, match="references within references must be <= 200, given 201"):
         normalised([{"$defs": chain, "$ref": "#/$defs/0"}], is_strict=False)
+
+
+def test_the_document_lists_the_keywords_and_formats() -> None:
+    lines = DOCUMENT.read_text().splitlines()
+
+    def names(begin: str) -> set[str]:
+        [line] = [line for line in lines if line.startswith(begin)]
+        return set(re.findall(r"`([^`]+)`", line.removeprefix(begin)))
+
+    assert names("| honoured |") == HONOURED
+    assert names("| refused |") | {"then", "else", "minContains", "maxContains"} == REFUSED
+    assert names("- `format`:") == {*PATTERNS, *INTEGER_FORMATS}
