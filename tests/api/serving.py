@@ -115,7 +115,9 @@ class RunningServer:
         names: tuple[str, ...],
         chat_template: str,
         output_format: OutputFormat | None,
+        sampling_defaults: SamplingDefaults,
     ) -> None:
+        self._sampling_defaults = sampling_defaults
         self._tokenizer = tokenizer or byte_tokenizer()
         self._trusts_request_template = trusts_request_template
         self._options = options
@@ -187,7 +189,7 @@ class RunningServer:
             renderer=PromptRenderer(
                 tokenizer, template, info.max_model_len, trusts_request_template=self._trusts_request_template
             ),
-            sampling_defaults=SamplingDefaults(),
+            sampling_defaults=self._sampling_defaults,
             engine=self.engine,
             output_format=self._output_format,
             vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
@@ -210,6 +212,7 @@ def running_server(
     names: tuple[str, ...] = (MODEL, ALIAS),
     chat_template: str = CHAT_TEMPLATE,
     output_format: OutputFormat | None = None,
+    sampling_defaults: SamplingDefaults | None = None,
 ) -> Iterator[RunningServer]:
     server = RunningServer(
         options or {},
@@ -222,6 +225,7 @@ def running_server(
         names=names,
         chat_template=chat_template,
         output_format=output_format,
+        sampling_defaults=sampling_defaults or SamplingDefaults(),
     )
     server.start()
     try:

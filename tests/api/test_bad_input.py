@@ -15,6 +15,7 @@ from ouzel.api.lmi.standard import Parameters
 from ouzel.api.openapi import OPERATIONS
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
+from ouzel.tokenizer.model_files import SamplingDefaults
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
 
@@ -356,6 +357,20 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client
     assert response.status_code == 413
     assert error_of(response)["message"] == "the request body must be <= 16777216 bytes long"
     assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+def test_the_models_makers_say_how_long_and_where_to_stop_unless_the_request_does() -> None:
+    defaults = SamplingDefaults(max_new_tokens=5, stop_strings=["d"])
+    with running_server(sampling_defaults=defaults) as server, httpx.Client(base_url=server.url) as http:
+
+        def said(text: str, **fields: object) -> str:
+            answer = http.post("/v1/chat/completions", json=chat(text, **fields)).json()
+            return str(answer["choices"][0]["message"]["content"])
+
+        assert said("abcdefgh") == "abc"
+        assert said("abcdefgh", stop=[]) == "abcde"
+        assert said("abcdefgh", stop="b", max_tokens=8) == "a"
+        assert said("abcabcabc", max_tokens=8) == "abcabcab"
 
 
 def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:

@@ -26,7 +26,7 @@ _DEFAULTS: Mapping[str, str] = {
     "diversity_penalty": "0.0",
     "length_penalty": "1.0",
     "early_stopping": "false",
-    "max_tokens": "what the prompt leaves of max_model_len; 16 in completions",
+    "max_tokens": "the model's own, else what the prompt leaves of max_model_len; 16 in completions",
     "max_completion_tokens": "max_tokens",
     "max_output_tokens": "max_completion_tokens, max_tokens, or what the prompt leaves of max_model_len",
     "truncation": "disabled",

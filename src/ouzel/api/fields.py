@@ -204,7 +204,7 @@ def generation_request(
         ),
         n=choosing.n,
         best_of=choosing.best_of,
-        stop_strings=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
+        stop_strings=_stop_strings(body.stop, model.sampling_defaults.stop_strings),
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,
         continues_prompt=continues_prompt,
@@ -215,6 +215,12 @@ def generation_request(
         cache_salt=body.cache_salt or "",
         arrival_s=arrival_s,
     )
+
+
+def _stop_strings(asked: str | list[str] | None, default: str | list[str] | None) -> tuple[str, ...]:
+    """The request's, which replace those of the model's makers."""
+    stop = default if asked is None else asked
+    return (stop,) if isinstance(stop, str) else tuple(stop or ())
 
 
 def _num_tokens(
@@ -229,10 +235,11 @@ def _num_tokens(
     """How many tokens each choice may have: within the server's limit, the context and, of beams, the KV cache."""
     info, limit = model.engine.info, model.max_tokens_limit
     param, asked = max_tokens
+    if limit is not None and (asked or 0) > limit:
+        what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked}"
+        raise InvalidRequest(what, param=param)
+    default = default or model.sampling_defaults.max_new_tokens
     if limit is not None:
-        if (asked or 0) > limit:
-            what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked}"
-            raise InvalidRequest(what, param=param)
         default = min(default or limit, limit)
     num_prompt_tokens = len(prompt.token_ids)
     num_tokens = fit_max_tokens(

@@ -18,6 +18,9 @@ from ouzel.errors import ModelLoadError
 JsonObject = dict[str, object]
 
 
+StopString = Annotated[str, Meta(min_length=1)]
+
+
 class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """What the model's makers recommend; None where they say nothing."""
 
@@ -31,6 +34,8 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     repetition_penalty: Annotated[float, Meta(gt=0.0)] | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
+    max_new_tokens: Annotated[int, Meta(ge=1)] | None = None
+    stop_strings: StopString | list[StopString] | None = None
 
 
 class GenerationConfig(SamplingDefaults, frozen=True, kw_only=True):
