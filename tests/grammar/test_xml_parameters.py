@@ -115,6 +115,10 @@ def test_other_marks(style: str, good: str, bad: str) -> None:
         ({"properties": {"x": {"type": "string", "pattern": r"\b"}}}, "word boundary"),
         ({"properties": {"x": {"type": "string", "pattern": "a|^b"}}}, r"'\^' within the pattern"),
         ({"properties": {"x": False}}, "admits nothing"),
+        (
+            {"properties": {"x": {"type": ["string", "null"], "allOf": [{"maxLength": 2}]}}},
+            "keyword 'allOf' of a string",
+        ),
     ],
 )
 def test_what_parameters_cannot_be_held_to_is_refused(schema: object, message: str) -> None:

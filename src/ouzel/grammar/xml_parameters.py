@@ -28,6 +28,11 @@ _SCALARS = {
 }
 _OF_OBJECTS = {"type", "properties", "required", "additionalProperties", "$defs"}
 _OF_STRINGS = {"type", "pattern", "format", "minLength", "maxLength", "$defs"}
+_OF_OTHERS = {
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("items", "prefixItems", "minItems", "maxItems"),
+    *("properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties"),
+}
 
 
 Spell = Callable[[str], Node]
@@ -110,7 +115,7 @@ class _Reader:
                 yield from self._kinds(alternative, depth + 1)
         elif isinstance(types, list) and "enum" not in schema and "const" not in schema:
             if "string" in types:
-                yield {**{key: value for key, value in schema.items() if key in _OF_STRINGS}, "type": "string"}
+                yield {**{key: value for key, value in schema.items() if key not in _OF_OTHERS}, "type": "string"}
             if others := [name for name in types if name != "string"]:
                 yield {**schema, "type": others}
         else:
