@@ -14,7 +14,6 @@ _SCALAR_END = re.compile(r"[,:}\]\s;<]")
 NAME_KEYS = ("name",)
 ARGUMENTS_KEYS = ("arguments", "parameters")
 _MAX_HELD_DEPTH = 64  # of values read ahead: marks inside each other must not cost the square of their number
-_CALL_KEYS = (*NAME_KEYS, *ARGUMENTS_KEYS, "type", "id")
 
 
 class JsonScan:
@@ -74,6 +73,9 @@ class JsonScan:
 
 class JsonReadingParser(ReadingParser):
     """A `ReadingParser` of formats with JSON in them."""
+
+    name_keys: Collection[str] = NAME_KEYS
+    arguments_keys: Collection[str] = ARGUMENTS_KEYS
 
     def pass_value(self) -> Reading[str | None]:
         """Passes one value and returns its text; None when it is cut off, too deep, or none begins here."""
@@ -176,10 +178,10 @@ class JsonReadingParser(ReadingParser):
         yield from self.pass_whitespace()
         if key is None or (yield from self.passes(":")) is None:
             return False
-        if known is not None and not call.is_open and key not in _CALL_KEYS:
+        if known is not None and not call.is_open and key not in (*self.name_keys, *self.arguments_keys, "type", "id"):
             return False
         yield from self.pass_whitespace()
-        begin = (yield from self._peek_any("{", '"{')) if key in ARGUMENTS_KEYS and not call.is_open else None
+        begin = (yield from self._peek_any("{", '"{')) if key in self.arguments_keys and not call.is_open else None
         if call.name and begin:
             self.open_call(call.name)
             call.is_open = True
@@ -191,12 +193,12 @@ class JsonReadingParser(ReadingParser):
                 if self._at > start:
                     call.name = ""  # cut within the value: what there is of it would be lost
                 return False
-            if key in NAME_KEYS and call.name is None:
+            if key in self.name_keys and call.name is None:
                 call.name = decoded_string(value) or ""
                 if not call.name or (known is not None and call.name not in known):
                     call.name = ""
                     return False
-            elif key in ARGUMENTS_KEYS:
+            elif key in self.arguments_keys:
                 call.arguments = value
         yield from self.pass_whitespace()
         return True
