@@ -33,10 +33,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     ) = None
     chat_template: Annotated[str, Meta(description="A Jinja file that replaces the model's chat template.")] = ""
     tool_parser: Annotated[
-        str, Meta(description="How the model writes tool calls: auto (by its chat template), none, or a family's name.")
+        str,
+        Meta(
+            description="How the model writes tool calls: auto (by its chat template, or else its response_template), "
+            "none, response_template, or a family's name."
+        ),
     ] = "auto"
     reasoning_parser: Annotated[
-        str, Meta(description="How the model marks its reasoning: auto, none, or a family's name.")
+        str, Meta(description="How the model marks its reasoning: auto, none, response_template, or a family's name.")
     ] = "auto"
     trust_request_chat_template: Annotated[
         bool, Meta(description="Render chats with a request's own chat_template, a program that may cost much.")

@@ -7,6 +7,7 @@ from ouzel.tokenizer.model_files import (
     SamplingDefaults,
     read_chat_templates,
     read_model_eos_token_ids,
+    read_response_template,
     read_special_tokens,
     sampling_defaults,
 )
@@ -22,6 +23,12 @@ def test_an_empty_directory_says_nothing(tmp_path: Path) -> None:
     assert read_special_tokens(tmp_path) == {}
     assert read_model_eos_token_ids(tmp_path) == ()
     assert read_chat_templates(tmp_path) is None
+    assert read_response_template(tmp_path) is None
+
+
+def test_the_response_template_is_of_the_tokenizer_config(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer_config='{"response_template": {"fields": {}}, "response_schema": {}}')
+    assert read_response_template(tmp_path) == {"fields": {}}
 
 
 def test_sampling_defaults_are_the_makers(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from ouzel.parsers.registry import choose_output_format
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
-from ouzel.tokenizer.model_files import sampling_defaults
+from ouzel.tokenizer.model_files import read_response_template, sampling_defaults
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ async def load_served_model(options: Options, local: LocalModel, engine: EngineC
             "\n".join(chat_template.sources.values()) if chat_template else "",
             tool_parser=options.model.tool_parser,
             reasoning_parser=options.model.reasoning_parser,
+            response_template=read_response_template(local.directory),
         )
         info = await starting
     finally:

@@ -1,7 +1,8 @@
-"""Which family a model's output is of: by name, or by its chat template."""
+"""Which family a model's output is of: by name, by its chat template, or else by its own `response_template`."""
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
@@ -19,8 +20,12 @@ from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
 from ouzel.parsers.qwen3_coder import QWEN3_CODER
+from ouzel.parsers.response_template import ResponseTemplate, UnreadableTemplate, read_response_template
+from ouzel.parsers.templated import RESPONSE_TEMPLATE, templated_family
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FunctionTool
+
+logger = logging.getLogger(__name__)
 
 THINKING_ONLY = Family(
     names=("think", "deepseek_r1", "qwq"),
@@ -84,17 +89,75 @@ class OutputFormat:
 PLAIN = OutputFormat()
 
 
-def choose_output_format(chat_template: str, *, tool_parser: str = AUTO, reasoning_parser: str = AUTO) -> OutputFormat:
-    """`chat_template`: its source, "" for none. Raises ModelLoadError for a name that is no parser's."""
+def choose_output_format(
+    chat_template: str, *, tool_parser: str = AUTO, reasoning_parser: str = AUTO, response_template: object = None
+) -> OutputFormat:
+    """`chat_template`: its source, "" for none. `response_template`: as the model's files have it, None for none.
+
+    A family that matches the chat template beats the model's own description, whose reading is tested less. Raises
+    ModelLoadError for a name that is no parser's, and for `response_template` by name where it cannot be read.
+    """
     matching = [family for family in FAMILIES if family.matches(chat_template)]
     with_calls = next((family for family in matching if _has_calls(family)), None)
     reasoning = [family for family in matching if _has_reasoning(family)]
     shown = [family for family in reasoning if _shows_marks(family, chat_template)]
     with_reasoning = next(iter(shown + reasoning), None)
-    return OutputFormat(
-        with_calls if tool_parser == AUTO else _named(tool_parser, "tool_parser"),
-        with_reasoning if reasoning_parser == AUTO else _named(reasoning_parser, "reasoning_parser"),
+    ours = OutputFormat(
+        with_calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else _named(tool_parser, "tool_parser"),
+        with_reasoning
+        if reasoning_parser in (AUTO, RESPONSE_TEMPLATE)
+        else _named(reasoning_parser, "reasoning_parser"),
     )
+    is_named = RESPONSE_TEMPLATE in (tool_parser, reasoning_parser)
+    if response_template is None:
+        if is_named:
+            raise ModelLoadError(
+                "tokenizer_config.json has no response_template (response_schema, the older, is not read)"
+            )
+        return ours
+    try:
+        described = read_response_template(response_template)
+    except UnreadableTemplate as error:
+        if is_named:
+            raise ModelLoadError(f"response_template cannot be streamed exactly: {error}") from error
+        logger.info("response_template cannot be streamed exactly: %s; using %s instead", error, _names(ours))
+        return ours
+    if not is_named and ours.calls is not None:
+        return ours
+    return _described(described, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+
+
+def _described(
+    template: ResponseTemplate, ours: OutputFormat, *, tool_parser: str, reasoning_parser: str
+) -> OutputFormat:
+    """By the template, as far as the options leave it to it."""
+    if (tool_parser, template.calls) == (RESPONSE_TEMPLATE, None):
+        raise ModelLoadError("tool_parser is response_template, which describes no tool calls for this model")
+    if (reasoning_parser, template.reasoning) == (RESPONSE_TEMPLATE, None):
+        raise ModelLoadError("reasoning_parser is response_template, which describes no reasoning for this model")
+    calls = template.calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else None
+    reads_reasoning = reasoning_parser == RESPONSE_TEMPLATE or (
+        reasoning_parser == AUTO and (calls is not None or ours.reasoning is None)
+    )
+    reasoning = template.reasoning if reads_reasoning else None
+    if calls is None and reasoning is None:
+        return ours
+    family = templated_family(replace(template, calls=calls, reasoning=reasoning))
+    chosen = OutputFormat(family if calls else ours.calls, family if reasoning else ours.reasoning)
+    if family.interleaved is None or {chosen.calls, chosen.reasoning} <= {family, None}:
+        return chosen
+    if calls and reasoning_parser == AUTO:
+        return OutputFormat(family)
+    if RESPONSE_TEMPLATE not in (tool_parser, reasoning_parser):
+        return ours
+    raise ModelLoadError(
+        f"{RESPONSE_TEMPLATE} reads tool calls and reasoning at once, so that tool_parser and reasoning_parser must "
+        f"both be {RESPONSE_TEMPLATE} or one of them {NONE}, given {tool_parser!r} and {reasoning_parser!r}"
+    )
+
+
+def _names(chosen: OutputFormat) -> str:
+    return " and ".join(dict.fromkeys(family.names[0] for family in (chosen.calls, chosen.reasoning) if family)) or NONE
 
 
 def _has_calls(family: Family) -> bool:
@@ -119,5 +182,5 @@ def _named(name: str, option: str) -> Family | None:
     for family in fitting:
         if name in family.names:
             return family
-    known = ", ".join([AUTO, NONE, *(family.names[0] for family in fitting)])
+    known = ", ".join([AUTO, NONE, RESPONSE_TEMPLATE, *(family.names[0] for family in fitting)])
     raise ModelLoadError(f"{option} must be one of {known}, given {name!r}")

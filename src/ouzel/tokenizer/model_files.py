@@ -79,6 +79,11 @@ def read_special_tokens(directory: Path) -> dict[str, str]:
     return special_tokens
 
 
+def read_response_template(directory: Path) -> object:
+    """The makers' description of the answers, as `tokenizer_config.json` has it; None without one."""
+    return read_json_object(directory / "tokenizer_config.json").get("response_template")
+
+
 def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
     """From `generation_config.json`, else from `config.json`."""
     declared: object = read_generation_config(directory).eos_token_id

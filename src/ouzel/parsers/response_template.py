@@ -1,0 +1,191 @@
+"""`response_template`: how a model writes its answers, as its authors describe it in `tokenizer_config.json`.
+
+The format is of transformers 5 (docs: "Response Parsing"): fields of the message, each with the marks around it, the
+kind of its content and how a call is made of that. What cannot be read while it comes is told, never guessed:
+`UnreadableTemplate` says what it is. That a field must not be missing is not checked: its answer is already under way.
+"""
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from ouzel.parsers.mark_patterns import Gap, Mark, PatternError, read_pattern
+
+REASONING_FIELDS = ("thinking", "reasoning_content", "reasoning")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_MEMBER = re.compile(r"\{content\.(\w+)\}")
+
+
+class UnreadableTemplate(ValueError):
+    """Says what of the description is broken, or cannot be read exactly while text comes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextField:
+    """Regions of content or reasoning."""
+
+    opens: tuple[Mark, ...] = ()  # none: whatever is in no other field
+    closes: tuple[Mark, ...] = ()  # none: to the end of the output
+    strips: bool = True
+    separator: str = "\n\n"  # between two regions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsField:
+    """Regions of one call each, or of a list of them, in JSON."""
+
+    opens: tuple[Mark, ...]
+    closes: tuple[Mark, ...]
+    name_key: str = ""  # of the call's object; "": the mark has the name, and the region holds the arguments
+    arguments_key: str = ""
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseTemplate:
+    anchors: tuple[str, ...]  # before an answer in the prompt
+    content: TextField
+    reasoning: TextField | None = None
+    calls: CallsField | None = None
+
+
+class _Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    open: str | list[str] | None = None
+    open_pattern: str | None = None
+    close: str | list[str] | None = None
+    close_pattern: str | None = None
+    content: str = "text"
+    content_args: dict[str, object] = {}
+    repeats: bool = False
+    join: str | None = None
+    optional: bool = True
+    transform: object = None
+    transform_each: bool = False
+
+
+class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    fields: dict[str, _Field]
+    version: int = 1
+    defaults: dict[str, object] = {}
+    start_anchor: str | list[str] | None = None
+    start_anchor_pattern: str | None = None
+
+
+def read_response_template(value: object) -> ResponseTemplate:
+    """`value`: as JSON has it. Raises UnreadableTemplate."""
+    try:
+        described = msgspec.convert(value, _Template)
+    except msgspec.ValidationError as error:
+        raise UnreadableTemplate(str(error)) from error
+    if described.version != 1:
+        raise UnreadableTemplate(f"version must be 1, given {described.version}")
+    anchors = _marks("start_anchor", described.start_anchor, described.start_anchor_pattern)
+    if not anchors or any(anchor.rest for anchor in anchors):
+        raise UnreadableTemplate("start_anchor must be a text, or texts")
+    content, reasoning, calls = TextField(), None, None
+    for name, field in described.fields.items():
+        if name == "content":
+            content = _text_field(name, field)
+        elif name in REASONING_FIELDS and reasoning is None:
+            reasoning = _text_field(name, field)
+        elif name == "tool_calls":
+            calls = _calls_field(name, field)
+        else:
+            raise UnreadableTemplate(f"field {name!r} has no place in an answer")
+    if reasoning and not (reasoning.opens and reasoning.closes):
+        raise UnreadableTemplate("the reasoning needs a mark that opens and one that closes it")
+    template = ResponseTemplate(
+        anchors=tuple(anchor.text for anchor in anchors), content=content, reasoning=reasoning, calls=calls
+    )
+    _check_marks(template)
+    return template
+
+
+def _check_marks(template: ResponseTemplate) -> None:
+    """Which region begins must show in the text that its mark begins with, and whitespace is of one thing alone."""
+    fields = [field for field in (template.content, template.reasoning, template.calls) if field]
+    opens = [mark for field in fields for mark in field.opens]
+    for one in opens:
+        for other in opens:
+            if one is not other and one.text.startswith(other.text) and (one.rest or other.rest or one == other):
+                raise UnreadableTemplate(f"two regions open with {other.text!r}")
+    strips_all = template.content.strips and (template.reasoning is None or template.reasoning.strips)
+    spaced = next((mark for field in fields for mark in (*field.opens, *field.closes) if mark.has_space), None)
+    if spaced and not strips_all:
+        raise UnreadableTemplate(f"whitespace around {spaced.text!r} is of the mark and of the text")
+
+
+def _text_field(name: str, field: _Field) -> TextField:
+    if field.content != "text" or field.transform is not None:
+        raise UnreadableTemplate(f"{name} must be plain text")
+    _check_arguments(name, field, "strip")
+    opens, closes = _marks_of(name, field)
+    if any(Gap.NAME in mark.rest for mark in opens):
+        raise UnreadableTemplate(f"{name}: the mark that opens it has a name")
+    return TextField(
+        opens=opens,
+        closes=closes,
+        strips=field.content_args.get("strip", True) is True,
+        separator="\n\n" if field.join is None else field.join,
+    )
+
+
+def _calls_field(name: str, field: _Field) -> CallsField:
+    opens, closes = _marks_of(name, field)
+    if field.content != "json":
+        raise UnreadableTemplate(f"{name} are written as {field.content}")
+    if not opens or not closes:
+        raise UnreadableTemplate(f"{name} need a mark that opens and one that closes them")
+    _check_arguments(name, field, "allow_non_json")
+    name_key, arguments_key = _keys(name, field, opens)
+    return CallsField(
+        opens=opens, closes=closes, name_key=name_key, arguments_key=arguments_key, is_list=field.transform_each
+    )
+
+
+def _check_arguments(name: str, field: _Field, known: str) -> None:
+    """What is not set to anything does nothing."""
+    for key, value in field.content_args.items():
+        if key != known and value not in (False, None, []):
+            raise UnreadableTemplate(f"{name}: {key} of {field.content}")
+
+
+def _keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
+    """Where a call's object has the name and the arguments; "" and "" when the mark has the name."""
+    match field.transform:
+        case {"type": "function", "function": "{content}", **others} if not others and not field.transform_each:
+            return "name", "arguments"
+        case {"type": "function", "function": {"name": str(named), "arguments": str(given), **more}, **others} if (
+            not more and not others
+        ):
+            member = _PLACEHOLDER if field.transform_each else _MEMBER
+            name_key, arguments_key = member.fullmatch(named), member.fullmatch(given)
+            if name_key and arguments_key:
+                return name_key[1], arguments_key[1]
+            groups = {mark.group for mark in opens}
+            if given == "{content}" and groups == {named[1:-1]} and not field.transform_each:
+                return "", ""
+    raise UnreadableTemplate(f"{name}: transform tells no function's name and arguments in JSON")
+
+
+def _marks_of(name: str, field: _Field) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
+    opens = _marks(f"{name}: open", field.open, field.open_pattern)
+    closes = _marks(f"{name}: close", field.close, field.close_pattern)
+    if any(part is not Gap.SPACE for mark in closes for part in mark.rest):
+        raise UnreadableTemplate(f"{name}: close_pattern {field.close_pattern!r}")
+    return opens, closes
+
+
+def _marks(place: str, literal: str | list[str] | None, pattern: str | None) -> tuple[Mark, ...]:
+    if literal is not None and pattern is not None:
+        raise UnreadableTemplate(f"{place} has both texts and a pattern")
+    if pattern is not None:
+        try:
+            return (read_pattern(pattern),)
+        except PatternError as error:
+            raise UnreadableTemplate(f"{place}: {error}") from error
+    texts = [literal] if isinstance(literal, str) else list(dict.fromkeys(literal or []))
+    if "" in texts or literal == []:
+        raise UnreadableTemplate(f"{place} is empty")
+    return tuple(map(Mark, texts))
