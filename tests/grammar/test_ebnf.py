@@ -74,6 +74,8 @@ def test_a_grammar_stands_between_other_parts() -> None:
         ('root ::= TagDispatch(("a", root))', r"TagDispatch\(...\) is not supported"),
         ('root ::= "a"{3,2}', "ends before it begins"),
         ('root ::= "a"{1000000}', "repetition in format.grammar must be <= 10000, given 1000000"),
+        ('root ::= "a"{' + "9" * 5000 + "}", "'{9999.* in line 1 is not understood"),
+        ("root ::= <[" + "9" * 5000 + "]>", r"'<\[9999.* in line 1 is not understood"),
         ('root ::= "\\q"', r"the escape \\q is not supported"),
         ('root ::= "\\ud800"', "is no character"),
         ("root ::= <nope>", "given '<nope>'"),

@@ -14,6 +14,7 @@ MAX_LITERAL_CHARS = 10 * 1024
 MAX_REFERENCE_LEVELS = 200
 MAX_PATTERN_CHARS = 10 * 1024
 MAX_TAGS = 128
+MAX_KINDS = 200  # of values that one parameter may have; alternatives of alternatives multiply
 MAX_RULES = 2000
 MAX_REPEATS = 10_000
 MAX_EXPRESSIONS = 20_000

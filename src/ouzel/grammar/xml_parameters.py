@@ -10,7 +10,9 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
+from ouzel.grammar.caps import MAX_KINDS, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
 from ouzel.grammar.regex import ANY_TEXT, Anchors, escaped, read_pattern
@@ -96,7 +98,8 @@ class _Reader:
 
     def _parameter(self, opening: Node, schema: object) -> Node:
         """As options where the value may be of several kinds; a bare string without bounds covers all of them."""
-        kinds, style = list(self._kinds(schema)), self._style
+        kinds, style = list(islice(self._kinds(schema), MAX_KINDS + 1)), self._style
+        check_at_most(f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS)
         if any(_is_any_string(kind) for kind in kinds):
             return Sequence((opening, Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(style.end))))
         if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
