@@ -82,6 +82,7 @@ def test_a_grammar_stands_between_other_parts() -> None:
         ("root ::= " + "(" * 101 + '"a"' + ")" * 101, "the nesting of format.grammar must be <= 100, given 101"),
         ('root ::= "a"' + "?" * 50_000, "the nesting of format.grammar must be <= 100, given 101"),
         ("root ::= r1\n" + "\n".join(f'r{n} ::= "a"' for n in range(2001)), "rules of .* must be <= 2000, given 2001"),
+        ("start: T\nT: /a/" + " & /a/" * 17, "the number of & in format.grammar must be <= 16, given 17"),
         ("start: <[^5]>", r"name the tokens that may come"),
         ("start: <nope>", "given '<nope>'"),
     ],

@@ -47,6 +47,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
         ({"$ref": "https://example.com/schema"}, "which is not in the schema"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "leads only back to itself"),
         ({"const": "x" * 10_300}, "#/const must be <= 10240, given 10302"),
+        ({"required": [str(n) for n in range(1001)]}, "the number of names at #/required must be <= 1000, given 1001"),
         ({"enum": list(range(10_001))}, "#/enum must be <= 10000, given 10001"),
         ({"properties": {str(n): True for n in range(1001)}}, "properties at #/properties must be <= 1000, given 1001"),
     ],
@@ -120,3 +121,36 @@ def test_the_document_lists_the_keywords_and_formats() -> None:
     assert names("| honoured |") == HONOURED
     assert names("| refused |") | {"then", "else", "minContains", "maxContains"} == REFUSED
     assert names("- `format`:") == {*PATTERNS, *INTEGER_FORMATS}
+
+
+def _pattern(number: int) -> dict[str, object]:
+    return {"type": "string", "pattern": f"a{number}.{{0,100}}b"}
+
+
+def _within(number: int) -> dict[str, object]:
+    return {**_pattern(number), "anyOf": [_within(number - 1)]} if number else _pattern(0)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [_pattern(number) for number in range(17)]},
+        {"allOf": [{"properties": {"enum": _pattern(number)}} for number in range(17)]},
+        {
+            "allOf": [{"$ref": f"#/$defs/{number}"} for number in range(17)],
+            "$defs": {str(number): _pattern(number) for number in range(17)},
+        },
+        _within(17),
+    ],
+    ids=["parts", "properties of parts", "references", "alternatives within alternatives"],
+)
+def test_patterns_that_are_combined_have_a_limit(schema: object) -> None:
+    """The native code that joins 30 of them does not end, and its memory grows."""
+    with pytest.raises(GrammarError, match="patterns and formats in combined schemas must be <= 16, given 17"):
+        normalised([schema], is_strict=False)
+
+
+def test_patterns_beside_each_other_are_not_combined() -> None:
+    properties = {str(number): _pattern(number) for number in range(100)}
+    normalised([{"type": "object", "properties": properties, "anyOf": [{"required": ["1"]}]}], is_strict=False)
+    normalised([{"anyOf": list(properties.values())}], is_strict=False)

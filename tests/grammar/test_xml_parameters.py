@@ -133,5 +133,5 @@ def test_alternatives_of_alternatives_have_a_limit(leads_to: str) -> None:
         f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + (leads_to == 'next')}"}] * 6} for n in range(9)
     }
     schema = {"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**definitions, "d9": {"type": "integer"}}}
-    with pytest.raises(GrammarError, match="the number of alternatives of a parameter .* must be <= 200, given 201"):
+    with pytest.raises(GrammarError, match=r"the number of alternatives of a parameter .* must be <= 200, given 201"):
         text_of(of(schema))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ouzel.grammar.caps import MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
+from ouzel.grammar.caps import MAX_COMBINED_PATTERNS, MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.nodes import Literal, Node, Regular, Sequence, Tokens, flattened
 from ouzel.grammar.regex import read_pattern
@@ -69,6 +69,7 @@ def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
     """Raises GrammarError."""
     if _LARK_START.search(text) and "::=" not in text:
         check_at_most(f"the number of lines of {path}", text.count("\n"), MAX_RULES)
+        check_at_most(f"the number of & in {path}", _LARK_PIECE.sub("", text).count("&"), MAX_COMBINED_PATTERNS)
         return _LARK_PIECE.sub(lambda piece: _with_numbers(piece, spelling, path), text)
     rules = _Reader(text, spelling, path).rules()
     reachable = _reachable(rules, path)

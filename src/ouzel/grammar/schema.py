@@ -18,6 +18,7 @@ from urllib.parse import unquote, urljoin
 
 from ouzel.grammar.caps import (
     MAX_ALL_PROPERTIES,
+    MAX_COMBINED_PATTERNS,
     MAX_ENUM_VALUES,
     MAX_LITERAL_CHARS,
     MAX_PROPERTIES,
@@ -48,6 +49,7 @@ INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NU
 LOWER_BOUNDS = frozenset(("minimum", "exclusiveMinimum"))
 UPPER_BOUNDS = frozenset(("maximum", "exclusiveMaximum"))
 COUNTS = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
+_COMBINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
 ESCAPES = r'"\nrtbf'  # not `u`: in a name that is not listed it could spell one that is
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 _UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f")  # with ESCAPES
@@ -86,6 +88,8 @@ def normalised(schemas: list[object], *, is_strict: bool) -> Schema:
     if reader.definitions:
         result["$defs"] = reader.definitions
         _check_reference_levels(result, reader.definitions)
+    num_combined = len({id(schema) for schema in _combined_patterns(result, reader.definitions)})
+    check_at_most("the number of patterns and formats in combined schemas", num_combined, MAX_COMBINED_PATTERNS)
     return result
 
 
@@ -288,7 +292,7 @@ def _is_open_object(schema: Schema) -> bool:
 
 
 def _combines(schema: Schema) -> bool:
-    return bool(schema.keys() & {"allOf", "anyOf", "oneOf", "$ref"})
+    return bool(schema.keys() & _COMBINING)
 
 
 def _escaped_name(name: str) -> str:
@@ -325,6 +329,29 @@ def _references(value: object, skipped: Schema) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _references(inner, skipped)
+
+
+def _combined_patterns(root: Schema, definitions: Schema) -> Iterator[Schema]:
+    """Schemas with a pattern or a format that others on the same value may be joined with; some come twice."""
+    pending: list[tuple[object, bool]] = [(root, False)]
+    seen: set[tuple[int, bool]] = set()
+    while pending:
+        value, is_combined = pending.pop()
+        if not isinstance(value, dict | list) or (id(value), is_combined) in seen:
+            continue
+        seen.add((id(value), is_combined))
+        if isinstance(value, list):
+            pending += [(inner, is_combined) for inner in value]
+            continue
+        if is_combined and any(isinstance(value.get(name), str) for name in ("pattern", "format")):
+            yield value
+        for keyword, inner in value.items():
+            is_joined = keyword in _COMBINING and (
+                keyword == "allOf" or bool(value.keys() - {keyword, "type", "$defs"})
+            )
+            is_reference = keyword == "$ref" and isinstance(inner, str)
+            target = definitions.get(_definition_name(str(inner))) if is_reference else inner
+            pending.append((target, is_combined or is_joined))
 
 
 def _read_format(value: object, path: str, schema: Schema, result: Schema) -> None:
@@ -433,6 +460,7 @@ def _check_divisor(value: object, path: str) -> None:
 def _check_names(value: object, path: str) -> None:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise GrammarError(f"{path} must be a list of strings")
+    check_at_most(f"the number of names at {path}", len(value), MAX_PROPERTIES)
 
 
 def _check_pattern(value: object, path: str) -> None:
