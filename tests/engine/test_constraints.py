@@ -74,6 +74,16 @@ def test_a_banned_token_is_not_forced(compiler: GrammarCompiler, num_logprobs: i
     assert result.final.error == "no token is left to choose: bad_words, the grammar rule out every one"
 
 
+def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(compiler: GrammarCompiler) -> None:
+    many = "a: " + " | ".join(f'"b{number}" a' for number in range(25_000))
+    request = constrained(f'start: "The answer is " a\n{many}', temperature=1.0)
+    result = run_alone(make_engine(compiler), request)[0]
+    assert result.finish_reason is FinishReason.REFUSED
+    assert (result.final.error or "").startswith("the grammar is too complex: ")
+    assert result.final.error_param == request.grammar.param
+    assert "non-verbose" not in result.final.error
+
+
 @pytest.mark.parametrize("max_tokens", range(1, 12))
 def test_forced_tokens_end_at_the_limit(compiler: GrammarCompiler, max_tokens: int) -> None:
     result = run_alone(make_engine(compiler), constrained(ANSWER, max_tokens=max_tokens))[0]

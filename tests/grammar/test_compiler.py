@@ -176,3 +176,22 @@ def test_a_refusal_does_not_quote_the_grammar(compiler: GrammarCompiler) -> None
         compiled(compiler, 'start: %json {"oneOf": [{"type": "integer"}, {"type": "number"}]}')
     assert "oneOf" in str(refusal.value)
     assert "start:" not in str(refusal.value)
+
+
+def test_an_empty_language_is_refused(compiler: GrammarCompiler) -> None:
+    with pytest.raises(GrammarRefused, match="no text fits the grammar"):
+        compiled(compiler, "start: T\nT: /a/ & /b/")
+
+
+def test_grammars_that_took_long_make_room_for_others() -> None:
+    """They are large: 256 of them would fill the memory."""
+    compiler = GrammarCompiler(grammar_tokenizer())
+    heavy = [compiler.compile(f'start: "{number}" /[a-z]+/') for number in range(6)]
+    wait([compilation.future for compilation in heavy], 60)
+    for compilation in heavy:
+        compilation.cpu_s = 1.0
+    last = compiler.compile('start: "x"')
+
+    assert compiler.compile('start: "x"') is last
+    assert [compiler.compile(each.grammar) is each for each in reversed(heavy)] == [*[True] * 5, False]
+    compiler.close()

@@ -151,6 +151,14 @@ class EngineCore:
             choice.error_param = choice.request.grammar.param
             self._end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
 
+    def _end_broken(self, sequence: Sequence, why: str) -> None:
+        """A grammar that meets a limit on its way is the request's fault, as one that meets it while it is compiled."""
+        assert sequence.session is not None
+        if sequence.session.is_too_complex:
+            self._refuse([sequence], f"the grammar is too complex: {why.splitlines()[0]}")
+        else:
+            self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
+
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""
         forks = [sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0]
@@ -271,7 +279,7 @@ class EngineCore:
         broken = self._constraints.mask(prepared)
         if broken:
             for sequence, why in broken.items():
-                self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
+                self._end_broken(sequence, why)
             prepared = [each for each in prepared if not each.sequence.is_finished]
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
@@ -287,7 +295,7 @@ class EngineCore:
             try:
                 self._constraints.follow(sequence, max_model_len)
             except GrammarBroken as error:
-                self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {error}")
+                self._end_broken(sequence, str(error))
                 return
         self._outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
         if sequence.is_finished:

@@ -28,11 +28,18 @@ _STACK_BYTES = 256 * 2**20
 _NUM_THREADS = 2
 _MAX_LOST_THREADS = 6
 _MAX_KEPT = 256
+_MAX_KEPT_S = 5.0  # of CPU time that compiling them took, for their size, which the library does not tell: 100 MB/s
 _MAX_MESSAGE_CHARS = 1000
 _PLACE = re.compile(r"^at \d+\(\d+\): (failed to compile JSON schema: )?")
-_SOURCE_LINE = re.compile(r"\s*(\d+ \||\^\s*$)")
+_SOURCE_LINE = re.compile(r"\s*(\d+ \||\^\s*$|<non-verbose/>)")
 
-LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=200_000, max_lexer_states=100_000, verbose_errors=False)
+LIMITS = LLParserLimits(
+    max_items_in_row=20_000,
+    step_max_items=200_000,
+    max_lexer_states=100_000,
+    max_grammar_size=60_000,  # symbols; as many properties as we allow have 50,000
+    verbose_errors=False,
+)
 
 
 class GrammarRefused(Exception):
@@ -46,6 +53,7 @@ class Compilation:
         self.grammar = grammar
         self.future: Future[LLMatcher] = Future()  # of the prototype
         self.started_at: float | None = None  # set by the thread that compiles it
+        self.cpu_s = 0.0  # that it took
         self._submitted_at = time.monotonic()
         self._timeout_s = timeout_s
 
@@ -103,9 +111,8 @@ class GrammarCompiler:
             self._replace_late_threads()
             if grammar not in self._kept:
                 self._kept[grammar] = self._submit(grammar)
-                while len(self._kept) > _MAX_KEPT:
-                    self._kept.popitem(last=False)
             self._kept.move_to_end(grammar)
+            self._forget_oldest()
             return self._kept[grammar]
 
     def go_on(self) -> None:
@@ -130,6 +137,13 @@ class GrammarCompiler:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
+
+    def _forget_oldest(self) -> None:
+        """Until there is room for the last."""
+        total_s = sum(job.cpu_s for job in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > _MAX_KEPT or total_s > _MAX_KEPT_S):
+            _, job = self._kept.popitem(last=False)
+            total_s -= job.cpu_s
 
     def _submit(self, grammar: str) -> Compilation:
         if len(self._lost) >= _MAX_LOST_THREADS:
@@ -159,8 +173,11 @@ class GrammarCompiler:
             job.started_at = time.monotonic()
             with self._lock:
                 self._busy[thread] = job
+            began_s = time.thread_time()
             try:
-                job.future.set_result(self._compiled(job.grammar))
+                matcher = self._compiled(job.grammar)
+                job.cpu_s = time.thread_time() - began_s
+                job.future.set_result(matcher)
             except GrammarRefused as error:
                 job.future.set_exception(error)
             except BaseException as error:  # the library's panics are no Exceptions
@@ -184,5 +201,7 @@ def _told(message: str) -> str:
     """Without the place in the grammar text and its lines, which the client did not write, nor the engine's options."""
     if "coerce_one_of" in message:
         return "the schemas of oneOf must be such that one value cannot be valid by two of them"
+    if "NoExtensionBias" in message:
+        return "no text fits the grammar"
     lines = [line for line in message.splitlines() if line.strip() and not _SOURCE_LINE.match(line)]
     return _PLACE.sub("", "\n".join(lines))[:_MAX_MESSAGE_CHARS]

@@ -1,11 +1,14 @@
 """One sequence's way through its grammar, and the masks of a whole batch."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from llguidance import LLExecutor, LLMatcher
 from llguidance.numpy import fill_next_token_bitmask_par
 from numpy.typing import NDArray
+
+_LIMIT = re.compile(r"max is|too (?:many|large|big)|limit|fuel exhausted")
 
 Row = NDArray[np.float32]  # [vocab_size] logits
 
@@ -24,6 +27,11 @@ class Session:
     def is_complete(self) -> bool:
         """Nothing but an end token can follow."""
         return self._matcher.is_stopped() and not self._matcher.is_error()
+
+    @property
+    def is_too_complex(self) -> bool:
+        """It broke because it met a limit; of which the library's stop reason says nothing."""
+        return bool(_LIMIT.search(self._matcher.get_error()))
 
     def accept(self, token_id: int) -> None:
         """Raises GrammarBroken, after which the session is of no use."""
