@@ -79,9 +79,10 @@ def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(compiler: GrammarCom
     request = constrained(f'start: "The answer is " a\n{many}', temperature=1.0)
     result = run_alone(make_engine(compiler), request)[0]
     assert result.finish_reason is FinishReason.REFUSED
-    assert (result.final.error or "").startswith("the grammar is too complex: ")
-    assert result.final.error_param == request.grammar.param
+    assert result.final.error is not None
+    assert result.final.error.startswith("response_format: the grammar is too complex: ")
     assert "non-verbose" not in result.final.error
+    assert result.final.error_param == "response_format"
 
 
 @pytest.mark.parametrize("max_tokens", range(1, 12))
