@@ -136,6 +136,28 @@ def test_a_missing_tokenizer(cache_dir: Path, tmp_path: Path) -> None:
     assert "tokenizer.json" in failure(str(directory), cache_dir=cache_dir)
 
 
+def test_a_models_own_response_template_is_read(cache_dir: Path, tmp_path: Path) -> None:
+    directory = broken_copy(tmp_path)
+    config = json.loads((directory / "tokenizer_config.json").read_text())
+    marks = {"open": "<think>", "close": "</think>", "content": "text"}
+    config["response_template"] = {"start_anchor": "<|im_start|>assistant\n", "fields": {"thinking": marks}}
+    (directory / "tokenizer_config.json").write_text(json.dumps(config))
+    options = ("--reasoning-parser", "response_template", "--tool-parser", "none")
+
+    with serving(str(directory), *options, cache_dir=cache_dir) as server:
+        body = QUESTION | {"model": "model", "enable_thinking": True, "temperature": 0}
+        answer = httpx.post(f"{server.url}/chat/completions", json=body, timeout=None).json()
+
+    message = answer["choices"][0]["message"]
+    assert message["reasoning_content"] and "think>" not in message["reasoning_content"]
+    assert message["content"] and "think>" not in message["content"]
+
+
+def test_a_response_template_that_is_not_there(cache_dir: Path) -> None:
+    message = failure("--tool-parser", "response_template", cache_dir=cache_dir)
+    assert "tokenizer_config.json has no response_template" in message
+
+
 def test_a_model_without_chat_template_completes_but_does_not_chat(cache_dir: Path, tmp_path: Path) -> None:
     directory = broken_copy(tmp_path)
     (directory / "chat_template.jinja").unlink()

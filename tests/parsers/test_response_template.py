@@ -5,7 +5,7 @@ from typing import Any  # descriptions are JSON of any shape
 
 import pytest
 
-from ouzel.parsers.mark_patterns import Gap, Mark, PatternError, read_pattern
+from ouzel.parsers.mark_patterns import Gap, Mark, PatternError, read_patterns
 from ouzel.parsers.response_template import (
     CallsField,
     ResponseTemplate,
@@ -98,17 +98,43 @@ def test_the_mark_may_have_the_name() -> None:
     ],
 )
 def test_patterns(pattern: str, mark: Mark) -> None:
-    assert read_pattern(pattern) == mark
+    assert read_patterns(pattern) == (mark,)
     assert re.fullmatch(pattern.replace(r"\s+", r"\s*"), mark.spelled("ping"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (r"<a>|<b>", ["<a>", "<b>"]),
+        (r"\s*(?:<\|e\|>|<\|f\|>)\s*", ["<|e|>", "<|f|>"]),
+        (r"<e>\s*|$", ["<e>"]),
+        (r"(?:<e>|\Z)", ["<e>"]),
+        (r"(?:\n\n)?<a>", ["\n\n<a>", "<a>"]),
+        (r"(?:<(?:a|b)>|c)d|e", ["<a>d", "<b>d", "cd", "e"]),
+        (r"<a|<ab>", ["<a"]),
+        (r"$", []),
+    ],
+)
+def test_alternatives(pattern: str, texts: list[str]) -> None:
+    marks = read_patterns(pattern, may_be_end=True)
+    assert [mark.text for mark in marks] == texts
+    assert all(re.fullmatch(pattern, text) for text in texts)
 
 
 @pytest.mark.parametrize(
     "pattern",
     [
         "",
+        "$",
+        "<a>|",
+        "(?:<a>|<b>",
+        "<a>)|(<b>",
+        "(?:a|" * 500 + "b" + ")" * 500,
+        "(?:<a>)+",
+        "<(?:a|b)" + "(?:a|b)" * 20,
+        r"(?:<a>)*<b>",
         r"\s*",
         r"(?:^|<think>)",
-        r"<think>|<reason>",
         r"(?P<name>\w+)",
         r"<a>(?P<name>\w+)(?P<more>\w+)",
         r"<a>(?P<name>\w+)b",
@@ -126,7 +152,7 @@ def test_patterns(pattern: str, mark: Mark) -> None:
 )
 def test_patterns_that_cannot_be_told_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match=r"^pattern "):
-        read_pattern(pattern)
+        read_patterns(pattern)
 
 
 REFUSED: dict[str, tuple[object, str]] = {
@@ -157,6 +183,10 @@ REFUSED: dict[str, tuple[object, str]] = {
     "calls as they are": (calls(transform=None), "tool_calls: transform tells no function's name"),
     "a function elsewhere": (
         calls(transform={"type": "function", "function": "{content.function}"}),
+        "transform tells no function",
+    ),
+    "a name that is none": (
+        calls(transform={"type": "function", "function": {"name": "", "arguments": "{content}"}}),
         "transform tells no function",
     ),
     "a name that nothing gives": (calls(transform=NAMED), "transform tells no function"),

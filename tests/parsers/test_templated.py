@@ -28,7 +28,7 @@ TAGS: dict[str, object] = {  # as of SmolLM and Hermes: one object in tags, and 
             "content": "json",
             "transform": {"type": "function", "function": "{content}"},
         },
-        "content": {"close": "<|im_end|>", "content": "text"},
+        "content": {"close_pattern": r"\s*(?:<\|im_end\|>|<\|endoftext\|>)\s*|$", "content": "text"},
     },
 }
 CHANNELS: dict[str, object] = {  # as of Harmony: the name in the mark, and a mark around everything
@@ -91,6 +91,7 @@ TAG_CASES: dict[str, tuple[str, Folded]] = {
     "a call that is none": ("<call>get_weather</call> so", Folded("<call>get_weather</call> so")),
     "a call that is none after text": ("a <call>b", Folded("a <call>b")),
     "the end mark": ("Hello.<|im_end|>\n", Folded("Hello.")),
+    "both end marks": ("Hello.\n<|im_end|>\n<|endoftext|>", Folded("Hello.")),
     "a lone mark that closes": ("a</think>b", Folded("a</think>b")),
 }
 CHANNEL_CASES: dict[str, tuple[str, Folded]] = {

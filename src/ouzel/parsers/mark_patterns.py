@@ -1,10 +1,12 @@
 """Marks as a model's authors write them: texts, or regular expressions as far as these can be told from a start.
 
-A pattern begins with a text; whitespace, a name in a group and anything at all up to the next text may follow it.
-Where whitespace is optional or repeated any whitespace will do. A name may have dashes, as functions may.
+A pattern is alternatives, also in groups, that each begin with a text; whitespace, a name in a group and anything at
+all up to the next text may follow it. Where whitespace is optional or repeated any whitespace will do. A name may have
+dashes, as functions may.
 """
 
 import enum
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -40,15 +42,68 @@ class Mark:
 
 _PART = re.compile(
     r"(?P<space>(?:\\[snrt]|[ \n])[*+?])"
-    r"|\(\?P<(?P<group>\w+)>(?:\\w|\[[\\w_-]+\])\+\)"
+    r"|\(\?P<(?P<group>\w+)>(?:\\w|\[[\\w_-]+\]|\[\^[^\]]+\])\+\)"
     r"|(?P<anything>\.\*\?)"
     r"|\\(?P<escaped>[^\w\s])|(?P<control>\\[nrt])|(?P<plain>[^\\.^$*+?{}\[\]|()])"
 )
+_STRUCTURE = re.compile(r"\\.|\[\^?\]?[^\]]*\]|[()|]", re.DOTALL)
+_ENDS = ("$", r"\Z")  # of the whole output
+_MAX_ALTERNATIVES = 16
+_MAX_CHARS = 1000
 _CONTROLS = {"\\n": "\n", "\\r": "\r", "\\t": "\t"}
 
 
-def read_pattern(pattern: str) -> Mark:
-    """Raises PatternError."""
+def read_patterns(pattern: str, *, may_be_end: bool = False) -> tuple[Mark, ...]:
+    """One mark for each alternative. `may_be_end`: the end of the output is one, and has none. Raises PatternError."""
+    if len(pattern) > _MAX_CHARS:
+        raise PatternError(f"pattern of {len(pattern)} characters, of {_MAX_CHARS} at most")
+    marks: list[Mark] = []
+    for alternative in _alternatives(pattern):
+        if may_be_end and alternative in _ENDS:
+            continue
+        mark = _read_alternative(alternative)
+        if not any(mark.text.startswith(earlier.text) and not earlier.rest for earlier in marks):  # that would win
+            marks.append(mark)
+    return tuple(marks)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Without any groups but those with names, in the order in which they are tried."""
+    depth, bars, groups = 0, [-1], []
+    for found in _STRUCTURE.finditer(pattern):
+        if found[0] == "|" and depth == 0:
+            bars.append(found.start())
+        elif found[0] == "(":
+            depth += 1
+            if depth == 1:
+                groups.append([found.start()])
+        elif found[0] == ")":
+            depth -= 1
+            if depth == 0:
+                groups[-1].append(found.end())
+    if len(bars) > 1:
+        parts = [pattern[start + 1 : end] for start, end in itertools.pairwise([*bars, len(pattern)])]
+        return [text for part in parts for text in _alternatives(part)]
+    for begin, *end in groups:
+        if end and pattern.startswith("(?:", begin):
+            return _without_group(pattern, begin, end[0])
+    return [pattern]
+
+
+def _without_group(pattern: str, begin: int, end: int) -> list[str]:
+    """With each alternative of the group in its place."""
+    rest = pattern[end:]
+    inner = _alternatives(pattern[begin + 3 : end - 1]) + ([""] if rest.startswith("?") else [])
+    if rest.startswith(("*", "+", "{")) or len(inner) > _MAX_ALTERNATIVES:
+        raise PatternError(f"pattern {pattern!r}")
+    written = [pattern[:begin] + text + rest.removeprefix("?") for text in inner]
+    found = [text for one in written for text in _alternatives(one)]
+    if len(found) > _MAX_ALTERNATIVES:
+        raise PatternError(f"pattern {pattern!r}")
+    return found
+
+
+def _read_alternative(pattern: str) -> Mark:
     parts: list[str | Gap] = []
     group, at = "", 0
     while at < len(pattern):

@@ -124,7 +124,10 @@ def choose_output_format(
         return ours
     if not is_named and ours.calls is not None:
         return ours
-    return _described(described, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+    chosen = _described(described, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+    if chosen is not ours:
+        logger.info("the model's own response_template tells how to read its answers")
+    return chosen
 
 
 def _described(

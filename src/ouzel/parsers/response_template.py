@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ouzel.parsers.mark_patterns import Gap, Mark, PatternError, read_pattern
+from ouzel.parsers.mark_patterns import Gap, Mark, PatternError, read_patterns
 
 REASONING_FIELDS = ("thinking", "reasoning_content", "reasoning")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -163,26 +163,28 @@ def _keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
             name_key, arguments_key = member.fullmatch(named), member.fullmatch(given)
             if name_key and arguments_key:
                 return name_key[1], arguments_key[1]
-            groups = {mark.group for mark in opens}
-            if given == "{content}" and groups == {named[1:-1]} and not field.transform_each:
+            has_name = all(mark.group and named == f"{{{mark.group}}}" for mark in opens)
+            if given == "{content}" and has_name and not field.transform_each:
                 return "", ""
     raise UnreadableTemplate(f"{name}: transform tells no function's name and arguments in JSON")
 
 
 def _marks_of(name: str, field: _Field) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
     opens = _marks(f"{name}: open", field.open, field.open_pattern)
-    closes = _marks(f"{name}: close", field.close, field.close_pattern)
+    closes = _marks(f"{name}: close", field.close, field.close_pattern, may_be_end=True)
     if any(part is not Gap.SPACE for mark in closes for part in mark.rest):
         raise UnreadableTemplate(f"{name}: close_pattern {field.close_pattern!r}")
     return opens, closes
 
 
-def _marks(place: str, literal: str | list[str] | None, pattern: str | None) -> tuple[Mark, ...]:
+def _marks(
+    place: str, literal: str | list[str] | None, pattern: str | None, *, may_be_end: bool = False
+) -> tuple[Mark, ...]:
     if literal is not None and pattern is not None:
         raise UnreadableTemplate(f"{place} has both texts and a pattern")
     if pattern is not None:
         try:
-            return (read_pattern(pattern),)
+            return read_patterns(pattern, may_be_end=may_be_end)
         except PatternError as error:
             raise UnreadableTemplate(f"{place}: {error}") from error
     texts = [literal] if isinstance(literal, str) else list(dict.fromkeys(literal or []))
