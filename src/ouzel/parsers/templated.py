@@ -37,6 +37,7 @@ class TemplatedParser(JsonReadingParser):
             self._add(calls.opens, lambda name: self._read_calls(calls, name))
         self._call_begins = tuple(mark.text for mark in calls.opens) if calls else ()
         self._dropped = tuple({*_texts(template.content.closes), *_stray_marks(template)} - self._regions.keys())
+        self._num_written = 0  # characters that the prompt ends with, while they may still be the beginning of a mark
         self._pass_prompt(prompt_text, template.anchors)
 
     def _add(self, opens: Sequence[Mark], read: Callable[[str], Reading[bool]]) -> None:
@@ -52,6 +53,20 @@ class TemplatedParser(JsonReadingParser):
             written = prompt_text[end:]
             call = first_marker(written, self._call_begins)
             self.feed(written if call is None else written[: call[0]])
+            self._content.forget()
+            self._reasoning.forget()
+            self._num_written = len(self._text.lstrip())
+
+    def content(self, text: str) -> None:
+        super().content(self._without_written(text))
+
+    def reasoning(self, text: str) -> None:
+        super().reasoning(self._without_written(text))
+
+    def _without_written(self, text: str) -> str:
+        num = min(self._num_written, len(text))
+        self._num_written -= num
+        return text[num:]
 
     def read(self) -> Reading[None]:
         is_first, marks = True, (*self._regions, *self._dropped)
@@ -61,7 +76,7 @@ class TemplatedParser(JsonReadingParser):
                 self._content.give(mark)
             else:
                 self._content.pause()
-                is_first = False
+                self._num_written, is_first = 0, False
         if is_first or not (self._text and self._content.is_blank):
             self._content.give(self._text)
             self._end_text(self._content)
@@ -101,8 +116,10 @@ class TemplatedParser(JsonReadingParser):
     def _read_text(self, field: TextField, text: "_Text") -> Reading[bool]:
         self.commit()
         text.part()
+        self._num_written = 0
         if (yield from self.give_until(text.give, *_texts(field.closes))) is None:
             self._end_text(text)
+        self._num_written = 0
         text.part()
         return True
 
@@ -160,6 +177,10 @@ class _Text:
             has_space = self._strips and inner[0].isspace()
             self._give(inner if has_space else self._before + inner)
             self._before, self._has_given, self.is_blank = "", True, False
+
+    def forget(self) -> None:
+        """What came so far is not of this output."""
+        self._before = self._held = ""
 
     def give_held(self) -> None:
         self._give(self._held)
