@@ -195,3 +195,17 @@ def test_grammars_that_took_long_make_room_for_others() -> None:
     assert compiler.compile('start: "x"') is last
     assert [compiler.compile(each.grammar) is each for each in reversed(heavy)] == [*[True] * 5, False]
     compiler.close()
+
+
+def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(compiler: GrammarCompiler) -> None:
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(1000)}}
+    session = compiled(compiler, "start: %json " + json.dumps(schema))
+    for token_id in trained_tokenizer().encode('{"p0": "a","p7":"b", "p70":"c","other":"d",').ids:
+        assert token_id in allowed(session)
+        session.accept(token_id)
+
+
+def test_more_that_may_come_next_than_others_would_wait_for_is_refused(compiler: GrammarCompiler) -> None:
+    """Each mask would take half a second, in the step of all."""
+    with pytest.raises(GrammarRefused, match="max is 5000"):
+        compiled(compiler, "start: a\na: " + " | ".join(f'"b{number}" a' for number in range(6000)))

@@ -34,8 +34,8 @@ _PLACE = re.compile(r"^at \d+\(\d+\): (failed to compile JSON schema: )?")
 _SOURCE_LINE = re.compile(r"\s*(\d+ \||\^\s*$|<non-verbose/>)")
 
 LIMITS = LLParserLimits(
-    max_items_in_row=20_000,
-    step_max_items=200_000,
+    max_items_in_row=5_000,  # an object with as many optional properties as we allow has 4,000
+    step_max_items=20_000,  # a mask takes up to a third of a second then, for which all others wait
     max_lexer_states=100_000,
     max_grammar_size=60_000,  # symbols; as many properties as we allow have 50,000
     verbose_errors=False,
