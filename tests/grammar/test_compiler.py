@@ -203,9 +203,3 @@ def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(compiler
     for token_id in trained_tokenizer().encode('{"p0": "a","p7":"b", "p70":"c","other":"d",').ids:
         assert token_id in allowed(session)
         session.accept(token_id)
-
-
-def test_more_that_may_come_next_than_others_would_wait_for_is_refused(compiler: GrammarCompiler) -> None:
-    """Each mask would take half a second, in the step of all."""
-    with pytest.raises(GrammarRefused, match="max is 5000"):
-        compiled(compiler, "start: a\na: " + " | ".join(f'"b{number}" a' for number in range(6000)))
