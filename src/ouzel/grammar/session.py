@@ -13,8 +13,8 @@ _LIMIT = re.compile(r"max is|too (?:many|large|big)|limit|fuel exhausted")
 Row = NDArray[np.float32]  # [vocab_size] logits
 
 
-# By byte of a mask, its eight tokens, lowest bit first: 0 where one is allowed, else minus infinity. Adding them is four
-# times as fast as unpacking the bits and writing where they are 0.
+# By byte of a mask, its eight tokens, lowest bit first: 0 where one is allowed, else minus infinity. Adding them is
+# four times as fast as unpacking the bits and writing where they are 0.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 _PENALTIES = np.where(_BITS == 1, np.float32(0), np.float32(-np.inf)).astype(np.float32)  # [256, 8]
 
@@ -79,5 +79,5 @@ class Masks:
         for row, allowed, error in zip(rows, bits.view(np.uint8), errors, strict=True):
             if not error:
                 np.take(_PENALTIES, allowed, axis=0, out=self._penalties, mode="clip")  # "raise" would copy
-                row += self._penalties.reshape(-1)[: row.size]
+                np.add(row, self._penalties.reshape(-1)[: row.size], out=row)
         return errors
