@@ -12,7 +12,7 @@ from openai.types.chat import completion_create_params as chat_params
 from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.completions import CompletionRequest
 from ouzel.api.lmi.standard import Parameters
-from ouzel.api.openapi import OPERATIONS
+from ouzel.api.operations import OPERATIONS
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from ouzel.tokenizer.model_files import SamplingDefaults

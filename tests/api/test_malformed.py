@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from ouzel.api.openapi import OPERATIONS
+from ouzel.api.operations import OPERATIONS
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, error_of
 

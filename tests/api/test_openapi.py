@@ -9,7 +9,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from ouzel.api import app
 from ouzel.api.field_defaults import default_in_words
-from ouzel.api.openapi import OPERATIONS, body_schemas, document
+from ouzel.api.openapi import body_schemas, document
+from ouzel.api.operations import OPERATIONS
 from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.serving import RunningServer
 from tools.documents import fields

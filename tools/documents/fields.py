@@ -8,7 +8,8 @@ import msgspec
 
 from ouzel.api.fields import CompletionFields
 from ouzel.api.lmi.standard import StandardRequest
-from ouzel.api.openapi import OPERATIONS, body_schemas
+from ouzel.api.openapi import body_schemas
+from ouzel.api.operations import OPERATIONS
 from ouzel.api.unsupported import INSTEAD, NEUTRAL_VALUES
 from ouzel.tokenizer.model_files import SamplingDefaults
 

@@ -1,36 +1,21 @@
-"""The OpenAPI 3.1 document: the wire structs as JSON Schema, and the table of operations."""
+"""The OpenAPI 3.1 document, made from the table of operations and the wire structs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Literal
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel import __version__, errors
-from ouzel.api.chat_answer import ChatCompletion, ChatCompletionChunk
-from ouzel.api.chat_request import ChatCompletionRequest
-from ouzel.api.completions import Completion, CompletionRequest
 from ouzel.api.error_objects import ErrorBody
 from ouzel.api.field_defaults import default_in_words
-from ouzel.api.health import Health
-from ouzel.api.lmi.chat import LmiChatCompletion, LmiChunk
-from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
-from ouzel.api.lmi.ping import ModelStatus
 from ouzel.api.lmi.standard import Parameters, StandardRequest
-from ouzel.api.models import ModelList, ModelObject
-from ouzel.api.ovms import status as ovms
-from ouzel.api.responses.events import EVENTS
-from ouzel.api.responses.request import ResponsesRequest
-from ouzel.api.responses.response_object import ResponseObject
-from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
+from ouzel.api.operations import OPERATIONS, Operation, StructType
 
 JsonObject = dict[str, object]
-StructType = type[msgspec.Struct]
 
 _REF = "#/components/schemas/{name}"
 _JSON = "application/json"
@@ -40,104 +25,6 @@ _DESCRIPTION = (
     "this document does not name is ignored, except those of OpenAI and vLLM that are known and not supported: they "
     "are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a string. The real limits "
     "of n, top_logprobs and lengths are those of the server's options. With --profile ovms an error is one string."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """Several types are alternatives."""
-
-    method: Literal["get", "post"]
-    path: str
-    summary: str
-    bodies: tuple[StructType, ...] = ()
-    answers: tuple[object, ...]  # types; none: text
-    chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
-    is_lmi: bool = False  # in its framing, and with its errors
-    is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
-
-
-def _invocation(path: str) -> Operation:
-    return Operation(
-        method="post",
-        path=path,
-        summary="LMI: a chat, a prompt, or LMI's own schema. OpenAI's fields need no model here.",
-        bodies=(StandardRequest, ChatCompletionRequest, CompletionRequest),
-        answers=(Generated, list[Generated], LmiChatCompletion, Completion),
-        chunks=(Line, LmiChunk, Completion),
-        is_lmi=True,
-    )
-
-
-OPERATIONS = (
-    Operation(
-        method="post",
-        path="/v1/chat/completions",
-        summary="Answers a chat. With LMI's profile in LMI's words.",
-        bodies=(ChatCompletionRequest,),
-        answers=(ChatCompletion,),
-        chunks=(ChatCompletionChunk,),
-    ),
-    Operation(
-        method="post",
-        path="/v1/completions",
-        summary="Goes on from a prompt.",
-        bodies=(CompletionRequest,),
-        answers=(Completion,),
-        chunks=(Completion,),
-    ),
-    Operation(
-        method="post",
-        path="/v1/responses",
-        summary="Answers a chat in items. Nothing is stored.",
-        bodies=(ResponsesRequest,),
-        answers=(ResponseObject,),
-        chunks=EVENTS,
-    ),
-    Operation(
-        method="post",
-        path="/v1/tokenize",
-        summary="Token ids of a text or a chat.",
-        bodies=(TokenizeRequest,),
-        answers=(TokenizedText,),
-    ),
-    Operation(
-        method="post",
-        path="/v1/detokenize",
-        summary="The text of token ids.",
-        bodies=(DetokenizeRequest,),
-        answers=(DetokenizedText,),
-    ),
-    Operation(method="get", path="/v1/models", summary="What is served.", answers=(ModelList,)),
-    Operation(method="get", path="/v1/models/{name}", summary="One served model.", answers=(ModelObject,)),
-    Operation(
-        method="get",
-        path="/health",
-        summary="200 while requests are taken, else 503.",
-        answers=(Health,),
-        is_probe=True,
-    ),
-    Operation(method="get", path="/metrics", summary="Prometheus metrics.", answers=()),
-    _invocation("/invocations"),
-    _invocation("/predictions/{model_name}"),
-    _invocation("/predictions/{model_name}/{model_version}"),
-    _invocation("/models/{model_name}/invoke"),
-    Operation(
-        method="get", path="/ping", summary="LMI's health check.", answers=(dict[str, ModelStatus],), is_probe=True
-    ),
-    Operation(
-        method="get", path="/v2/health/live", summary="KServe's: the server is there.", answers=(), is_probe=True
-    ),
-    Operation(
-        method="get", path="/v2/health/ready", summary="KServe's: requests are taken.", answers=(), is_probe=True
-    ),
-    Operation(method="get", path="/v2/models/{name}/ready", summary="KServe's, of a model.", answers=(), is_probe=True),
-    Operation(
-        method="get",
-        path="/v1/config",
-        summary="The state of each model, as OpenVINO Model Server tells it.",
-        answers=(dict[str, ovms.ModelState],),
-    ),
 )
 
 
