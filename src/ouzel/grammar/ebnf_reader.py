@@ -1,0 +1,155 @@
+"""The text of an EBNF grammar, as XGrammar and GBNF write it, to its rules."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ouzel.grammar.caps import MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
+from ouzel.grammar.ebnf_rules import Options, Part, Reference, Row, Times
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.nodes import Regular, Tokens
+from ouzel.grammar.regex import read_pattern
+from ouzel.grammar.text import Spelling
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|\#[^\n]*)
+    | (?P<look>\(=)
+    | (?P<macro>(?:TagDispatch|TokenTagDispatch|Token|ExcludeToken|AnyTokens)\s*\()
+    | (?P<name>[A-Za-z_][\w.-]*)
+    | (?P<text>"(?:[^"\\\n]|\\.)*")
+    | (?P<chars>\[(?:[^\]\\]|\\.)+\])
+    | (?P<mark><\[\d{1,10}\]>|<[^<>\s\[\]]+>)
+    | (?P<times>\{\s*\d{0,10}\s*(?:,\s*\d{0,10}\s*)?\})
+    | (?P<sign>::=|[()|*+?.])""",
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.S)
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "f": "\f", "v": "\v", "a": "\a", "b": "\b"}
+_TIMES: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+
+
+class EbnfReader:
+    def __init__(self, text: str, spelling: Spelling, path: str) -> None:
+        self._spelling = spelling
+        self._path = path
+        self._tokens = list(self._cut(text))
+        self._at = 0
+        self._depth = 0
+
+    def rules(self) -> dict[str, Part]:
+        found: dict[str, Part] = {}
+        while self._at < len(self._tokens):
+            name = self._next("name")
+            if self._next("sign") != "::=":
+                raise self._fault(f"the rule {name!r} must go on with '::='")
+            if name in found:
+                raise self._fault(f"the rule {name!r} is there twice")
+            found[name] = self._options()
+            check_at_most(f"the number of rules of {self._path}", len(found), MAX_RULES)
+        return found
+
+    def _cut(self, text: str) -> Iterator[tuple[str, str]]:
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if not match:
+                raise self._fault(f"{text[at : at + 10]!r} in line {text.count(chr(10), 0, at) + 1} is not understood")
+            if match["look"]:
+                raise self._fault("look-ahead is not supported")
+            if match["macro"]:
+                raise self._fault(f"{match[0]}...) is not supported")
+            if not match["space"]:
+                assert match.lastgroup
+                yield match.lastgroup, match[0]
+            at = match.end()
+
+    def _peek(self, offset: int = 0) -> tuple[str, str]:
+        at = self._at + offset
+        return self._tokens[at] if at < len(self._tokens) else ("end", "")
+
+    def _next(self, kind: str) -> str:
+        found, text = self._peek()
+        if found != kind:
+            raise self._fault(f"{text or 'the end'!r} comes where a {kind} is expected")
+        self._at += 1
+        return text
+
+    def _options(self) -> Part:
+        options = [self._row()]
+        while self._peek() == ("sign", "|"):
+            self._at += 1
+            options.append(self._row())
+        return Options(tuple(options)) if len(options) > 1 else options[0]
+
+    def _row(self) -> Part:
+        parts: list[Part] = []
+        while self._peek()[0] != "end" and self._peek() not in {("sign", "|"), ("sign", ")")} and not self._is_rule():
+            parts.append(self._repeated(self._part()))
+        return Row(tuple(parts))
+
+    def _is_rule(self) -> bool:
+        return self._peek()[0] == "name" and self._peek(1) == ("sign", "::=")
+
+    def _repeated(self, part: Part) -> Part:
+        levels = 0
+        while (token := self._peek())[0] == "times" or (token[1] in _TIMES and token[0] == "sign"):
+            self._at += 1
+            levels += 1
+            check_at_most(f"the nesting of {self._path}", levels, MAX_LEVELS)
+            part = Times(part, *(_TIMES[token[1]] if token[0] == "sign" else self._counts(token[1])))
+        return part
+
+    def _counts(self, text: str) -> tuple[int, int | None]:
+        low, comma, high = (piece.strip() for piece in text[1:-1].partition(","))
+        minimum = int(low or 0)
+        maximum = int(high) if high else None if comma else minimum
+        for count in (minimum, maximum or 0):
+            check_at_most(f"a repetition in {self._path}", count, MAX_REPEATS)
+        if maximum is not None and minimum > maximum:
+            raise self._fault(f"the repetition {text} ends before it begins")
+        return minimum, maximum
+
+    def _part(self) -> Part:
+        kind, text = self._peek()
+        self._at += 1
+        match kind:
+            case "name":
+                return Reference(text)
+            case "text":
+                return self._spelling.literal(self._unescaped(text[1:-1]))
+            case "chars":
+                return Regular(read_pattern(text, self._path).lark)
+            case "mark":
+                return Tokens(str(self._spelling.token_id(int(text[2:-2]) if text[1] == "[" else text, self._path)))
+        if text == ".":
+            return Regular("/(?s:.)/")
+        if text != "(":
+            raise self._fault(f"{text!r} comes where something to match is expected")
+        return self._group()
+
+    def _group(self) -> Part:
+        self._depth += 1
+        check_at_most(f"the nesting of {self._path}", self._depth, MAX_LEVELS)
+        inner = self._options()
+        if self._next("sign") != ")":
+            raise self._fault("a group has no end")
+        self._depth -= 1
+        return inner
+
+    def _unescaped(self, text: str) -> str:
+        return _ESCAPE.sub(self._character, text)
+
+    def _character(self, match: re.Match[str]) -> str:
+        *codes, letter = match.groups()
+        if letter is None:
+            code = int(next(filter(None, codes)), 16)
+            if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+                raise self._fault(f"{match[0]} is no character")
+            return chr(code)
+        if letter in _CONTROLS:
+            return _CONTROLS[letter]
+        if letter.isalnum():
+            raise self._fault(f"the escape \\{letter} is not supported")
+        return letter
+
+    def _fault(self, what: str) -> GrammarError:
+        return GrammarError(f"{self._path}: {what}")

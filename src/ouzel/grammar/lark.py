@@ -1,0 +1,35 @@
+"""A client's grammar that is Lark already: only its marks are to be spelled."""
+
+import re
+
+from ouzel.grammar.caps import MAX_COMBINED_PATTERNS, MAX_RULES, check_at_most
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.text import Spelling
+
+_START = re.compile(r"^\s*\??start\s*(?:\[[^\]\n]*\])?\s*:(?!:=)", re.M)
+_PIECE = re.compile(
+    r"""(?P<kept>"(?:[^"\\\n]|\\.)*"|/(?![/*])(?:[^/\\\n]|\\.)+/|//[^\n]*|\#[^\n]*)|(?P<mark><[^<>\s]+>)""", re.VERBOSE
+)
+
+
+def is_lark(text: str) -> bool:
+    return bool(_START.search(text)) and "::=" not in text
+
+
+def spelled(text: str, spelling: Spelling, path: str) -> str:
+    """Raises GrammarError."""
+    check_at_most(f"the number of lines of {path}", text.count("\n"), MAX_RULES)
+    check_at_most(f"the number of & in {path}", _PIECE.sub("", text).count("&"), MAX_COMBINED_PATTERNS)
+    return _PIECE.sub(lambda piece: _with_numbers(piece, spelling, path), text)
+
+
+def _with_numbers(piece: re.Match[str], spelling: Spelling, path: str) -> str:
+    """Marks by number: their names are others in the engine's own tokenizer. Open ranges would admit padding."""
+    mark = piece["mark"]
+    if mark is None:
+        return piece[0]
+    if mark.startswith("<["):
+        if "^" in mark or "*" in mark:
+            raise GrammarError(f"{path} has {mark}; name the tokens that may come, as in <[5-9]>")
+        return mark
+    return f"<[{spelling.token_id(mark, path)}]>"
