@@ -7,8 +7,9 @@ import pytest
 
 from ouzel.grammar.compiler import GrammarRefused
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.schema import ANNOTATIONS, FORMATS_THAT_SAY_NOTHING, HONOURED, INTEGER_FORMATS
-from ouzel.grammar.schema import REFUSED as REFUSED_KEYWORDS
+from ouzel.grammar.schema import FORMATS_THAT_SAY_NOTHING, INTEGER_FORMATS
+from ouzel.grammar.schema_keywords import ANNOTATIONS, HONOURED
+from ouzel.grammar.schema_keywords import REFUSED as REFUSED_KEYWORDS
 from ouzel.grammar.session import Session
 from ouzel.grammar.string_formats import PATTERNS
 from tests.grammar.runs import accepts, random_walk, started

@@ -1,0 +1,76 @@
+"""Where a schema stands in its document, and what its references find there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urljoin
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    document: "Document"
+    base: str  # what references are relative to
+    path: str
+    is_combined: bool = False  # another schema has a say on the same value
+
+    def of(self, schema: Mapping[str, object]) -> "Place":
+        """Of a schema that stands here: its `$id` says what references in it are relative to."""
+        return Place(self.document, _base(schema, self.base), self.path, self.is_combined)
+
+    def inner(self, *names: str, is_combined: bool = False) -> "Place":
+        return Place(self.document, self.base, "/".join((self.path, *names)), is_combined)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What references are resolved in."""
+
+    root: object
+    named: Mapping[str, object]  # by absolute `$id`, and by `$id#anchor`
+
+    def find(self, reference: str, base: str) -> object:
+        """Raises KeyError."""
+        address, _, fragment = urljoin(base, reference).partition("#")
+        if reference.startswith("#"):
+            address = base.partition("#")[0]
+        if fragment and not fragment.startswith("/"):
+            return self.named[f"{address}#{fragment}"]
+        found = self.named[address]
+        for name in fragment.split("/")[1:]:
+            key = unquote(name).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list):
+                found = found[int(key)] if key.isdecimal() and int(key) < len(found) else _missing(key)
+            else:
+                found = found[key] if isinstance(found, dict) else _missing(key)
+        return found
+
+    def found(self, reference: object, base: str) -> object:
+        """None where it is not to be found."""
+        try:
+            return self.find(reference, base) if isinstance(reference, str) else None
+        except (KeyError, ValueError):
+            return None
+
+
+def _missing(key: str) -> object:
+    raise KeyError(key)
+
+
+def document_of(root: object) -> Document:
+    named: dict[str, object] = {"": root}
+    pending: list[tuple[object, str]] = [(root, "")]
+    while pending:
+        value, base = pending.pop()
+        if isinstance(value, dict):
+            base = _base(value, base)
+            named.setdefault(base.partition("#")[0], value)
+            if isinstance(anchor := value.get("$anchor"), str):
+                named[f"{base.partition('#')[0]}#{anchor}"] = value
+            pending += [(inner, base) for inner in value.values()]
+        elif isinstance(value, list):
+            pending += [(inner, base) for inner in value]
+    return Document(root, named)
+
+
+def _base(schema: Mapping[str, object], base: str) -> str:
+    identifier = schema.get("$id")
+    return urljoin(base, identifier) if isinstance(identifier, str) else base
