@@ -1,20 +1,15 @@
 """Turns a runner into an engine: requests in, one `step()` after the other, outputs out.
 
 Rules
-1. `_sequences` holds the choices that still owe their final output. Whatever finishes one (token, abort, error) emits
-   that output and goes through `_retire`, which releases its blocks at once.
-2. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
+1. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
    The engine goes on.
-3. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
-4. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
-5. The choices of a beam search are never scheduled: its beams are, and the winners become the choices' outputs.
-6. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step.
+2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
+3. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step.
 """
 
 import logging
 import time
 from itertools import count, islice
-from operator import attrgetter
 
 import msgspec
 import numpy as np
@@ -25,11 +20,13 @@ from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.constraints import Constraints
-from ouzel.engine.outputs import output_of, winner_output_of
+from ouzel.engine.open_requests import OpenRequests
+from ouzel.engine.outputs import output_of
 from ouzel.engine.own_logprobs import score
 from ouzel.engine.request_faults import faults_of
 from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
+from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
 from ouzel.grammar.compiler import GrammarCompiler, GrammarRefused
 from ouzel.grammar.session import GrammarBroken
@@ -58,10 +55,8 @@ class EngineCore:
         self._scheduler = Scheduler(
             self._blocks, max_num_seqs=info.max_num_seqs, max_num_batched_tokens=info.max_num_batched_tokens
         )
-        self._sequences: dict[str, dict[int, Sequence]] = {}  # unfinished ones, by request id and index
-        self._searches: dict[str, BeamSearch] = {}  # of unfinished requests, by request id
+        self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
-        self._outputs: list[StepOutput] = []  # of the step in progress
         self._arrivals = count()
 
     @property
@@ -69,7 +64,7 @@ class EngineCore:
         return self._info
 
     def add(self, request: EngineRequest) -> None:
-        if request.request_id in self._sequences:
+        if request.request_id in self._requests:
             raise ValueError(f"request_id {request.request_id!r} is in use")
         fault = next(faults_of(request, self.info, self._blocks), None)
         arrival = next(self._arrivals)
@@ -77,11 +72,11 @@ class EngineCore:
         if fault is not None:
             for sequence in choices:
                 sequence.finish(FinishReason.REFUSED, fault)
-                self._outputs.append(output_of(sequence))
+                self._requests.outputs.append(output_of(sequence))
             return
-        self._sequences[request.request_id] = {sequence.index: sequence for sequence in choices}
+        self._requests.add(choices)
         if request.params.beam_search is not None and request.params.max_tokens > 0:
-            search = self._searches[request.request_id] = BeamSearch(request, arrival, self.info.max_model_len)
+            search = self._requests.searches[request.request_id] = BeamSearch(request, arrival, self.info.max_model_len)
             self._scheduler.add(search.beams[0])
         elif request.grammar is None:
             self._start(choices)
@@ -89,15 +84,15 @@ class EngineCore:
             try:
                 self._constraints.submit(request)
             except GrammarRefused as error:
-                self._refuse(choices, str(error))
+                self._requests.refuse(choices, str(error))
 
     def abort(self, request_id: str, index: int | None = None) -> None:
-        for sequence in self._choices(request_id):
+        for sequence in self._requests.choices(request_id):
             if index is None or sequence.index == index:
-                self._end(sequence, FinishReason.ABORT)
+                self._requests.end(sequence, FinishReason.ABORT)
 
     def has_unfinished(self) -> bool:
-        return bool(self._sequences or self._outputs)
+        return bool(self._requests)
 
     def stats(self) -> EngineStats:
         return EngineStats(
@@ -123,10 +118,9 @@ class EngineCore:
             except Exception as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d sequences", len(scheduled))
                 for sequence in self._touched(scheduled):
-                    self._end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
+                    self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
         self._blocks.step_done()
-        outputs, self._outputs = self._outputs, []
-        return outputs
+        return self._requests.take_outputs()
 
     def _start(self, choices: list[Sequence]) -> None:
         first, *first.forks = choices
@@ -134,39 +128,28 @@ class EngineCore:
 
     def _start_constrained(self) -> None:
         """Schedules the requests whose grammars are compiled by now."""
-        is_idle = not (self._scheduler.running or self._scheduler.waiting or self._outputs)
+        is_idle = not (self._scheduler.running or self._scheduler.waiting or self._requests.outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
-            choices = [each for each in self._choices(request.request_id) if each.request is request]
+            choices = [each for each in self._requests.choices(request.request_id) if each.request is request]
             if isinstance(session, str):
-                self._refuse(choices, session)
+                self._requests.refuse(choices, session)
             elif choices:  # else aborted meanwhile
                 for choice in choices:
                     choice.session = session.fork()
                 self._start(choices)
 
-    def _refuse(self, choices: list[Sequence], why: str) -> None:
-        """Ends those of a request whose grammar cannot be honoured."""
-        for choice in choices:
-            assert choice.request.grammar is not None
-            choice.error_param = choice.request.grammar.param
-            self._end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
-
     def _end_broken(self, sequence: Sequence, why: str) -> None:
         """A grammar that meets a limit on its way is the request's fault, as one that meets it while it is compiled."""
         assert sequence.session is not None
         if sequence.session.is_too_complex:
-            self._refuse([sequence], f"the grammar is too complex: {why.splitlines()[0]}")
+            self._requests.refuse([sequence], f"the grammar is too complex: {why.splitlines()[0]}")
         else:
-            self._end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
+            self._requests.end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""
         forks = [sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0]
         return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
-
-    def _choices(self, request_id: str) -> list[Sequence]:
-        """Those that still owe their final output."""
-        return list(self._sequences.get(request_id, {}).values())
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
         sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
@@ -178,7 +161,7 @@ class EngineCore:
         for sequence in sampled_from:
             if sequence.params.max_tokens == 0:
                 sequence.first_token_at = time.monotonic()
-                self._end_with_forks(sequence, FinishReason.LENGTH)
+                self._requests.end_with_forks(sequence, FinishReason.LENGTH)
         unfinished = [
             (row, sequence)
             for row, sequence in zip(logits[:num_sampled], sampled_from, strict=True)
@@ -188,8 +171,9 @@ class EngineCore:
         for row, sequence in [each for each in rows if each[1].forks]:
             rows += [(row.copy(), fork) for fork in self._start_forks(sequence)]
         self._take_tokens(rows)
-        if self._searches:
-            self._advance_searches({sequence: row for row, sequence in unfinished if sequence.beams})
+        if self._requests.searches:
+            beam_rows = {sequence: row for row, sequence in unfinished if sequence.beams}
+            self._copy_blocks(advance_searches(beam_rows, self._requests, self._scheduler))
 
     def _mark_computed(self, entry: Scheduled) -> None:
         sequence = entry.sequence
@@ -208,11 +192,11 @@ class EngineCore:
                 prompt_logprobs = score(own_rows, token_ids, num_top)
             except Exception as error:  # one request's fault must not end its batch neighbours
                 logger.exception("scoring the prompt failed for request %s", sequence.request.request_id)
-                self._end_with_forks(sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}")
+                self._requests.end_with_forks(sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}")
                 continue
             sequence.num_unscored_tokens -= len(scored_rows)
-            if 0 in self._sequences[sequence.request.request_id]:  # else aborted, and its search goes on
-                self._outputs.append(output_of(sequence, prompt_logprobs=prompt_logprobs))
+            if self._requests.awaits(sequence.request.request_id, 0):  # else aborted, and its search goes on
+                self._requests.outputs.append(output_of(sequence, prompt_logprobs=prompt_logprobs))
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:
         """The further choices of a request whose prompt is now computed; those without room wait for their turn."""
@@ -235,39 +219,6 @@ class EngineCore:
             sources, destinations = zip(*sources_and_destinations, strict=True)
             self._runner.copy_blocks(list(sources), list(destinations))
 
-    def _advance_searches(self, rows: dict[Sequence, NDArray[np.float32]]) -> None:
-        """In `Sequence.order`, so that a search which needs another one's blocks comes before it."""
-        copies: list[tuple[int, int]] = []
-        for request_id in dict.fromkeys(beam.request.request_id for beam in sorted(rows, key=attrgetter("order"))):
-            search = self._searches[request_id]
-            if search.beams[0] not in rows:
-                continue  # preempted a moment ago
-            try:
-                copies += search.advance(rows, self._scheduler)
-            except Exception as error:  # as while sampling
-                logger.exception("beam search failed for request %s", request_id)
-                for choice in self._choices(request_id):
-                    self._end(choice, FinishReason.ERROR, f"beam search failed: {error}")
-            else:
-                if search.is_over:
-                    self._give_winners(search)
-        self._copy_blocks(copies)
-
-    def _give_winners(self, search: BeamSearch) -> None:
-        """To each choice its own: index 0 gets the best."""
-        winners = search.winners()
-        for choice in self._choices(search.request.request_id):
-            if choice.index >= len(winners):
-                self._end(choice, FinishReason.REFUSED, f"the beam search found {len(winners)} outputs only")
-                continue
-            winner = winners[choice.index]
-            choice.token_ids += winner.token_ids
-            choice.num_cached_tokens = search.num_cached_tokens
-            choice.stop_token_id = winner.token_ids[-1] if winner.reason is FinishReason.STOP else None
-            choice.finish(winner.reason)
-            self._outputs.append(winner_output_of(choice, winner, search.timing))
-            self._retire(choice)
-
     def _take_tokens(self, rows: list[tuple[NDArray[np.float32], Sequence]]) -> None:
         prepared = []
         for row, sequence in rows:
@@ -275,7 +226,7 @@ class EngineCore:
                 prepared.append(prepare(row, sequence))
             except Exception as error:  # one request's fault must not end its batch neighbours
                 logger.exception("sampling failed for request %s", sequence.request.request_id)
-                self._end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
+                self._requests.end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
         broken = self._constraints.mask(prepared)
         if broken:
             for sequence, why in broken.items():
@@ -283,7 +234,7 @@ class EngineCore:
             prepared = [each for each in prepared if not each.sequence.is_finished]
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
-                self._end(each.sequence, *why_none(each))
+                self._requests.end(each.sequence, *why_none(each))
             else:
                 self._take_token(each.sequence, sampled)
 
@@ -297,35 +248,6 @@ class EngineCore:
             except GrammarBroken as error:
                 self._end_broken(sequence, str(error))
                 return
-        self._outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
+        self._requests.outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
         if sequence.is_finished:
-            self._retire(sequence)
-
-    def _end_with_forks(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
-        """Finishes a sequence, and what waits for its prompt or for its search."""
-        for each in self._choices(sequence.request.request_id) if sequence.beams else (*sequence.forks, sequence):
-            self._end(each, reason, error)
-
-    def _end(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
-        """Finishes a sequence that gets no further token."""
-        if sequence.is_finished:
-            return  # it ended with its token, before its batch failed
-        sequence.finish(reason, error)
-        self._outputs.append(output_of(sequence))
-        self._retire(sequence)
-
-    def _retire(self, sequence: Sequence) -> None:
-        """Forgets a finished sequence; choices that were to fork from it start with the next of them."""
-        request_id = sequence.request.request_id
-        choices = self._sequences[request_id]
-        del choices[sequence.index]
-        if not choices:
-            del self._sequences[request_id]
-            search = self._searches.pop(request_id, None)
-            for beam in search.beams if search is not None else ():
-                self._scheduler.remove(beam)
-        self._scheduler.remove(sequence)
-        forks = [fork for fork in sequence.forks if not fork.is_finished]
-        if forks:
-            first, *first.forks = forks
-            self._scheduler.add(first)
+            self._requests.retire(sequence)

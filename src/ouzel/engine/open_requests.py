@@ -1,0 +1,81 @@
+"""The requests that the engine has taken and not yet ended, and what the step in progress gives them.
+
+Rules
+1. A choice is here while it owes its final output. Whatever ends it (token, abort, error) gives that output and goes
+   through `retire`, which releases its blocks at once.
+2. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
+3. The choices of a beam search are never scheduled: its beams are. They go with the last of its choices.
+"""
+
+from ouzel.engine.beam import BeamSearch
+from ouzel.engine.outputs import output_of
+from ouzel.engine.scheduler import Scheduler
+from ouzel.engine.sequence import Sequence
+from ouzel.types import FinishReason, StepOutput
+
+
+class OpenRequests:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.outputs: list[StepOutput] = []  # of the step in progress
+        self.searches: dict[str, BeamSearch] = {}  # by request id
+        self._scheduler = scheduler
+        self._choices: dict[str, dict[int, Sequence]] = {}  # by request id and index
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._choices
+
+    def __bool__(self) -> bool:
+        """Whether anybody still waits for an output."""
+        return bool(self._choices or self.outputs)
+
+    def add(self, choices: list[Sequence]) -> None:
+        """Of one request."""
+        self._choices[choices[0].request.request_id] = {choice.index: choice for choice in choices}
+
+    def choices(self, request_id: str) -> list[Sequence]:
+        """Those that still owe their final output."""
+        return list(self._choices.get(request_id, {}).values())
+
+    def awaits(self, request_id: str, index: int) -> bool:
+        """Whether this choice of a request in here still owes its final output."""
+        return index in self._choices[request_id]
+
+    def take_outputs(self) -> list[StepOutput]:
+        outputs, self.outputs = self.outputs, []
+        return outputs
+
+    def end(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
+        """Finishes a choice that gets no further token."""
+        if sequence.is_finished:
+            return  # it ended with its token, before its batch failed
+        sequence.finish(reason, error)
+        self.outputs.append(output_of(sequence))
+        self.retire(sequence)
+
+    def end_with_forks(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
+        """Finishes a sequence, and what waits for its prompt or for its search."""
+        for each in self.choices(sequence.request.request_id) if sequence.beams else (*sequence.forks, sequence):
+            self.end(each, reason, error)
+
+    def refuse(self, choices: list[Sequence], why: str) -> None:
+        """Ends those of a request whose grammar cannot be honoured."""
+        for choice in choices:
+            assert choice.request.grammar is not None
+            choice.error_param = choice.request.grammar.param
+            self.end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
+
+    def retire(self, sequence: Sequence) -> None:
+        """Forgets a finished choice; those that were to fork from it start with the next of them."""
+        request_id = sequence.request.request_id
+        choices = self._choices[request_id]
+        del choices[sequence.index]
+        if not choices:
+            del self._choices[request_id]
+            search = self.searches.pop(request_id, None)
+            for beam in search.beams if search is not None else ():
+                self._scheduler.remove(beam)
+        self._scheduler.remove(sequence)
+        forks = [fork for fork in sequence.forks if not fork.is_finished]
+        if forks:
+            first, *first.forks = forks
+            self._scheduler.add(first)
