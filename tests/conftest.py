@@ -1,12 +1,39 @@
 """Asynchronous tests run on uvloop, as the server does; those of the engine client on asyncio's own loop as well."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 import uvloop
+
+from tests.postgres import (
+    DEBIAN_DIRECTORY,
+    REQUIRED_VARIABLE,
+    PostgresServer,
+    postgres_binaries,
+    running_postgres,
+)
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     both = item.path.name == "test_engine_client.py"
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    binaries = postgres_binaries()
+    if binaries is None:
+        missing = f"no Postgres server is installed here (binaries below {DEBIAN_DIRECTORY} or on the PATH)"
+        if os.environ.get(REQUIRED_VARIABLE) == "1":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with running_postgres(binaries) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """Of an empty database."""
+    return postgres_server.new_database()

@@ -5,14 +5,21 @@ OuzelError
 │   ├── ContextLengthExceeded 400
 │   ├── Unauthenticated       401
 │   ├── ModelNotFound         404
+│   ├── ResponseNotFound      404
+│   ├── ConversationNotFound  404
+│   ├── ItemNotFound          404
+│   ├── HistoryLost           400  a response or conversation that this one continues is gone
+│   ├── ConversationLocked    400
 │   ├── PayloadTooLarge       413
 │   ├── UnsupportedEncoding   415
 │   └── BodyTimeout           408
 ├── TryLater                       try again after `retry_after_s`
 │   ├── Overloaded            429
-│   └── EngineUnavailable     503  the engine is starting, restarting or draining
+│   ├── EngineUnavailable     503  the engine is starting, restarting or draining
+│   └── StoreUnavailable      503  the database is full, locked or out of reach
 ├── EngineFailed              500  this request was lost to a fault of ours
-└── ModelLoadError            –    at start-up: the model directory cannot be served
+├── ModelLoadError            –    at start-up: the model directory cannot be served
+└── StoreOpenError            –    at start-up: the store cannot be used
 """
 
 from typing import ClassVar
@@ -55,6 +62,63 @@ class ModelNotFound(InvalidRequest):
 
     status = 404
     code = "model_not_found"
+
+
+class ResponseNotFound(InvalidRequest):
+    """No such response is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, response_id: str, *, param: str | None = None) -> None:
+        super().__init__(f"Response with id '{response_id}' not found.", param=param)
+        self.response_id = response_id
+
+
+class ConversationNotFound(InvalidRequest):
+    """No such conversation is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, conversation_id: str, *, param: str | None = None) -> None:
+        super().__init__(f"Conversation with id '{conversation_id}' not found.", param=param)
+        self.conversation_id = conversation_id
+
+
+class ItemNotFound(InvalidRequest):
+    """The list that is asked for has no such item."""
+
+    status = 404
+
+    def __init__(self, item_id: str, *, param: str | None = None) -> None:
+        super().__init__(f"Item with id '{item_id}' not found.", param=param)
+        self.item_id = item_id
+
+
+class HistoryLost(InvalidRequest):
+    """The response is there, but not all of what it continues."""
+
+    code = "previous_response_not_found"
+
+    def __init__(self, response_id: str, lost_id: str, *, param: str | None = "previous_response_id") -> None:
+        super().__init__(
+            f"Response with id '{response_id}' cannot be continued: it continues '{lost_id}', which was deleted.",
+            param=param,
+        )
+        self.response_id = response_id
+        self.lost_id = lost_id
+
+
+class ConversationLocked(InvalidRequest):
+    """A response that goes on holds the conversation."""
+
+    code = "conversation_locked"
+
+    def __init__(self, conversation_id: str, *, param: str | None = "conversation") -> None:
+        super().__init__(
+            f"Another response is being made in the conversation '{conversation_id}'. Please retry in a few seconds.",
+            param=param,
+        )
+        self.conversation_id = conversation_id
 
 
 class PayloadTooLarge(InvalidRequest):
@@ -102,6 +166,14 @@ class EngineUnavailable(TryLater):
     code = "engine_unavailable"
 
 
+class StoreUnavailable(TryLater):
+    """The database cannot do now what was asked."""
+
+    status = 503
+    type = "service_unavailable_error"
+    code = "store_unavailable"
+
+
 class EngineFailed(OuzelError):
     """An accepted request was lost to a fault of the engine."""
 
@@ -110,3 +182,7 @@ class EngineFailed(OuzelError):
 
 class ModelLoadError(OuzelError):
     """The model directory cannot be served; the message says what is wrong and what would help."""
+
+
+class StoreOpenError(OuzelError):
+    """The store cannot be used as it is configured; the message says why."""

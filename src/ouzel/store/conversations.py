@@ -1,0 +1,181 @@
+"""Conversations and their items. One response at a time is made in a conversation: it holds the lock."""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+
+from ouzel.errors import ConversationLocked, ConversationNotFound, ItemNotFound
+from ouzel.store.items import add_items, size_of
+from ouzel.store.records import Item, Page, PageRequest, StoredConversation
+from ouzel.store.tables import conversations, items, unix_now
+
+_ROW_BYTES = 512  # what a conversation costs beside its bytes
+
+
+def _of_key(conversation_id: str, key_id: str | None) -> ColumnElement[bool]:
+    return (conversations.c.id == conversation_id) & conversations.c.key_id.is_not_distinct_from(key_id)
+
+
+def create(
+    connection: Connection, conversation_id: str, key_id: str | None, metadata: dict[str, str], first: Sequence[Item]
+) -> StoredConversation:
+    encoded = msgspec.json.encode(metadata)
+    query = (
+        insert(conversations)
+        .values(
+            id=conversation_id,
+            key_id=key_id,
+            metadata=encoded,
+            next_position=len(first),
+            created_at=unix_now(),
+            used_at=unix_now(),
+            size_bytes=_ROW_BYTES + len(encoded) + size_of(first),
+        )
+        .returning(conversations.c.created_at)
+    )
+    created_at = connection.execute(query).scalar_one()
+    add_items(connection, conversation_id, key_id, first, position=0)
+    return StoredConversation(id=conversation_id, created_at=int(created_at), metadata=metadata)
+
+
+def get(connection: Connection, conversation_id: str, key_id: str | None) -> StoredConversation | None:
+    query = select(conversations.c.metadata, conversations.c.created_at).where(_of_key(conversation_id, key_id))
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    metadata = msgspec.json.decode(row.metadata, type=dict[str, str])
+    return StoredConversation(id=conversation_id, created_at=int(row.created_at), metadata=metadata)
+
+
+def change(
+    connection: Connection, conversation_id: str, key_id: str | None, metadata: dict[str, str]
+) -> StoredConversation | None:
+    encoded = msgspec.json.encode(metadata)
+    grown_bytes = len(encoded) - func.length(conversations.c.metadata)
+    connection.execute(
+        update(conversations)
+        .where(_of_key(conversation_id, key_id))
+        .values(metadata=encoded, size_bytes=conversations.c.size_bytes + grown_bytes, used_at=unix_now())
+    )
+    return get(connection, conversation_id, key_id)
+
+
+def remove(connection: Connection, conversation_id: str, key_id: str | None) -> bool:
+    """A response that is being made in it goes on, and ends without a conversation to write to."""
+    gone = connection.execute(delete(conversations).where(_of_key(conversation_id, key_id))).rowcount
+    if gone:
+        connection.execute(delete(items).where(items.c.owner_id == conversation_id))
+    return bool(gone)
+
+
+def lock(connection: Connection, conversation_id: str, key_id: str | None, response_id: str) -> int:
+    """For the response, until it ends: the position of the item that will follow the last.
+
+    Raises ConversationNotFound, ConversationLocked.
+    """
+    query = (
+        update(conversations)
+        .where(_of_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
+        .values(locked_by=response_id, used_at=unix_now())
+        .returning(conversations.c.next_position)
+    )
+    position = connection.execute(query).scalar_one_or_none()
+    if position is None:
+        _check_exists(connection, conversation_id, key_id)
+        raise ConversationLocked(conversation_id)
+    return int(position)
+
+
+def unlock(connection: Connection, conversation_id: str, response_id: str) -> None:
+    connection.execute(
+        update(conversations)
+        .where(conversations.c.id == conversation_id, conversations.c.locked_by == response_id)
+        .values(locked_by=None)
+    )
+
+
+def append_and_unlock(connection: Connection, conversation_id: str, response_id: str, said: Sequence[Item]) -> None:
+    """Unless the conversation was deleted in the meantime."""
+    query = (
+        update(conversations)
+        .where(conversations.c.id == conversation_id, conversations.c.locked_by == response_id)
+        .values(
+            locked_by=None,
+            next_position=conversations.c.next_position + len(said),
+            size_bytes=conversations.c.size_bytes + size_of(said),
+            used_at=unix_now(),
+        )
+        .returning(conversations.c.key_id, conversations.c.next_position)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is not None:
+        add_items(connection, conversation_id, row.key_id, said, position=row.next_position - len(said))
+
+
+def append(connection: Connection, conversation_id: str, key_id: str | None, added: Sequence[Item]) -> None:
+    """Raises ConversationNotFound; ConversationLocked, as what a response has read must stay before what it says."""
+    query = (
+        update(conversations)
+        .where(_of_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
+        .values(
+            next_position=conversations.c.next_position + len(added),
+            size_bytes=conversations.c.size_bytes + size_of(added),
+            used_at=unix_now(),
+        )
+        .returning(conversations.c.next_position)
+    )
+    end = connection.execute(query).scalar_one_or_none()
+    if end is None:
+        _check_exists(connection, conversation_id, key_id)
+        raise ConversationLocked(conversation_id, param=None)
+    add_items(connection, conversation_id, key_id, added, position=end - len(added))
+
+
+def all_items(connection: Connection, conversation_id: str, key_id: str | None) -> list[Item]:
+    """Raises ConversationNotFound."""
+    _check_exists(connection, conversation_id, key_id)
+    query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id).order_by(items.c.position)
+    return [Item(*row) for row in connection.execute(query)]
+
+
+def item(connection: Connection, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
+    """Raises ConversationNotFound."""
+    _check_exists(connection, conversation_id, key_id)
+    query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id, items.c.id == item_id)
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else Item(*row)
+
+
+def page(connection: Connection, conversation_id: str, key_id: str | None, asked: PageRequest) -> Page:
+    """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
+    _check_exists(connection, conversation_id, key_id)
+    position = items.c.position if asked.is_ascending else -items.c.position
+    query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id)
+    if asked.after is not None:
+        last = select(func.max(position)).where(items.c.owner_id == conversation_id, items.c.id == asked.after)
+        after = connection.execute(last).scalar_one()
+        if after is None:
+            raise ItemNotFound(asked.after, param="after")
+        query = query.where(position > after)
+    found = [Item(*row) for row in connection.execute(query.order_by(position).limit(asked.limit + 1))]
+    return Page(tuple(found[: asked.limit]), has_more=len(found) > asked.limit)
+
+
+def remove_item(connection: Connection, conversation_id: str, key_id: str | None, item_id: str) -> bool:
+    """From the conversation alone: the response that it was made in keeps it. Raises ConversationNotFound."""
+    _check_exists(connection, conversation_id, key_id)
+    query = delete(items).where(items.c.owner_id == conversation_id, items.c.id == item_id)
+    gone = [Item(*row) for row in connection.execute(query.returning(items.c.id, items.c.body))]
+    connection.execute(
+        update(conversations)
+        .where(conversations.c.id == conversation_id)
+        .values(size_bytes=conversations.c.size_bytes - size_of(gone), used_at=unix_now())
+    )
+    return bool(gone)
+
+
+def _check_exists(connection: Connection, conversation_id: str, key_id: str | None) -> None:
+    query = select(conversations.c.id).where(_of_key(conversation_id, key_id))
+    if connection.execute(query).scalar_one_or_none() is None:
+        raise ConversationNotFound(conversation_id)

@@ -1,0 +1,98 @@
+"""Runs functions of a connection as transactions in threads, and gives faults of the database a type of ours.
+
+SQLite has one writer, which begins its transactions with the write lock held, so that what it read is still true when
+it writes; readers go on beside it (WAL). Postgres has one small pool for both. A reader sees one moment of the store
+throughout. A transaction that has begun is carried through even if the task that waits for it is cancelled.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+    TimeoutError,
+)
+
+from ouzel.errors import StoreUnavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_OUR_BUGS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+_TRY_AGAIN = {"40001", "40P01"}  # Postgres: serialization failure, deadlock
+_MAX_TRIES = 5
+
+
+class Database:
+    """The engines and their threads; `reader` and `writer` may be one engine."""
+
+    def __init__(self, reader: Engine, writer: Engine, *, num_readers: int, num_writers: int) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._reading = ThreadPoolExecutor(num_readers, thread_name_prefix="store-read")
+        self._writing = ThreadPoolExecutor(num_writers, thread_name_prefix="store-write")
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self._writer.dialect.name == "sqlite"
+
+    async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(self._reading, lambda: _transact(self._reader, function, *args, **kwargs))
+
+    async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(self._writing, lambda: _transact(self._writer, function, *args, **kwargs))
+
+    async def give_space_back(self, max_pages: int) -> None:
+        """Shrinks SQLite's file by pages that nothing uses any more; Postgres does so by itself."""
+        if self.is_sqlite:
+            await self._run(self._writing, lambda: _vacuum(self._writer, max_pages))
+
+    async def close(self) -> None:
+        for executor in (self._reading, self._writing):
+            await asyncio.to_thread(executor.shutdown)
+        for engine in {self._reader, self._writer}:
+            await asyncio.to_thread(engine.dispose)
+
+    async def _run(self, executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(executor, function)
+
+
+def _transact(
+    engine: Engine, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """One transaction; begun anew where Postgres broke it off in favour of another's."""
+    for num_tries in range(1, _MAX_TRIES + 1):
+        try:
+            with engine.begin() as connection:
+                return function(connection, *args, **kwargs)
+        except _OUR_BUGS:
+            raise
+        except (DBAPIError, TimeoutError) as error:
+            if num_tries == _MAX_TRIES or _sqlstate(error) not in _TRY_AGAIN:
+                raise StoreUnavailable(f"the store cannot be used now: {reason(error)}", retry_after_s=1.0) from error
+    raise AssertionError("the last try raises or returns")
+
+
+def _vacuum(engine: Engine, max_pages: int) -> None:
+    raw = engine.raw_connection()  # outside of a transaction, in which nothing would be given back
+    try:
+        raw.cursor().execute(f"PRAGMA incremental_vacuum({max_pages})").fetchall()  # each row fetched frees a page
+    finally:
+        raw.close()
+
+
+def _sqlstate(error: SQLAlchemyError) -> str | None:
+    return getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None
+
+
+def reason(error: SQLAlchemyError) -> str:
+    """What the database itself said, without the statement and its values."""
+    said = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    return " ".join(said.split()) or type(error).__name__

@@ -1,0 +1,86 @@
+"""From a URL to a database: SQLite in a file, or Postgres."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any  # connections as the driver makes them
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from ouzel.errors import StoreOpenError
+from ouzel.store.database import Database
+
+_NUM_SQLITE_READERS = 2
+_NUM_POSTGRES_CONNECTIONS = 4
+_BUSY_S = 10.0  # how long a writer waits for another process's
+_MAX_WAL_BYTES = 64 * 2**20
+
+
+def database_of(url: str) -> Database:
+    """Connects to nothing yet. Raises StoreOpenError; its message never holds the URL, which may hold a password."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise StoreOpenError("the store's URL must be like sqlite:///PATH or postgresql://USER@HOST/NAME") from None
+    match parsed.drivername:
+        case "sqlite":
+            return _sqlite(parsed)
+        case "postgresql" | "postgres" | "postgresql+psycopg":
+            return _postgres(parsed)
+        case scheme:
+            raise StoreOpenError(f"the store's URL must begin with sqlite:/// or postgresql://, given {scheme}://")
+
+
+def _sqlite(url: URL) -> Database:
+    if not url.database or url.database == ":memory:" or url.query:
+        raise StoreOpenError("the store's URL must name a file, sqlite:///PATH, and nothing after it")
+    path = Path(url.database).expanduser()
+    _make_file(path)
+    engines = []
+    for begin, num_connections in (("BEGIN", _NUM_SQLITE_READERS), ("BEGIN IMMEDIATE", 1)):
+        engine = create_engine(
+            URL.create("sqlite", database=str(path)),
+            pool_size=num_connections,
+            max_overflow=0,
+            connect_args={"timeout": _BUSY_S, "check_same_thread": False},
+        )
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
+        engines.append(engine)
+    return Database(*engines, num_readers=_NUM_SQLITE_READERS, num_writers=1)
+
+
+def _make_file(path: Path) -> None:
+    """Readable for its owner alone: prompts are in it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreOpenError(f"the store's file cannot be made: {error}") from error
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
+    """auto_vacuum has an effect in an empty file only, and must come before WAL, which writes to it."""
+    connection.isolation_level = None  # the driver begins nothing; the engine's "begin" does
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    connection.execute("PRAGMA journal_mode=WAL").fetchall()
+    connection.execute("PRAGMA synchronous=NORMAL")  # kill -9 loses nothing; a power cut may lose the last moments
+    connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
+
+
+def _postgres(url: URL) -> Database:
+    options: dict[str, Any] = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
+    try:
+        engine: Engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            pool_size=_NUM_POSTGRES_CONNECTIONS,
+            max_overflow=0,
+            pool_pre_ping=True,
+            connect_args=options,
+        )
+    except ImportError as error:
+        raise StoreOpenError("Postgres needs a driver: pip install 'ouzel[postgres]'") from error
+    readers = writers = _NUM_POSTGRES_CONNECTIONS // 2
+    reader = engine.execution_options(isolation_level="REPEATABLE READ")
+    return Database(reader, engine, num_readers=readers, num_writers=writers)

@@ -1,0 +1,65 @@
+"""What a response continues: the chain of those before it, and the conversation that the first of them was made in.
+
+Of a conversation the history is what stood in it when the response began and has not been deleted since: later items
+are no part of it, and what a client has removed stays removed.
+"""
+
+from typing import Any  # rows of SQLAlchemy
+
+from sqlalchemy import CTE, ColumnElement, Connection, Row, literal, select
+
+from ouzel.errors import HistoryLost, ResponseNotFound
+from ouzel.store.records import Item
+from ouzel.store.responses import of_key
+from ouzel.store.tables import conversations, items, responses
+
+
+def chain_from(first: ColumnElement[bool]) -> CTE:
+    """The responses that `first` selects, at depth 0, and all before them, recursively."""
+    carried = (
+        responses.c.id,
+        responses.c.key_id,
+        responses.c.previous_response_id,
+        responses.c.conversation_id,
+        responses.c.num_conversation_items,
+    )
+    start = select(*carried, literal(0).label("depth")).where(first).cte("chain", recursive=True)
+    before = select(*carried, (start.c.depth + 1).label("depth")).where(
+        responses.c.id == start.c.previous_response_id,
+        responses.c.key_id.is_not_distinct_from(start.c.key_id),
+    )
+    return start.union_all(before)
+
+
+def history(connection: Connection, response_id: str, key_id: str | None, *, with_output: bool = True) -> list[Item]:
+    """Its whole context, oldest first, and its own output if wanted. Raises ResponseNotFound, HistoryLost."""
+    chain = chain_from(of_key(response_id, key_id))
+    root = connection.execute(select(chain).order_by(chain.c.depth.desc()).limit(1)).one_or_none()
+    if root is None:
+        raise ResponseNotFound(response_id)
+    if root.previous_response_id is not None:  # and no row for it
+        raise HistoryLost(response_id, root.previous_response_id)
+    query = (
+        select(items.c.id, items.c.body)
+        .join(chain, chain.c.id == items.c.owner_id)
+        .order_by(chain.c.depth.desc(), items.c.position)
+    )
+    if not with_output:
+        query = query.where((chain.c.depth > 0) | items.c.is_output.is_(False))
+    said = [Item(*row) for row in connection.execute(query)]
+    return _conversation_items(connection, response_id, root) + said
+
+
+def _conversation_items(connection: Connection, response_id: str, root: Row[Any]) -> list[Item]:
+    """Those that the chain's first response found."""
+    if root.conversation_id is None:
+        return []
+    exists = select(conversations.c.id).where(conversations.c.id == root.conversation_id)
+    if connection.execute(exists).scalar_one_or_none() is None:
+        raise HistoryLost(response_id, root.conversation_id)
+    query = (
+        select(items.c.id, items.c.body)
+        .where(items.c.owner_id == root.conversation_id, items.c.position < root.num_conversation_items)
+        .order_by(items.c.position)
+    )
+    return [Item(*row) for row in connection.execute(query)]

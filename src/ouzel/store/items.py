@@ -1,0 +1,60 @@
+"""Items of responses and conversations, as rows and as pages."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, insert, select
+
+from ouzel.errors import ItemNotFound
+from ouzel.store.records import Item, Page, PageRequest
+from ouzel.store.tables import items
+
+_ROW_BYTES = 128  # what a row costs beside its bodies, with its place in the indexes
+
+
+def size_of(added: Sequence[Item]) -> int:
+    return sum(len(item.body) + len(item.id) + _ROW_BYTES for item in added)
+
+
+def add_items(
+    connection: Connection,
+    owner_id: str,
+    key_id: str | None,
+    added: Sequence[Item],
+    *,
+    position: int,
+    is_output: bool = False,
+) -> None:
+    """From `position` on."""
+    if not added:
+        return
+    rows = [
+        {
+            "owner_id": owner_id,
+            "position": position + index,
+            "is_output": is_output,
+            "id": item.id,
+            "key_id": key_id,
+            "body": item.body,
+        }
+        for index, item in enumerate(added)
+    ]
+    connection.execute(insert(items), rows)
+
+
+def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item | None:
+    """Of any response or conversation of the key; where it was sent back it is there more than once."""
+    query = select(items.c.id, items.c.body).where(items.c.id == item_id, items.c.key_id.is_not_distinct_from(key_id))
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else Item(*row)
+
+
+def page_of(listed: Sequence[Item], page: PageRequest) -> Page:
+    """Raises ItemNotFound for an unknown `after`; one that is listed twice counts where it comes last."""
+    ordered = listed if page.is_ascending else listed[::-1]
+    start = 0
+    if page.after is not None:
+        start = next((n for n in range(len(ordered), 0, -1) if ordered[n - 1].id == page.after), 0)
+        if not start:
+            raise ItemNotFound(page.after, param="after")
+    end = start + page.limit
+    return Page(tuple(ordered[start:end]), has_more=end < len(ordered))

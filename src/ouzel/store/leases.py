@@ -1,0 +1,73 @@
+"""Which server runs which response. One whose lease has run out is taken to be dead; what it ran is up for grabs.
+
+A server that was only slow finds out when `record` refuses what it has to say of a response that went on without it.
+"""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+
+from ouzel.store.records import Status, StoredResponse
+from ouzel.store.responses import COLUMNS, stored
+from ouzel.store.tables import RUNNING, responses, servers, unix_now
+
+_FORGET_S = 3600.0  # rows of servers that died
+
+
+def renew(connection: Connection, server_id: str, lease_s: float) -> None:
+    expires_at = unix_now() + lease_s
+    renewed = update(servers).where(servers.c.id == server_id).values(expires_at=expires_at)
+    if not connection.execute(renewed).rowcount:
+        connection.execute(insert(servers).values(id=server_id, expires_at=expires_at))
+        connection.execute(delete(servers).where(servers.c.expires_at < unix_now() - _FORGET_S))
+
+
+def end(connection: Connection, server_id: str) -> None:
+    connection.execute(delete(servers).where(servers.c.id == server_id))
+
+
+def take_abandoned(connection: Connection, server_id: str) -> list[StoredResponse]:
+    """Those that ran, and those that cannot run because the request was not kept."""
+    cannot_run = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_(None)
+    return _take(connection, server_id, or_(responses.c.status == Status.IN_PROGRESS.value, cannot_run), limit=None)
+
+
+def take_queued(connection: Connection, server_id: str, models: Sequence[str], limit: int) -> list[StoredResponse]:
+    is_queued = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_not(None)
+    return _take(connection, server_id, is_queued & responses.c.model.in_(models), limit=limit)
+
+
+def _take(
+    connection: Connection, server_id: str, condition: ColumnElement[bool], limit: int | None
+) -> list[StoredResponse]:
+    """Oldest first. Two servers that take at once skip what the other has locked (Postgres) or wait (SQLite)."""
+    alive = select(servers.c.id).where(servers.c.expires_at > unix_now())
+    query = (
+        select(*COLUMNS)
+        .where(
+            responses.c.status.in_(RUNNING),
+            condition,
+            or_(responses.c.owner.is_(None), responses.c.owner.not_in(alive)),
+        )
+        .order_by(responses.c.created_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    taken = [stored(row) for row in connection.execute(query)]
+    if taken:
+        ids = [response.id for response in taken]
+        connection.execute(update(responses).where(responses.c.id.in_(ids)).values(owner=server_id))
+    return taken
+
+
+def release(connection: Connection, server_id: str, ids: Collection[str]) -> None:
+    connection.execute(
+        update(responses)
+        .where(responses.c.id.in_(ids), responses.c.owner == server_id, responses.c.status == Status.QUEUED.value)
+        .values(owner=None)
+    )
+
+
+def ended(connection: Connection, ids: Collection[str]) -> set[str]:
+    running = select(responses.c.id).where(responses.c.id.in_(ids), responses.c.status.in_(RUNNING))
+    return set(ids) - set(connection.execute(running).scalars())

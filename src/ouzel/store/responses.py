@@ -1,0 +1,143 @@
+"""Responses: added, moved on by compare-and-set, read, deleted."""
+
+from typing import Any  # rows of SQLAlchemy
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+
+from ouzel.store.batches import pack, unpack
+from ouzel.store.conversations import append_and_unlock, lock, unlock
+from ouzel.store.items import add_items, size_of
+from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
+from ouzel.store.tables import RUNNING, events, items, responses, unix_now
+
+_ROW_BYTES = 512  # what a response costs beside its bytes
+COLUMNS = [responses.c[name] for name in StoredResponse.__struct_fields__]
+_APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # what a conversation goes on from
+
+
+def add(connection: Connection, new: NewResponse, owner: str) -> None:
+    """Raises ConversationNotFound, ConversationLocked."""
+    assert not (new.previous_response_id and new.conversation_id), "a response continues one or the other"
+    num_conversation_items = lock(connection, new.conversation_id, new.key_id, new.id) if new.conversation_id else 0
+    batch = pack(new.events) if new.events else b""
+    size_bytes = _ROW_BYTES + len(new.body) + len(new.request or b"") + len(batch) + size_of(new.input_items)
+    connection.execute(
+        insert(responses).values(
+            id=new.id,
+            key_id=new.key_id,
+            model=new.model,
+            status=new.status.value,
+            is_background=new.is_background,
+            previous_response_id=new.previous_response_id,
+            conversation_id=new.conversation_id,
+            num_conversation_items=num_conversation_items,
+            body=new.body,
+            request=new.request,
+            num_items=len(new.input_items),
+            num_events=len(new.events),
+            owner=owner,
+            created_at=unix_now(),
+            used_at=unix_now(),
+            size_bytes=size_bytes,
+        )
+    )
+    add_items(connection, new.id, new.key_id, new.input_items, position=0)
+    _add_events(connection, new.id, 0, len(new.events), batch)
+
+
+def record(connection: Connection, response_id: str, progress: Progress, first_event: int) -> bool:
+    """False, and nothing changed, where the response has ended, is gone or has other events by now."""
+    batch = pack(progress.events) if progress.events else b""
+    changes: dict[str, Any] = {
+        "status": progress.status.value,
+        "body": progress.body,
+        "num_events": first_event + len(progress.events),
+        "size_bytes": responses.c.size_bytes + len(batch),
+    }
+    if progress.status.is_final:
+        changes |= {
+            "request": None,
+            "owner": None,
+            "used_at": unix_now(),
+            "size_bytes": responses.c.size_bytes + len(batch) + size_of(progress.output_items),
+        }
+    query = (
+        update(responses)
+        .where(responses.c.id == response_id, responses.c.status.in_(RUNNING), responses.c.num_events == first_event)
+        .values(changes)
+        .returning(responses.c.key_id, responses.c.conversation_id, responses.c.num_items)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return False
+    _add_events(connection, response_id, first_event, len(progress.events), batch)
+    if progress.status.is_final:
+        _end(connection, response_id, row, progress)
+    return True
+
+
+def _end(connection: Connection, response_id: str, row: Row[Any], progress: Progress) -> None:
+    """A conversation gets what was said in a response that has come to something; all others leave it as it was."""
+    add_items(connection, response_id, row.key_id, progress.output_items, position=row.num_items, is_output=True)
+    if row.conversation_id is None:
+        return
+    if progress.status in _APPENDED:
+        said = [*_input_items(connection, response_id), *progress.output_items]
+        append_and_unlock(connection, row.conversation_id, response_id, said)
+    else:
+        unlock(connection, row.conversation_id, response_id)
+
+
+def _input_items(connection: Connection, response_id: str) -> list[Item]:
+    query = select(items.c.id, items.c.body).where(items.c.owner_id == response_id, items.c.is_output.is_(False))
+    return [Item(*row) for row in connection.execute(query.order_by(items.c.position))]
+
+
+def _add_events(connection: Connection, response_id: str, first_event: int, num_events: int, batch: bytes) -> None:
+    if num_events:
+        connection.execute(
+            insert(events).values(
+                response_id=response_id, first_event=first_event, end_event=first_event + num_events, batch=batch
+            )
+        )
+
+
+def stored(row: Row[Any]) -> StoredResponse:
+    values = row._asdict()
+    return StoredResponse(**values | {"status": Status(values["status"])})
+
+
+def of_key(response_id: str, key_id: str | None) -> ColumnElement[bool]:
+    return (responses.c.id == response_id) & responses.c.key_id.is_not_distinct_from(key_id)
+
+
+def get(connection: Connection, response_id: str, key_id: str | None) -> StoredResponse | None:
+    row = connection.execute(select(*COLUMNS).where(of_key(response_id, key_id))).one_or_none()
+    return None if row is None else stored(row)
+
+
+def events_after(connection: Connection, response_id: str, key_id: str | None, after: int) -> tuple[bytes, ...]:
+    query = (
+        select(events.c.first_event, events.c.batch)
+        .join(responses, responses.c.id == events.c.response_id)
+        .where(of_key(response_id, key_id), events.c.end_event > after + 1)
+        .order_by(events.c.first_event)
+    )
+    return tuple(
+        event
+        for first_event, batch in connection.execute(query)
+        for number, event in enumerate(unpack(batch), first_event)
+        if number > after
+    )
+
+
+def remove(connection: Connection, response_id: str, key_id: str | None) -> bool:
+    query = delete(responses).where(of_key(response_id, key_id)).returning(responses.c.conversation_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return False
+    connection.execute(delete(items).where(items.c.owner_id == response_id))
+    connection.execute(delete(events).where(events.c.response_id == response_id))
+    if row.conversation_id is not None:
+        unlock(connection, row.conversation_id, response_id)
+    return True

@@ -1,0 +1,187 @@
+"""The store: what others know of it. Each method is one transaction."""
+
+import secrets
+from collections.abc import Collection, Sequence
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from ouzel.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
+from ouzel.store import conversations, history, leases, responses, retention
+from ouzel.store.database import Database
+from ouzel.store.engines import database_of
+from ouzel.store.items import any_item, page_of
+from ouzel.store.records import Item, NewResponse, Page, PageRequest, Progress, StoredConversation, StoredResponse
+from ouzel.store.schema import prepare_schema
+
+_MAX_TOUCH_S = 60.0  # finer than this, "last used" is not known
+_MAX_TOUCHED = 500  # in one transaction
+_MAX_VACUUMED_PAGES = 4096  # at once: 16 MiB
+
+
+async def open_store(url: str, *, lease_s: float = 10.0, max_age_s: float, max_bytes: int) -> "Store":
+    """Makes what is not there yet. Raises StoreOpenError."""
+    database = database_of(url)
+    store = Store(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
+    try:
+        await database.write(prepare_schema)
+        await store.beat()
+    except (StoreUnavailable, SQLAlchemyError) as error:
+        await database.close()
+        raise StoreOpenError(str(error)) from error
+    except BaseException:
+        await database.close()
+        raise
+    return store
+
+
+class Store:
+    """Of everything that carries a `key_id`, one key never sees, changes or deletes what belongs to another."""
+
+    def __init__(self, database: Database, *, lease_s: float, max_age_s: float, max_bytes: int) -> None:
+        self.server_id = secrets.token_hex(16)
+        self._database = database
+        self._lease_s = lease_s
+        self._max_age_s = max_age_s
+        self._max_bytes = max_bytes
+        self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
+        self._used: set[str] = set()  # responses and conversations read since the last beat
+
+    async def close(self) -> None:
+        """Ends the lease too: what this server still runs is abandoned from now on."""
+        try:
+            await self._touch_used()
+            await self._database.write(leases.end, self.server_id)
+        except StoreUnavailable:
+            pass  # the lease runs out by itself
+        finally:
+            await self._database.close()
+
+    # Responses
+
+    async def add_response(self, new: NewResponse) -> None:
+        """Locks its conversation until it ends. Raises ConversationNotFound, ConversationLocked."""
+        await self._database.write(responses.add, new, self.server_id)
+
+    async def record(self, response_id: str, progress: Progress, *, first_event: int) -> bool:
+        """Any server may; False, with nothing changed, unless it goes on and has exactly `first_event` events.
+
+        With a final status the output items are kept, the request is dropped and the conversation unlocked, having got
+        input and output of a response that is completed or incomplete.
+        """
+        return await self._database.write(responses.record, response_id, progress, first_event)
+
+    async def response(self, response_id: str, key_id: str | None) -> StoredResponse | None:
+        found = await self._database.read(responses.get, response_id, key_id)
+        if found is not None:
+            self._used.add(response_id)
+        return found
+
+    async def delete_response(self, response_id: str, key_id: str | None) -> bool:
+        """One that goes on too: `record` refuses what comes of it."""
+        return await self._database.write(responses.remove, response_id, key_id)
+
+    async def history(self, response_id: str, key_id: str | None) -> list[Item]:
+        """What a response that continues this one begins with. Raises ResponseNotFound, HistoryLost."""
+        items = await self._database.read(history.history, response_id, key_id)
+        self._used.add(response_id)
+        return items
+
+    async def input_items(self, response_id: str, key_id: str | None, page: PageRequest) -> Page | None:
+        """History and its own input. Raises HistoryLost, and ItemNotFound for an unknown `after`."""
+        try:
+            listed = await self._database.read(history.history, response_id, key_id, with_output=False)
+        except ResponseNotFound:
+            return None
+        return page_of(listed, page)
+
+    async def item(self, item_id: str, key_id: str | None) -> Item | None:
+        """Of any response or conversation of the key."""
+        return await self._database.read(any_item, item_id, key_id)
+
+    async def events(self, response_id: str, key_id: str | None, *, after: int) -> tuple[bytes, ...]:
+        """Those numbered above `after`; -1 for all."""
+        return await self._database.read(responses.events_after, response_id, key_id, after)
+
+    # Several servers, and restarts
+
+    async def beat(self) -> None:
+        """Renews this server's lease; to be called several times in `lease_s`."""
+        await self._database.write(leases.renew, self.server_id, self._lease_s)
+        await self._touch_used()
+
+    async def take_abandoned(self) -> list[StoredResponse]:
+        """Those in progress without a living owner, and queued ones whose request was not kept; now this server's."""
+        return await self._database.write(leases.take_abandoned, self.server_id)
+
+    async def take_queued(self, models: Sequence[str], limit: int) -> list[StoredResponse]:
+        """Those without a living owner that can run, oldest first; now this server's."""
+        return await self._database.write(leases.take_queued, self.server_id, models, limit)
+
+    async def release(self, ids: Collection[str]) -> None:
+        """Queued ones of this server that any may take again."""
+        await self._database.write(leases.release, self.server_id, ids)
+
+    async def ended(self, ids: Collection[str]) -> set[str]:
+        """Of these, those with a final status or gone."""
+        return await self._database.read(leases.ended, ids)
+
+    async def sweep(self) -> int:
+        """Deletes what was not used for too long or is too much, and says how many."""
+        await self._touch_used()
+        num_deleted = 0
+        max_age_s = self._max_age_s + self._touch_s
+        while some := await self._database.write(retention.delete_some, max_age_s, self._max_bytes):
+            num_deleted += some
+        await self._database.give_space_back(_MAX_VACUUMED_PAGES)
+        return num_deleted
+
+    async def _touch_used(self) -> None:
+        while self._used:
+            some = [self._used.pop() for _ in range(min(len(self._used), _MAX_TOUCHED))]
+            await self._database.write(retention.touch, some, self._touch_s)
+
+    # Conversations
+
+    async def create_conversation(
+        self, conversation_id: str, key_id: str | None, metadata: dict[str, str], items: Sequence[Item]
+    ) -> StoredConversation:
+        return await self._database.write(conversations.create, conversation_id, key_id, metadata, items)
+
+    async def conversation(self, conversation_id: str, key_id: str | None) -> StoredConversation | None:
+        found = await self._database.read(conversations.get, conversation_id, key_id)
+        if found is not None:
+            self._used.add(conversation_id)
+        return found
+
+    async def update_conversation(
+        self, conversation_id: str, key_id: str | None, metadata: dict[str, str]
+    ) -> StoredConversation | None:
+        return await self._database.write(conversations.change, conversation_id, key_id, metadata)
+
+    async def delete_conversation(self, conversation_id: str, key_id: str | None) -> bool:
+        """With its items; responses that were made in it keep theirs, but can no longer be continued."""
+        return await self._database.write(conversations.remove, conversation_id, key_id)
+
+    async def conversation_items(self, conversation_id: str, key_id: str | None) -> list[Item]:
+        """All, in order. Raises ConversationNotFound."""
+        items = await self._database.read(conversations.all_items, conversation_id, key_id)
+        self._used.add(conversation_id)
+        return items
+
+    async def conversation_page(self, conversation_id: str, key_id: str | None, page: PageRequest) -> Page:
+        """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
+        found = await self._database.read(conversations.page, conversation_id, key_id, page)
+        self._used.add(conversation_id)
+        return found
+
+    async def conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
+        """Raises ConversationNotFound."""
+        return await self._database.read(conversations.item, conversation_id, key_id, item_id)
+
+    async def add_conversation_items(self, conversation_id: str, key_id: str | None, items: Sequence[Item]) -> None:
+        """At the end. Raises ConversationNotFound; ConversationLocked while a response is made in it."""
+        await self._database.write(conversations.append, conversation_id, key_id, items)
+
+    async def delete_conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> bool:
+        """False where it has no such item. Raises ConversationNotFound."""
+        return await self._database.write(conversations.remove_item, conversation_id, key_id, item_id)

@@ -1,0 +1,76 @@
+"""A private Postgres server from the binaries that are installed, for the tests of this run."""
+
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_POSTGRES"  # 1: a missing server fails tests that would else be skipped
+DEBIAN_DIRECTORY = Path("/usr/lib/postgresql")
+_SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=50", "listen_addresses=", "shared_buffers=16MB")
+
+
+def postgres_binaries() -> Path | None:
+    """The directory of the newest installed server."""
+    versions = sorted(DEBIAN_DIRECTORY.glob("*/bin/postgres"), key=lambda path: float(path.parent.parent.name))
+    if versions:
+        return versions[-1].parent
+    found = shutil.which("postgres")
+    return Path(found).parent if found else None
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """Reached by a unix socket in a directory of its own."""
+
+    directory: str
+
+    def url(self, database: str) -> str:
+        return f"postgresql://ouzel@/{database}?host={self.directory}"
+
+    def new_database(self) -> str:
+        name = f"test_{secrets.token_hex(8)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+
+@contextmanager
+def running_postgres(binaries: Path) -> Iterator[PostgresServer]:
+    with tempfile.TemporaryDirectory(prefix="ouzel-pg-") as directory:  # short: a socket's path may have 107 bytes
+        if os.geteuid() == 0:
+            os.chown(directory, pwd.getpwnam("nobody").pw_uid, -1)
+        data = f"{directory}/data"
+        _run(binaries / "initdb", "-D", data, "-U", "ouzel", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        settings = [f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={directory}")]
+        log = f"{directory}/log"
+        _run(binaries / "pg_ctl", "-D", data, "-l", log, "-w", "-t", "120", "-o", " ".join(settings), "start")
+        try:
+            yield PostgresServer(directory)
+        finally:
+            _run(binaries / "pg_ctl", "-D", data, "-w", "-t", "120", "-m", "immediate", "stop")
+
+
+def _run(*command: str | Path) -> None:
+    """As another user where we are root, as whom Postgres refuses to run."""
+    user = "nobody" if os.geteuid() == 0 else None
+    result = subprocess.run(
+        [str(part) for part in command],
+        user=user,
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, f"{command[0]}: {result.stdout}"
