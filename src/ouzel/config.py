@@ -186,3 +186,29 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         False
     )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"
+
+
+class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of responses and conversations."""
+
+    store: Annotated[
+        bool, Meta(description="Keep responses (unless a request says store: false) and conversations.")
+    ] = True
+    store_url: Annotated[
+        str,
+        Meta(
+            description="Where: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/NAME, which several servers may "
+            "share; default: responses.sqlite3 in data_dir. Other users of the machine can read flags: prefer the "
+            "environment for a password.",
+            extra_json_schema={"writeOnly": True},
+        ),
+    ] = ""
+    data_dir: Annotated[
+        str, Meta(description="Where the server keeps its data; default: $XDG_DATA_HOME/ouzel or ~/.local/share/ouzel.")
+    ] = ""
+    store_max_age_days: Annotated[
+        float, Meta(gt=0, le=36500, description="What nobody has used for longer is deleted.")
+    ] = 30.0
+    store_max_gib: Annotated[
+        float, Meta(gt=0, le=2**20, description="Above it, what was used least recently is deleted.")
+    ] = 1.0

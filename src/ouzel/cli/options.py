@@ -14,9 +14,9 @@ from msgspec import inspect
 from ouzel.cli.api_keys import with_all_keys
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import read_lmi_settings
-from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig
+from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig, StoreConfig
 
-RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig)
+RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig, StoreConfig)
 ENVIRONMENT_PREFIX = "OUZEL_"
 _OVMS_DEFAULTS = {"allowed_origins": ["*"]}  # OpenVINO Model Server's
 
@@ -29,6 +29,7 @@ class Options:
     engine: EngineConfig
     limits: LimitsConfig
     server: ServerConfig
+    store: StoreConfig
     remarks: tuple[str, ...] = ()  # for the log
 
 

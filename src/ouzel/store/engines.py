@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 from ouzel.errors import StoreOpenError
 from ouzel.store.database import Database
 
+_POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _NUM_SQLITE_READERS = 2
 _NUM_POSTGRES_CONNECTIONS = 4
 _BUSY_S = 10.0  # how long a writer waits for another process's
@@ -19,23 +20,22 @@ _MAX_WAL_BYTES = 64 * 2**20
 
 def database_of(url: str) -> Database:
     """Connects to nothing yet. Raises StoreOpenError; its message never holds the URL, which may hold a password."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        raise StoreOpenError("the store's URL must be like sqlite:///PATH or postgresql://USER@HOST/NAME") from None
-    match parsed.drivername:
-        case "sqlite":
-            return _sqlite(parsed)
-        case "postgresql" | "postgres" | "postgresql+psycopg":
-            return _postgres(parsed)
-        case scheme:
-            raise StoreOpenError(f"the store's URL must begin with sqlite:/// or postgresql://, given {scheme}://")
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise StoreOpenError("the store's URL must be like sqlite:///PATH or postgresql://USER@HOST/NAME")
+    if scheme == "sqlite":
+        return _sqlite(rest)
+    if scheme in _POSTGRES_SCHEMES:
+        return _postgres(url)
+    raise StoreOpenError(f"the store's URL must begin with sqlite:/// or postgresql://, given {scheme}://")
 
 
-def _sqlite(url: URL) -> Database:
-    if not url.database or url.database == ":memory:" or url.query:
-        raise StoreOpenError("the store's URL must name a file, sqlite:///PATH, and nothing after it")
-    path = Path(url.database).expanduser()
+def _sqlite(rest: str) -> Database:
+    """All after sqlite:/// is the path, as it is: nothing in it is quoted."""
+    name = rest.removeprefix("/")
+    if name in ("", ":memory:") or name == rest:
+        raise StoreOpenError("the store's URL must name a file: sqlite:///PATH")
+    path = Path(name).expanduser()
     _make_file(path)
     engines = []
     for begin, num_connections in (("BEGIN", _NUM_SQLITE_READERS), ("BEGIN IMMEDIATE", 1)):
@@ -69,7 +69,11 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
 
 
-def _postgres(url: URL) -> Database:
+def _postgres(given: str) -> Database:
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError):
+        raise StoreOpenError("the store's URL must be like postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
     options: dict[str, Any] = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
     try:
         engine: Engine = create_engine(

@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ouzel.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store import conversations, history, leases, responses, retention
-from ouzel.store.database import Database
+from ouzel.store.database import Database, reason
 from ouzel.store.engines import database_of
 from ouzel.store.items import any_item, page_of
 from ouzel.store.records import Item, NewResponse, Page, PageRequest, Progress, StoredConversation, StoredResponse
@@ -25,11 +25,12 @@ async def open_store(url: str, *, lease_s: float = 10.0, max_age_s: float, max_b
     try:
         await database.write(prepare_schema)
         await store.beat()
-    except (StoreUnavailable, SQLAlchemyError) as error:
+    except BaseException as error:
         await database.close()
-        raise StoreOpenError(str(error)) from error
-    except BaseException:
-        await database.close()
+        if isinstance(error, StoreUnavailable):
+            raise StoreOpenError(str(error)) from error
+        if isinstance(error, SQLAlchemyError):  # the driver does not like the URL
+            raise StoreOpenError(f"the store cannot be opened: {reason(error)}") from error
         raise
     return store
 

@@ -1,0 +1,38 @@
+"""The store that the options ask for."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ouzel.config import StoreConfig
+from ouzel.errors import StoreOpenError
+
+if TYPE_CHECKING:
+    from ouzel.store.store import Store
+
+_FILE = "responses.sqlite3"
+_DAY_S = 86400.0
+
+
+async def store_of(config: StoreConfig) -> "Store | None":
+    """None where nothing is to be kept. Raises StoreOpenError."""
+    if not config.store:
+        return None
+    from ouzel.store.store import open_store  # noqa: PLC0415  brings sqlalchemy
+
+    url = config.store_url or f"sqlite:///{_data_directory(config.data_dir, os.environ) / _FILE}"
+    try:
+        return await open_store(
+            url, max_age_s=config.store_max_age_days * _DAY_S, max_bytes=int(config.store_max_gib * 2**30)
+        )
+    except StoreOpenError as error:
+        help_text = "--store-url or --data-dir puts it elsewhere, --no-store serves without"
+        raise StoreOpenError(f"{error} ({help_text})") from error
+
+
+def _data_directory(data_dir: str, environment: Mapping[str, str]) -> Path:
+    if data_dir:
+        return Path(data_dir).expanduser()
+    base = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "ouzel"
