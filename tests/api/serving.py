@@ -29,6 +29,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
+from ouzel.store.store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineRequest
@@ -116,7 +117,9 @@ class RunningServer:
         chat_template: str,
         output_format: OutputFormat | None,
         sampling_defaults: SamplingDefaults,
+        store_url: str | None,
     ) -> None:
+        self._store_url = store_url
         self._sampling_defaults = sampling_defaults
         self._tokenizer = tokenizer or byte_tokenizer()
         self._trusts_request_template = trusts_request_template
@@ -171,13 +174,16 @@ class RunningServer:
         self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
         await self.engine.start()
         self.model = self._model()
-        app = create_app(self.model, self._limits, self._config)
+        store = None if self._store_url is None else await open_store(self._store_url, max_age_s=3600, max_bytes=2**30)
+        app = create_app(self.model, self._limits, self._config, store)
         self._server = uvicorn.Server(server_config(app))
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
             await asyncio.sleep(0.001)
         self._is_ready.set()
         await serving
+        if store is not None:
+            await store.close()
         await self.engine.close()
 
     def _model(self) -> ServedModel:
@@ -213,7 +219,9 @@ def running_server(
     chat_template: str = CHAT_TEMPLATE,
     output_format: OutputFormat | None = None,
     sampling_defaults: SamplingDefaults | None = None,
+    store_url: str | None = None,
 ) -> Iterator[RunningServer]:
+    """Without `store_url` it keeps nothing."""
     server = RunningServer(
         options or {},
         limits or LimitsConfig(),
@@ -226,6 +234,7 @@ def running_server(
         chat_template=chat_template,
         output_format=output_format,
         sampling_defaults=sampling_defaults or SamplingDefaults(),
+        store_url=store_url,
     )
     server.start()
     try:

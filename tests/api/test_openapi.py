@@ -11,7 +11,11 @@ from ouzel.api import app
 from ouzel.api.field_defaults import default_in_words
 from ouzel.api.openapi import body_schemas, document
 from ouzel.api.operations import OPERATIONS
+from ouzel.api.responses.preparing import Preparer
+from ouzel.api.responses.routes import responses_routes
+from ouzel.api.responses.runs import Runs
 from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.observability import Metrics
 from tests.api.serving import RunningServer
 from tools.documents import fields
 
@@ -25,7 +29,10 @@ def test_the_document_is_served_and_valid(http: httpx.Client, path: str) -> None
 
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:
-    routes = app.api_routes(server.model, LimitsConfig(), ServerConfig())
+    model, limits, metrics = server.model, LimitsConfig(), Metrics("parrot")
+    preparer = Preparer(model, limits, None)
+    routes = app.api_routes(model, limits, ServerConfig(), metrics)
+    routes += responses_routes(Runs(model, metrics, preparer, None), preparer, limits, sends_done=True)
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes}
     described = {operation.path for operation in OPERATIONS}
     for path in paths - described:

@@ -74,7 +74,8 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
 
 
 def _generating() -> list[str]:
-    return [operation.path.removeprefix("/v1") for operation in OPERATIONS if operation.chunks and not operation.is_lmi]
+    generating = [operation for operation in OPERATIONS if operation.bodies and operation.chunks]
+    return [operation.path.removeprefix("/v1") for operation in generating if not operation.is_lmi]
 
 
 def _rows_of_fields() -> Iterator[list[str]]:

@@ -7,7 +7,6 @@ from typing import Protocol
 
 import msgspec
 
-from ouzel.api.exchange import LastWords
 from ouzel.api.fields import CompletionFields
 from ouzel.api.framing import Framing
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
@@ -18,7 +17,6 @@ class Answer(Protocol):
 
     is_stream: bool
     framing: Framing  # of the stream
-    last_words: LastWords | None  # what a stream says of a fault in its midst; None: the error object, and no end
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
         """The objects of one wake-up."""

@@ -15,31 +15,46 @@ from ouzel.api.error_answers import ErrorAnswers
 from ouzel.api.generating import GeneratingEndpoint
 from ouzel.api.guard import Guard
 from ouzel.api.health import Watch
+from ouzel.api.lifespan import Lifespan
 from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
 from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
 from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
 from ouzel.api.paths import PREFIXES
-from ouzel.api.responses.responses import Responses
+from ouzel.api.responses.preparing import Preparer
+from ouzel.api.responses.routes import responses_routes
+from ouzel.api.responses.runs import Runs
 from ouzel.api.tokenize import TokenizerEndpoint, Tokenizing
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.store.store import Store
 
 
-def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -> ASGIApp:
-    """`server` says who may ask and in which dialect; where to listen is `server_config`'s."""
-    app: ASGIApp = Router(api_routes(model, limits, server), redirect_slashes=False)
+def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None) -> ASGIApp:
+    """`server` says who may ask and in which dialect; where to listen is `server_config`'s.
+
+    `store` keeps responses; without one they are gone once they are answered.
+    """
+    metrics = Metrics(model.names[0])
+    preparer = Preparer(model, limits, store)
+    runs = Runs(model, metrics, preparer, store)
+    app: ASGIApp = Router(
+        [
+            *api_routes(model, limits, server, metrics),
+            *responses_routes(runs, preparer, limits, sends_done=server.responses_done),
+        ],
+        redirect_slashes=False,
+    )
     if server.api_key:
         app = Guard(app, server.api_key)
     app = ErrorAnswers(app, {**lmi_error_styles(server), **ovms_error_styles(server)})
     if server.allowed_origins:
         app = _cors(app, server)
-    return Edge(app)
+    return Lifespan(Edge(app), runs.watch, runs.close)
 
 
-def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -> list[Route]:
-    metrics = Metrics(model.names[0])
+def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig, metrics: Metrics) -> list[Route]:
     models = Models(model)
     openapi = OpenApi()
     watch = Watch(model, metrics)
@@ -55,7 +70,6 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
         )
 
     chat, completions = generating(ChatCompletions(model, limits)), generating(Completions(model, limits))
-    responses = generating(Responses(model, limits, sends_done=server.responses_done))
     routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
     routes.append(Route("/openapi.json", openapi.document))
     routes += lmi_routes(model, limits, server, generating)
@@ -70,7 +84,6 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig) -
         routes += [
             Route(f"{prefix}/chat/completions", chat, methods=["POST"]),
             Route(f"{prefix}/completions", completions, methods=["POST"]),
-            Route(f"{prefix}/responses", responses, methods=["POST"]),
             Route(f"{prefix}/openapi.json", openapi.document),
             Route(f"{prefix}/models", models.list),
             Route(f"{prefix}/models/{{name:path}}", models.retrieve),
@@ -92,13 +105,13 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
 
 
 def server_config(app: ASGIApp, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
-    """uvicorn as Ouzel runs it on sockets it is given: its fast parts, our own log line, nothing started by the app."""
+    """uvicorn as Ouzel runs it on sockets it is given: its fast parts, our own log line."""
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed
         http="httptools",
         ws="none",
-        lifespan="off",
+        lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,

@@ -8,7 +8,6 @@ from msgspec import UNSET, UnsetType
 
 from ouzel.api.answer import Envelope, StreamedUsage, UsageObject, usage_object
 from ouzel.api.chat_request import ChatCompletionRequest
-from ouzel.api.exchange import LastWords
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
 from ouzel.api.framing import SSE
 from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
@@ -100,7 +99,6 @@ class ChatAnswer:
     def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest, prompt: Prompt) -> None:
         self.is_stream = bool(asked.stream)
         self.framing = SSE
-        self.last_words: LastWords | None = None
         self._envelope = envelope
         self._model = model
         self._shows_token_ids = asked.return_token_ids or False

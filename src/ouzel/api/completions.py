@@ -9,7 +9,6 @@ from msgspec import UNSET, Meta, UnsetType
 from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.exchange import LastWords
 from ouzel.api.fields import (
     CompletionFields,
     check_completion,
@@ -166,7 +165,6 @@ class CompletionAnswer:
     ) -> None:
         self.is_stream = bool(asked.stream)
         self.framing = SSE
-        self.last_words: LastWords | None = None
         self._envelope = envelope
         self._model = model
         self._asked = asked

@@ -47,9 +47,7 @@ class ErrorAnswers:
             await send({"type": "http.response.body", "body": body})
         else:
             exchange.status = answer.status  # for the log: the client has seen 200
-            say = exchange.last_words
-            body = exchange.framing.frames([answer.body]) if say is None else say(fault)
-            await send({"type": "http.response.body", "body": body})
+            await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})
 
     def _error_style(self, path: str) -> ErrorStyle:
         styles = (style for prefix, style in self._error_styles.items() if path.startswith(prefix))

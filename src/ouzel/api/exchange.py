@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive, Scope, Send
 
-from ouzel.api.error_objects import Fault
 from ouzel.api.framing import SSE, Framing
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
 from ouzel.generation import Generation, SeveralGenerations
@@ -16,9 +15,6 @@ from ouzel.generation import Generation, SeveralGenerations
 _SCOPE_KEY = "ouzel.exchange"
 _LONG_BODY_BYTES = 4096
 _TEMPLATE_FIELD = b'chat_template"'
-
-
-LastWords = Callable[[Fault], bytes]
 
 
 class ClientDisconnected(Exception):
@@ -35,7 +31,6 @@ class Exchange:
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
     framing: Framing = SSE  # of the stream, once it has begun
-    last_words: LastWords | None = None  # of a stream that has them for a fault in its midst
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:

@@ -18,7 +18,6 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
     before: bytes  # each object
     after: bytes
     end: bytes  # of a complete stream
-    names_events: bool = False  # by the tag of their type, in a line of its own
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -32,14 +31,18 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
         """All of them in one piece: what came in one wake-up leaves in one write."""
         pieces: list[bytes] = []
         for item in objects:
-            if self.names_events:
-                assert isinstance(item, msgspec.Struct)
-                pieces.append(f"event: {item.__struct_config__.tag}\n".encode())
             pieces += (self.before, _encode(item), self.after)
-        joined = b"".join(pieces)
-        for raw, escaped in _LINE_ENDS:
-            joined = joined.replace(raw, escaped)
-        return joined
+        return _with_escaped_line_ends(b"".join(pieces))
+
+    def framed(self, encoded: bytes) -> bytes:
+        """One that is JSON already."""
+        return self.before + _with_escaped_line_ends(encoded) + self.after
+
+
+def _with_escaped_line_ends(text: bytes) -> bytes:
+    for raw, escaped in _LINE_ENDS:
+        text = text.replace(raw, escaped)
+    return text
 
 
 SSE = Framing(

@@ -58,7 +58,7 @@ class GeneratingEndpoint:
         else:
             requests, answer = prepare(body, exchange.arrival_s)
         if answer.is_stream:
-            exchange.framing, exchange.last_words = answer.framing, answer.last_words
+            exchange.framing = answer.framing
         if len(requests) == 1:
             exchange.generation = Generation(requests[0], self._model, self._metrics)
             await _send(exchange.generation, answer, send)

@@ -114,10 +114,15 @@ def _explain_fields(schema: JsonObject) -> None:
 def _operation_object(operation: Operation) -> JsonObject:
     described: JsonObject = {"summary": operation.summary, "responses": _responses(operation)}
     names = re.findall(r"\{(\w+)\}", operation.path)
-    if names:
-        described["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
-        ]
+    parameters: list[JsonObject] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    parameters += [
+        {"name": field.name, "in": "query", "description": field.description, "schema": field.schema}
+        for field in operation.query
+    ]
+    if parameters:
+        described["parameters"] = parameters
     if operation.bodies:
         prefix = _LMI_PREFIX if operation.is_lmi else ""
         schema = _either([_named(prefix + body.__name__) for body in operation.bodies])

@@ -1,5 +1,6 @@
 """The table of operations: what every path takes and answers, for documents and tests."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,25 +17,40 @@ from ouzel.api.lmi.standard import StandardRequest
 from ouzel.api.models import ModelList, ModelObject
 from ouzel.api.ovms import status as ovms
 from ouzel.api.responses.events import EVENTS
-from ouzel.api.responses.request import ResponsesRequest
+from ouzel.api.responses.item_lists import ItemList
+from ouzel.api.responses.kept import DeletedResponse
+from ouzel.api.responses.request import LOGPROBS, ResponsesRequest
 from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
 
 StructType = type[msgspec.Struct]
 
 
+@dataclass(frozen=True)
+class QueryField:
+    name: str
+    schema: Mapping[str, object]
+    description: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """Several types are alternatives."""
 
-    method: Literal["get", "post"]
+    method: Literal["get", "post", "delete"]
     path: str
     summary: str
+    query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()
     answers: tuple[object, ...]  # types; none: text
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     is_lmi: bool = False  # in its framing, and with its errors
     is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
+
+
+_INCLUDE = QueryField(
+    "include", {"type": "array", "items": {"enum": [LOGPROBS]}}, "What is shown beside the text, if it was made so."
+)
 
 
 def _invocation(path: str) -> Operation:
@@ -69,10 +85,47 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/v1/responses",
-        summary="Answers a chat in items. Nothing is stored.",
+        summary="Answers a chat in items.",
         bodies=(ResponsesRequest,),
         answers=(ResponseObject,),
         chunks=EVENTS,
+    ),
+    Operation(
+        method="get",
+        path="/v1/responses/{response_id}",
+        summary="A kept response, or its events once more.",
+        query=(
+            _INCLUDE,
+            QueryField("stream", {"type": "boolean"}, "Sends its events, and goes on with them until it ends."),
+            QueryField("starting_after", {"type": "integer", "minimum": -1}, "The event before; with stream."),
+            QueryField("include_obfuscation", {"type": "boolean"}, "Random characters beside deltas; with stream."),
+        ),
+        answers=(ResponseObject,),
+        chunks=EVENTS,
+    ),
+    Operation(
+        method="delete",
+        path="/v1/responses/{response_id}",
+        summary="Deletes a kept response; one that goes on is cancelled.",
+        answers=(DeletedResponse,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/responses/{response_id}/cancel",
+        summary="Cancels a response that goes on.",
+        answers=(ResponseObject,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/responses/{response_id}/input_items",
+        summary="The items that a response was made from, what it continued among them.",
+        query=(
+            _INCLUDE,
+            QueryField("limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."),
+            QueryField("order", {"enum": ["asc", "desc"]}, "By age. Default: desc."),
+            QueryField("after", {"type": "string"}, "The id of the item before the first."),
+        ),
+        answers=(ItemList,),
     ),
     Operation(
         method="post",

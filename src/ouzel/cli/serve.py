@@ -17,6 +17,7 @@ from typing import Any  # tasks of any result
 
 import msgspec
 import uvicorn
+from starlette.types import ASGIApp
 
 import ouzel
 from ouzel.api.app import create_app, server_config
@@ -24,6 +25,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listening import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
+from ouzel.cli.storing import store_of
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.tokenizer import special_token_ids
@@ -64,6 +66,7 @@ class Server(uvicorn.Server):
 async def serve(options: Options, local: LocalModel, listener: Listener) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
     stopping, hurrying = stop_signals()
+    store = await store_of(options.store)
     engine = EngineClient(
         engine_spec(options, local),
         in_thread=not options.engine.engine_process,
@@ -76,9 +79,12 @@ async def serve(options: Options, local: LocalModel, listener: Listener) -> None
             loading.cancel()
             await asyncio.gather(loading, return_exceptions=True)
             return
-        await run_server(options, loading.result(), listener, stopping, hurrying)
+        app = create_app(loading.result(), options.limits, options.server, store)
+        await run_server(options, loading.result(), app, listener, stopping=stopping, hurrying=hurrying)
     finally:
         await engine.close()
+        if store is not None:
+            await store.close()
 
 
 def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
@@ -146,10 +152,16 @@ def grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
 
 
 async def run_server(
-    options: Options, model: ServedModel, listener: Listener, stopping: asyncio.Event, hurrying: asyncio.Event
+    options: Options,
+    model: ServedModel,
+    app: ASGIApp,
+    listener: Listener,
+    *,
+    stopping: asyncio.Event,
+    hurrying: asyncio.Event,
 ) -> None:
     """Listens until `stopping`, then drains; `hurrying` cuts that short."""
-    server = Server(server_config(create_app(model, options.limits, options.server), listener.tls))
+    server = Server(server_config(app, listener.tls))
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
     if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded

@@ -1,5 +1,6 @@
 """The store that the options ask for."""
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,12 +12,14 @@ from ouzel.errors import StoreOpenError
 if TYPE_CHECKING:
     from ouzel.store.store import Store
 
+logger = logging.getLogger(__name__)
+
 _FILE = "responses.sqlite3"
 _DAY_S = 86400.0
 
 
 async def store_of(config: StoreConfig) -> "Store | None":
-    """None where nothing is to be kept. Raises StoreOpenError."""
+    """None where nothing is to be kept, or nothing can be where nobody has said where. Raises StoreOpenError."""
     if not config.store:
         return None
     from ouzel.store.store import open_store  # noqa: PLC0415  brings sqlalchemy
@@ -27,6 +30,9 @@ async def store_of(config: StoreConfig) -> "Store | None":
             url, max_age_s=config.store_max_age_days * _DAY_S, max_bytes=int(config.store_max_gib * 2**30)
         )
     except StoreOpenError as error:
+        if not config.store_url and not config.data_dir:
+            logger.warning("responses are not kept: %s (--store-url or --data-dir says where to)", error)
+            return None
         help_text = "--store-url or --data-dir puts it elsewhere, --no-store serves without"
         raise StoreOpenError(f"{error} ({help_text})") from error
 

@@ -127,6 +127,11 @@ class EngineClient:
         """Requests that run or wait at a time."""
         return self.info.max_num_seqs + self._max_queued_requests
 
+    @property
+    def num_free(self) -> int:
+        """Requests that `admit` would take now."""
+        return self.max_admitted - self._num_admitted if self.state is EngineState.READY else 0
+
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
         """Holds their places while the block runs; Overloaded or EngineUnavailable at once when there are too few."""

@@ -11,11 +11,12 @@ from tests.prompts.families import QWEN
 
 
 @pytest.fixture(scope="session")
-def thinker() -> Iterator[RunningServer]:
+def thinker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Says what the user said, and what the user said may be reasoning and tool calls."""
     output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
     options: dict[str, object] = {"max_model_len": 4096}
-    with running_server(options, chat_template=QWEN, output_format=output_format) as server:
+    url = f"sqlite:///{tmp_path_factory.mktemp('store')}/responses.sqlite3"
+    with running_server(options, chat_template=QWEN, output_format=output_format, store_url=url) as server:
         yield server
 
 

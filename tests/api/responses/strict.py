@@ -31,6 +31,16 @@ def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
     return events
 
 
+def strict_end(answer: httpx.Response) -> Response:
+    """Of a stream: the response that it ends with."""
+    end = strict_events(answer)[-1]
+    assert isinstance(
+        end,
+        openai_types.ResponseCompletedEvent | openai_types.ResponseIncompleteEvent | openai_types.ResponseFailedEvent,
+    )
+    return end.response
+
+
 def strict_event(name: str, data: str) -> ResponseStreamEvent:
     event = _EVENT.validate_json(data, strict=True)
     assert event.type == name

@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from ouzel.api.responses.input_items import Message, messages_of
+from ouzel.api.responses.input_items import Message, input_items_of, messages_of
 from tests.api.requests import Json, chat, error_of
 from tests.api.responses.strict import strict_response
 from tests.api.responses.test_response import LOOK, SAYINGS, said
@@ -105,11 +105,14 @@ CASES: dict[str, tuple[object, list[Message]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_input_becomes_messages(case: str) -> None:
     given, expected = CASES[case]
-    assert [placed.message for placed in messages_of(given, None)] == expected
+    assert [placed.message for placed in messages_of(input_items_of(given), None)] == expected
 
 
 def test_instructions_come_first() -> None:
-    assert [placed.message for placed in messages_of("Hi", "Be brief.")] == [message("system", "Be brief."), USER]
+    assert [placed.message for placed in messages_of(input_items_of("Hi"), "Be brief.")] == [
+        message("system", "Be brief."),
+        USER,
+    ]
 
 
 REFUSED: dict[str, tuple[object, str, str]] = {
@@ -165,7 +168,7 @@ def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None
             "/v1/responses", json={"model": "parrot", "input": items, "instructions": "Be brief.", "tools": tools}
         ).text
     )
-    messages = [placed.message for placed in messages_of(items, "Be brief.")]
+    messages = [placed.message for placed in messages_of(input_items_of(items), "Be brief.")]
     same = chat("", messages=messages, tools=tools)
     usage = thinker_http.post("/v1/chat/completions", json=same).json()["usage"]
     assert response.usage is not None

@@ -17,7 +17,6 @@ from ouzel.api.chat_answer import (
     ChunkDelta,
 )
 from ouzel.api.decode import JsonObject, log_ignored
-from ouzel.api.exchange import LastWords
 from ouzel.api.framing import JSON_LINES, SSE, Framing
 from ouzel.api.lmi.given import with_defaults
 from ouzel.api.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
@@ -122,7 +121,6 @@ class LmiChatAnswer:
     def __init__(self, openai: ChatAnswer, framing: Framing, *, is_strict: bool) -> None:
         self.is_stream = openai.is_stream
         self.framing = framing
-        self.last_words: LastWords | None = None
         self._openai = openai
         self._is_strict = is_strict
 

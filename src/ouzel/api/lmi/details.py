@@ -9,7 +9,6 @@ from typing import TypeVar, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.exchange import LastWords
 from ouzel.api.framing import Framing
 from ouzel.api.lmi.token_texts import TokenTexts
 from ouzel.api.lmi.tokens import ShownToken, Token, TokenWriter
@@ -138,7 +137,6 @@ class StandardAnswer:
     ) -> None:
         self.is_stream = shape.is_stream
         self.framing = framing
-        self.last_words: LastWords | None = None
         self._shape = shape
         self._requests = requests
         self._texts = texts  # of the prompts, as they were given

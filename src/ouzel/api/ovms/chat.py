@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from ouzel.api.answer import Answer
 from ouzel.api.chat import ChatCompletions
 from ouzel.api.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
-from ouzel.api.exchange import LastWords
 from ouzel.api.ovms.given import read_given
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
@@ -30,7 +29,6 @@ class OvmsChatAnswer:
     def __init__(self, openai: ChatAnswer) -> None:
         self.is_stream = openai.is_stream
         self.framing = openai.framing
-        self.last_words: LastWords | None = None
         self._openai = openai
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:

@@ -1,6 +1,6 @@
 """A response while it is made: the events of a generation become those of the response, one after the other.
 
-    created, in_progress, (item added, its parts and deltas, item done)*, completed | incomplete | failed
+    created, (queued,) in_progress, (item added, its parts and deltas, item done)*, completed | incomplete | failed
 
 This is the only place where events of a response are made. A unary answer is the last event's response, so it equals
 the stream; who stores a response keeps the events as they come. One item is open at a time: it is closed before the
@@ -8,12 +8,11 @@ next begins, and before the response ends, however it ends. Several choices come
 """
 
 import itertools
-import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
-import msgspec
+from msgspec.structs import replace
 
 from ouzel.api.logprobs import ContentLogprob
 from ouzel.api.responses.events import (
@@ -24,9 +23,10 @@ from ouzel.api.responses.events import (
     ResponseFailed,
     ResponseIncomplete,
     ResponseInProgress,
+    ResponseQueued,
 )
-from ouzel.api.responses.items import ItemStatus, OutputItem
-from ouzel.api.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning, Place
+from ouzel.api.responses.items import ItemStatus, OutputItem, new_id
+from ouzel.api.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning, Place, reopened
 from ouzel.api.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
 from ouzel.generation import (
     ContentDelta,
@@ -41,13 +41,7 @@ from ouzel.generation import (
 )
 from ouzel.types import FinishReason, PositionLogprobs
 
-_ID_BYTES = 24
-
 Logprobs = Callable[[Sequence[PositionLogprobs]], list[ContentLogprob]]
-
-
-def new_id(prefix: str) -> str:
-    return f"{prefix}_{secrets.token_hex(_ID_BYTES)}"
 
 
 class ResponseBuilder:
@@ -59,21 +53,45 @@ class ResponseBuilder:
         *,
         logprobs: Logprobs | None,
         summarises: bool,
-        obfuscates: bool,
+        num_events: int = 0,
     ) -> None:
-        """`logprobs`: None where none are shown."""
+        """`logprobs`: None where none are shown. `num_events`: that it has had so far."""
         self.response = response
         self._logprobs = logprobs
         self._summarises = summarises
-        self._obfuscates = obfuscates
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(num_events)
         self._items: list[OutputItem] = []  # that are done
         self._open: OpenItem | None = None
         self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
         self._is_cut = False
 
-    def begin(self) -> Iterator[ResponseEvent]:
+    @classmethod
+    def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
+        """To end a response that somebody else has begun and that stood so."""
+        builder = cls(replace(response, output=[]), logprobs=None, summarises=False, num_events=num_events)
+        for index, item in enumerate(response.output):
+            if item.status == "in_progress":
+                builder._open = reopened(item, index, builder._numbers)
+            else:
+                builder._items.append(item)
+        return builder
+
+    @property
+    def snapshot(self) -> ResponseObject:
+        """With the item that is open, as far as it has come."""
+        opened = [] if self._open is None else [self._open.item("in_progress")]
+        return replace(self.response, output=[*self._items, *opened])
+
+    def queue(self) -> Iterator[ResponseEvent]:
+        self.response = replace(self.response, status="queued")
         yield ResponseCreated(next(self._numbers), response=self.response)
+        yield ResponseQueued(next(self._numbers), response=self.response)
+
+    def begin(self) -> Iterator[ResponseEvent]:
+        was_queued = self.response.status == "queued"
+        self.response = replace(self.response, status="in_progress")
+        if not was_queued:
+            yield ResponseCreated(next(self._numbers), response=self.response)
         yield ResponseInProgress(next(self._numbers), response=self.response)
 
     def advance(self, event: Event) -> Iterator[ResponseEvent]:
@@ -109,6 +127,12 @@ class ResponseBuilder:
         self.response = self._ended(status="failed", error=error)
         yield ResponseFailed(next(self._numbers), response=self.response)
 
+    def cancel(self) -> Iterator[ResponseEvent]:
+        """OpenAI has no event for it: the stream ends with `incomplete`, of a response that is cancelled."""
+        yield from self._close("incomplete")
+        self.response = self._ended(status="cancelled")
+        yield ResponseIncomplete(next(self._numbers), response=self.response)
+
     def _add(self, delta: Delta) -> Iterator[ResponseEvent]:
         item = self._open
         match delta:
@@ -138,7 +162,7 @@ class ResponseBuilder:
                 assert_never(unreachable)
 
     def _new_place(self, prefix: str) -> Place:
-        return Place(new_id(prefix), len(self._items), self._numbers, self._obfuscates)
+        return Place(new_id(prefix), len(self._items), self._numbers)
 
     def _begin_item(self, item: OpenItem) -> Iterator[ResponseEvent]:
         self._open = item
@@ -156,7 +180,7 @@ class ResponseBuilder:
 
     def _ended(self, **changes: object) -> ResponseObject:
         """With all items, which are done by now."""
-        return msgspec.structs.replace(self.response, output=self._items, **changes)
+        return replace(self.response, output=self._items, **changes)
 
     def _due_logprobs(self) -> list[ContentLogprob]:
         positions, self._pending = self._pending, []

@@ -1,11 +1,10 @@
 """What a response repeats of its request: not the words, but what they came to."""
 
-import time
-
-from ouzel.api.responses.request import ReasoningOptions, ResponsesRequest, TextOptions
+from ouzel.api.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
 from ouzel.api.responses.response_object import (
     ResponseObject,
     ShownAllowedTools,
+    ShownConversation,
     ShownFunctionChoice,
     ShownReasoning,
     ShownText,
@@ -18,13 +17,25 @@ from ouzel.sampling import SamplingParams
 
 
 def new_response(
-    asked: ResponsesRequest, params: SamplingParams, *, response_id: str, max_tokens: int | None, model_name: str
+    asked: ResponsesRequest,
+    params: SamplingParams,
+    *,
+    response_id: str,
+    created_at: int,
+    max_tokens: int | None,
+    model_name: str,
+    is_kept: bool,
 ) -> ResponseObject:
     """In progress, without output. `max_tokens`: the limit that was asked for."""
+    conversation_id = conversation_id_of(asked)
     text, reasoning = asked.text or TextOptions(), asked.reasoning or ReasoningOptions()
     return ResponseObject(
         id=response_id,
-        created_at=int(time.time()),
+        created_at=created_at,
+        background=asked.background or False,
+        conversation=None if conversation_id is None else ShownConversation(conversation_id),
+        previous_response_id=asked.previous_response_id,
+        store=is_kept,
         model=model_name,
         instructions=asked.instructions,
         max_output_tokens=max_tokens,

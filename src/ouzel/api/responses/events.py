@@ -1,7 +1,6 @@
 """The events of a streamed response, as OpenAI has them (`ResponseStreamEvent`)."""
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from ouzel.api.responses.items import OutputItem, OutputText, ReasoningText, SummaryText
 from ouzel.api.responses.response_object import ResponseObject
@@ -12,6 +11,10 @@ class ResponseEvent(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 class ResponseCreated(ResponseEvent, frozen=True, kw_only=True, tag="response.created"):
+    response: ResponseObject
+
+
+class ResponseQueued(ResponseEvent, frozen=True, kw_only=True, tag="response.queued"):
     response: ResponseObject
 
 
@@ -73,7 +76,6 @@ class OutputTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.output_t
     content_index: int = 0
     delta: str
     logprobs: list[DeltaLogprob]
-    obfuscation: str | UnsetType = UNSET
 
 
 class OutputTextDone(_OfItem, frozen=True, kw_only=True, tag="response.output_text.done"):
@@ -85,7 +87,6 @@ class OutputTextDone(_OfItem, frozen=True, kw_only=True, tag="response.output_te
 class ReasoningTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_text.delta"):
     content_index: int = 0
     delta: str
-    obfuscation: str | UnsetType = UNSET
 
 
 class ReasoningTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_text.done"):
@@ -106,7 +107,6 @@ class SummaryPartDone(_OfItem, frozen=True, kw_only=True, tag="response.reasonin
 class SummaryTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.delta"):
     summary_index: int = 0
     delta: str
-    obfuscation: str | UnsetType = UNSET
 
 
 class SummaryTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.done"):
@@ -116,7 +116,6 @@ class SummaryTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasonin
 
 class ArgumentsDelta(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"):
     delta: str
-    obfuscation: str | UnsetType = UNSET
 
 
 class ArgumentsDone(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.done"):
@@ -125,6 +124,7 @@ class ArgumentsDone(_OfItem, frozen=True, kw_only=True, tag="response.function_c
 
 EVENTS: tuple[type[ResponseEvent], ...] = (
     ResponseCreated,
+    ResponseQueued,
     ResponseInProgress,
     OutputItemAdded,
     ContentPartAdded,

@@ -5,7 +5,7 @@ become one message; so does what this server answers when it is sent back. An er
 `input[2].content[0].type`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,20 +25,40 @@ class PlacedMessage:
     path: str  # of the item in the request that it comes from, or that it begins with
 
 
-def messages_of(given: object, instructions: str | None) -> list[PlacedMessage]:
-    """`given` is the field `input`. Raises InvalidRequest for what is no item, or none that can be shown to a model."""
-    placed = (
-        [] if instructions is None else [PlacedMessage({"role": "system", "content": instructions}, "instructions")]
-    )
+@dataclass(frozen=True, slots=True)
+class PlacedItem:
+    item: Message
+    path: str  # where it stands in the request, or the field that leads to it
+
+
+def input_items_of(given: object) -> list[PlacedItem]:
+    """`given` is the field `input`. Raises InvalidRequest for what is no list of objects."""
     if isinstance(given, str):
         if not given:
             raise _invalid("input", "a non-empty string", given)
-        return [*placed, PlacedMessage({"role": "user", "content": given}, "input")]
+        return [PlacedItem({"role": "user", "content": given}, "input")]
     if not isinstance(given, list) or not given:
         raise _invalid("input", "a string or a non-empty list of items", given)
-    reader = _Reader(placed)
-    for position, item in enumerate(given):
-        reader.read(_object(item, f"input[{position}]"), f"input[{position}]")
+    paths = [f"input[{position}]" for position in range(len(given))]
+    return [PlacedItem(_object(item, path), path) for item, path in zip(given, paths, strict=True)]
+
+
+def referenced_id(placed: PlacedItem) -> str | None:
+    """Of an item that stands for a kept one."""
+    item = placed.item
+    is_short_form = item.get("type") is None and "role" not in item and "id" in item
+    if item.get("type") != "item_reference" and not is_short_form:
+        return None
+    return _name(item, "id", placed.path)
+
+
+def messages_of(items: Iterable[PlacedItem], instructions: str | None) -> list[PlacedMessage]:
+    """Raises InvalidRequest for what is no item, or none that can be shown to a model."""
+    reader = _Reader(
+        [] if instructions is None else [PlacedMessage({"role": "system", "content": instructions}, "instructions")]
+    )
+    for placed in items:
+        reader.read(placed.item, placed.path)
     return reader.finish()
 
 
@@ -143,19 +163,11 @@ class _Reader:
 
 def _type_of(item: Message, path: str) -> Literal["message", "function_call", "function_call_output", "reasoning"]:
     kind = item.get("type")
-    if kind is None and "role" not in item and "id" in item:
-        kind = "item_reference"  # OpenAI's short form of it
     match kind:
         case None | "message":
             return "message"
         case "function_call" | "function_call_output" | "reasoning":
             return kind
-        case "item_reference":
-            raise InvalidRequest(
-                f"{path}: item_reference is not supported yet by this server, nothing is stored, given "
-                f"{shown(item.get('id'))}",
-                param=path,
-            )
         case _:
             raise _invalid(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
 

@@ -1,10 +1,13 @@
 """The output items of a response and what they are made of, as OpenAI has them (`ResponseOutputItem`)."""
 
+import secrets
 from typing import Literal
 
 import msgspec
 
 from ouzel.api.logprobs import ContentLogprob
+
+_ID_BYTES = 24
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
@@ -46,3 +49,8 @@ class ReasoningItem(msgspec.Struct, frozen=True, tag_field="type", tag="reasonin
 
 
 OutputItem = OutputMessage | FunctionCallItem | ReasoningItem
+
+
+def new_id(prefix: str) -> str:
+    """Nobody can guess it."""
+    return f"{prefix}_{secrets.token_hex(_ID_BYTES)}"

@@ -3,12 +3,9 @@
 `numbers` counts the events of the whole response.
 """
 
-import secrets
-import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from msgspec import UNSET, UnsetType
+from typing import assert_never
 
 from ouzel.api.logprobs import ContentLogprob
 from ouzel.api.responses import events
@@ -24,9 +21,6 @@ from ouzel.api.responses.items import (
     SummaryText,
 )
 
-_OBFUSCATED_TO = 16  # delta and obfuscation together are a multiple of so many characters long
-_LETTERS = string.ascii_letters + string.digits
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -35,23 +29,17 @@ class Place:
     item_id: str
     output_index: int
     numbers: Iterator[int]
-    obfuscates: bool
 
     def next(self) -> tuple[int, str, int]:
         """How the item's next event begins: sequence number, item id, output index."""
         return next(self.numbers), self.item_id, self.output_index
 
-    def obfuscation(self, delta: str) -> str | UnsetType:
-        if not self.obfuscates:
-            return UNSET
-        return "".join(secrets.choice(_LETTERS) for _ in range(_OBFUSCATED_TO - len(delta) % _OBFUSCATED_TO))
-
 
 class OpenMessage:
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, text: str = "", logprobs: Sequence[ContentLogprob] = ()) -> None:
         self.place = place
-        self._texts: list[str] = []
-        self._logprobs: list[ContentLogprob] = []
+        self._texts = [text]
+        self._logprobs = list(logprobs)
 
     def open(self) -> Iterator[ResponseEvent]:
         place = self.place
@@ -65,12 +53,7 @@ class OpenMessage:
     def add(self, text: str, logprobs: Sequence[ContentLogprob]) -> Iterator[ResponseEvent]:
         self._texts.append(text)
         self._logprobs += logprobs
-        yield events.OutputTextDelta(
-            *self.place.next(),
-            delta=text,
-            logprobs=_delta_logprobs(logprobs),
-            obfuscation=self.place.obfuscation(text),
-        )
+        yield events.OutputTextDelta(*self.place.next(), delta=text, logprobs=_delta_logprobs(logprobs))
 
     def close(self) -> Iterator[ResponseEvent]:
         part = self._part()
@@ -85,10 +68,10 @@ class OpenMessage:
 
 
 class OpenReasoning:
-    def __init__(self, place: Place, *, is_summarised: bool) -> None:
+    def __init__(self, place: Place, text: str = "", *, is_summarised: bool) -> None:
         self.place = place
         self._is_summarised = is_summarised
-        self._texts: list[str] = []
+        self._texts = [text]
 
     def open(self) -> Iterator[ResponseEvent]:
         place = self.place
@@ -104,9 +87,9 @@ class OpenReasoning:
     def add(self, text: str) -> Iterator[ResponseEvent]:
         place = self.place
         self._texts.append(text)
-        yield events.ReasoningTextDelta(*place.next(), delta=text, obfuscation=place.obfuscation(text))
+        yield events.ReasoningTextDelta(*place.next(), delta=text)
         if self._is_summarised:
-            yield events.SummaryTextDelta(*place.next(), delta=text, obfuscation=place.obfuscation(text))
+            yield events.SummaryTextDelta(*place.next(), delta=text)
 
     def close(self) -> Iterator[ResponseEvent]:
         place, text = self.place, "".join(self._texts)
@@ -123,12 +106,12 @@ class OpenReasoning:
 
 
 class OpenCall:
-    def __init__(self, place: Place, index: int, call_id: str, name: str) -> None:
+    def __init__(self, place: Place, index: int, call_id: str, name: str, arguments: str = "") -> None:
         self.place = place
         self.index = index  # among the calls of its choice
         self._call_id = call_id
         self._name = name
-        self._arguments: list[str] = []
+        self._arguments = [arguments]
 
     def open(self) -> Iterator[ResponseEvent]:
         yield events.OutputItemAdded(
@@ -137,7 +120,7 @@ class OpenCall:
 
     def add(self, arguments: str) -> Iterator[ResponseEvent]:
         self._arguments.append(arguments)
-        yield events.ArgumentsDelta(*self.place.next(), delta=arguments, obfuscation=self.place.obfuscation(arguments))
+        yield events.ArgumentsDelta(*self.place.next(), delta=arguments)
 
     def close(self) -> Iterator[ResponseEvent]:
         yield events.ArgumentsDone(*self.place.next(), arguments="".join(self._arguments))
@@ -147,6 +130,22 @@ class OpenCall:
 
 
 OpenItem = OpenMessage | OpenReasoning | OpenCall
+
+
+def reopened(item: OutputItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
+    """As it was when `item` was its state, so that it can be closed."""
+    place = Place(item.id, output_index, numbers)
+    match item:
+        case OutputMessage(content=[part]):
+            return OpenMessage(place, part.text, part.logprobs)
+        case OutputMessage():
+            return OpenMessage(place)
+        case ReasoningItem(summary=summary, content=content):
+            return OpenReasoning(place, "".join(part.text for part in content), is_summarised=bool(summary))
+        case FunctionCallItem(call_id=call_id, name=name, arguments=arguments):
+            return OpenCall(place, 0, call_id, name, arguments)
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _delta_logprobs(logprobs: Sequence[ContentLogprob]) -> list[DeltaLogprob]:

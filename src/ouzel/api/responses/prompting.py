@@ -1,13 +1,13 @@
 """The prompt of a response: its input as a chat, rendered as the chat endpoint does, with errors in its own words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ouzel.api.chat_prompt import JsonObjects, chat_rendering
 from ouzel.api.fields import truncation_of
 from ouzel.api.responses.fitting import render_newest
-from ouzel.api.responses.input_items import PlacedMessage, messages_of
+from ouzel.api.responses.input_items import PlacedItem, PlacedMessage, messages_of
 from ouzel.api.responses.request import ResponsesRequest
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
@@ -17,8 +17,14 @@ _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
 
 
 def render_input(
-    asked: ResponsesRequest, model: ServedModel, *, tools: JsonObjects | None, max_tokens: int | None
+    asked: ResponsesRequest,
+    items: Iterable[PlacedItem],
+    model: ServedModel,
+    *,
+    tools: JsonObjects | None,
+    max_tokens: int | None,
 ) -> Prompt:
+    """`items`: what the input continues, and the input."""
     max_model_len = model.engine.info.max_model_len
     truncation = truncation_of(asked, max_model_len, max_tokens)
     wanted, own_names = _rendering(asked, tools)
@@ -29,7 +35,7 @@ def render_input(
         except InvalidRequest as error:
             raise _in_own_words(error, placed, own_names) from error
 
-    placed = messages_of(asked.input, asked.instructions)
+    placed = messages_of(items, asked.instructions)
     if asked.truncation != "auto":
         return render(placed)
     if truncation is not None:

@@ -50,8 +50,23 @@ class ResponseStreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     ] = None
 
 
+class ConversationReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: Annotated[str, Meta(description="Of the conversation.")]
+
+
 class ResponsesRequest(GenerationFields, kw_only=True):
     input: Input
+    store: Annotated[
+        bool | None, Meta(description="Keeps the response, so that it can be read and continued; true without it.")
+    ] = None
+    background: Annotated[
+        bool | None, Meta(description="Answers at once, and goes on when the client leaves; needs the response kept.")
+    ] = None
+    previous_response_id: Annotated[str | None, Meta(description="The kept response that the input continues.")] = None
+    conversation: Annotated[
+        str | ConversationReference | None,
+        Meta(description="The conversation that the input continues, and that grows by input and output."),
+    ] = None
     instructions: Annotated[str | None, Meta(description="A system message before the input.")] = None
     max_output_tokens: (
         Annotated[int, Meta(ge=1, description="Limit of generated tokens, reasoning among them.")] | None
@@ -105,3 +120,8 @@ class ResponsesRequest(GenerationFields, kw_only=True):
 
 def shows_logprobs(asked: ResponsesRequest) -> bool:
     return bool(asked.logprobs) or LOGPROBS in (asked.include or [])
+
+
+def conversation_id_of(asked: ResponsesRequest) -> str | None:
+    reference = asked.conversation
+    return reference.id if isinstance(reference, ConversationReference) else reference

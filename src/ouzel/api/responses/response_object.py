@@ -4,12 +4,12 @@ from typing import Literal
 
 import msgspec
 
-from ouzel.api.responses.items import OutputItem
+from ouzel.api.responses.items import OutputItem, OutputMessage, OutputText
 from ouzel.api.responses.request import Verbosity
 from ouzel.api.responses.text_format import TextFormat
 from ouzel.generation import Usage
 
-ResponseStatus = Literal["completed", "failed", "in_progress", "incomplete"]
+ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 ErrorCode = Literal["server_error", "invalid_prompt"]
 
 
@@ -68,6 +68,10 @@ class ShownAllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allo
 ShownToolChoice = Literal["none", "auto", "required"] | ShownFunctionChoice | ShownAllowedTools
 
 
+class ShownConversation(msgspec.Struct, frozen=True):
+    id: str
+
+
 class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="response"):
     id: str
     created_at: int  # unix seconds
@@ -95,22 +99,26 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     top_p: float
     truncation: Literal["auto", "disabled"]
     user: str | None
+    background: bool
+    conversation: ShownConversation | None
+    previous_response_id: str | None
+    store: bool
     # The same for all responses of this server.
-    background: bool = False
     service_tier: Literal["default"] = "default"
-    store: bool = False
     # Of what this server does not have.
     access_programs: None = None
-    conversation: None = None
     image: None = None
     input_transformations: None = None
     moderation: None = None
-    previous_response_id: None = None
     prompt: None = None
     prompt_cache_diagnostics: None = None
     prompt_cache_options: None = None
     prompt_cache_retention: None = None
     tool_usage: None = None
+
+    @property
+    def text_parts(self) -> list[OutputText]:
+        return [part for item in self.output if isinstance(item, OutputMessage) for part in item.content]
 
 
 def response_usage(usage: Usage) -> ResponseUsage:

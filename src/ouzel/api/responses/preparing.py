@@ -1,63 +1,89 @@
-"""POST /responses: from a body to a request of the engine and an answer. Nothing is stored."""
+"""From the body of a response to a request of the engine and the response as it begins."""
 
-from collections.abc import Sequence
-from http import HTTPStatus
+import asyncio
+import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import msgspec
 
-from ouzel.api.answer import Answer
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import decode_object, log_ignored, parse_object
-from ouzel.api.error_objects import Fault
-from ouzel.api.exchange import LastWords
+from ouzel.api.exchange import may_take_long
 from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of
-from ouzel.api.framing import SSE, Framing
 from ouzel.api.logprobs import chat_logprobs, token_text
-from ouzel.api.responses.building import Logprobs, ResponseBuilder, new_id
+from ouzel.api.responses.building import Logprobs
+from ouzel.api.responses.context import Context, context_of
 from ouzel.api.responses.echoing import new_response
-from ouzel.api.responses.events import ResponseEvent
+from ouzel.api.responses.items import new_id
+from ouzel.api.responses.kept_items import kept_items
 from ouzel.api.responses.prompting import render_input
 from ouzel.api.responses.request import LOGPROBS, ResponsesRequest, shows_logprobs
-from ouzel.api.responses.response_object import ResponseError, ResponseObject
+from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.text_format import demanded_form
 from ouzel.api.tools import Choice, FunctionDefinition, NamedFunction, Tool, asked_tools
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
-from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.store.records import Item, StoredResponse
+from ouzel.store.store import Store
 
-_FRAMING = msgspec.structs.replace(SSE, names_events=True)
+
+@dataclass(frozen=True, slots=True)
+class PreparedResponse:
+    """Everything that is known before the engine is asked."""
+
+    request: GenerationRequest
+    response: ResponseObject  # as it begins
+    logprobs: Logprobs | None
+    summarises: bool
+    is_stream: bool
+    obfuscates: bool
+    input_items: tuple[Item, ...]  # as they are kept; none for a response that is not
 
 
-class Responses:
-    """The `Dialect`."""
-
-    def __init__(self, model: ServedModel, limits: LimitsConfig, *, sends_done: bool) -> None:
-        """`sends_done`: streams end with `data: [DONE]`."""
+class Preparer:
+    def __init__(self, model: ServedModel, limits: LimitsConfig, store: Store | None) -> None:
         self._model = model
         self._limits = limits
-        self._framing = _FRAMING if sends_done else msgspec.structs.replace(_FRAMING, end=b"")
+        self._store = store
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    async def prepare(
+        self, body: bytes, *, key_id: str | None, arrival_s: float, again: StoredResponse | None = None
+    ) -> PreparedResponse:
+        """Decodes, checks and renders. `again`: the response that this body has once begun."""
         asked, unknown = decode_object(parse_object(body), ResponsesRequest)
         log_ignored(unknown)
         self._check(asked)
-        response_id = new_id("resp")
-        request = self._request(asked, response_id, arrival_s)
+        context = await context_of(asked, self._store, key_id)
+        begin = partial(self._begin, asked, context, arrival_s, again)
+        return await asyncio.to_thread(begin) if may_take_long(body) or context.earlier else begin()
+
+    def _begin(
+        self, asked: ResponsesRequest, context: Context, arrival_s: float, again: StoredResponse | None
+    ) -> PreparedResponse:
+        response_id = new_id("resp") if again is None else again.id
+        request = self._request(asked, context, response_id, arrival_s)
+        is_kept = asked.store is not False and self._store is not None
         response = new_response(
             asked,
             request.params,
             response_id=response_id,
+            created_at=int(time.time()) if again is None else created_at_of(again),
             max_tokens=_max_tokens(asked)[1],
             model_name=self._model.names[0],
+            is_kept=is_kept,
         )
-        builder = ResponseBuilder(
+        return PreparedResponse(
+            request,
             response,
             logprobs=_logprobs_of(asked, self._model),
             summarises=asked.reasoning is not None and asked.reasoning.summary is not None,
+            is_stream=bool(asked.stream),
             obfuscates=asked.stream_options is not None and bool(asked.stream_options.include_obfuscation),
+            input_items=kept_items(context.given) if is_kept else (),
         )
-        return [request], ResponsesAnswer(builder, self._framing, is_stream=bool(asked.stream))
 
     def _check(self, asked: ResponsesRequest) -> None:
         check_limits(asked, self._model, self._limits)
@@ -70,11 +96,17 @@ class Responses:
             raise InvalidRequest(f"{field} must be 1 in a stream of responses, given {num_choices}", param=field)
         if asked.stream_options is not None and not asked.stream:
             raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
+        if asked.store and self._store is None:
+            raise InvalidRequest("store must be false: this server keeps nothing, given true", param="store")
+        if asked.background and (asked.store is False or self._store is None):
+            raise InvalidRequest("background needs store to be true, given false", param="background")
 
-    def _request(self, asked: ResponsesRequest, response_id: str, arrival_s: float) -> GenerationRequest:
+    def _request(
+        self, asked: ResponsesRequest, context: Context, response_id: str, arrival_s: float
+    ) -> GenerationRequest:
         tools = asked_tools(_ToolFields.of(asked), guides_all=self._model.guides_tools)
         max_tokens = _max_tokens(asked)
-        prompt = render_input(asked, self._model, tools=tools.shown, max_tokens=max_tokens[1])
+        prompt = render_input(asked, context.items, self._model, tools=tools.shown, max_tokens=max_tokens[1])
         return generation_request(
             asked,
             self._model,
@@ -91,34 +123,12 @@ class Responses:
         )
 
 
-class ResponsesAnswer:
-    """The `Answer`."""
+def created_at_of(stored: StoredResponse) -> int:
+    return msgspec.json.decode(stored.body, type=_Created).created_at
 
-    def __init__(self, builder: ResponseBuilder, framing: Framing, *, is_stream: bool) -> None:
-        self.is_stream = is_stream
-        self.framing = framing
-        self.last_words: LastWords | None = self._last_words
-        self._builder = builder
-        self._has_begun = False
 
-    def chunks(self, events: Sequence[Event], usage: Usage) -> list[ResponseEvent]:
-        first = [] if self._has_begun else list(self._builder.begin())
-        self._has_begun = True
-        return first + [made for event in events for made in self._builder.advance(event)]
-
-    def last_chunks(self, usage: Usage) -> list[ResponseEvent]:
-        return list(self._builder.complete(usage))
-
-    def whole(self, events: Sequence[Event], usage: Usage) -> ResponseObject:
-        self.chunks(sorted(events, key=lambda event: event.index), usage)  # choice by choice
-        self.last_chunks(usage)
-        return self._builder.response
-
-    def _last_words(self, fault: Fault) -> bytes:
-        error = ResponseError(
-            "invalid_prompt" if fault.status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error", fault.message
-        )
-        return self.framing.frames(self._builder.fail(error)) + self.framing.end
+class _Created(msgspec.Struct):
+    created_at: int
 
 
 class _ToolFields(msgspec.Struct):

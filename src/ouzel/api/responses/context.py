@@ -1,0 +1,86 @@
+"""What the input of a response continues: an earlier response, a conversation, single items kept before."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from ouzel.api.responses.input_items import Message, PlacedItem, input_items_of, referenced_id
+from ouzel.api.responses.request import ResponsesRequest, conversation_id_of
+from ouzel.errors import InvalidRequest, ItemNotFound, ResponseNotFound
+from ouzel.store.records import Item
+from ouzel.store.store import Store
+
+_KEEPS_NOTHING = "this server keeps nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    earlier: Sequence[PlacedItem]
+    given: Sequence[PlacedItem]  # the input, its references resolved
+
+    @property
+    def items(self) -> list[PlacedItem]:
+        return [*self.earlier, *self.given]
+
+
+async def context_of(asked: ResponsesRequest, store: Store | None, key_id: str | None) -> Context:
+    """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept."""
+    given = input_items_of(asked.input)
+    if store is None:
+        _refuse_references(asked, given)
+        return Context((), given)
+    resolved = [await _resolved(placed, store, key_id) for placed in given]
+    return Context(await _earlier(asked, store, key_id), resolved)
+
+
+def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem]) -> None:
+    references = {"previous_response_id": asked.previous_response_id, "conversation": conversation_id_of(asked)}
+    for field, value in references.items():
+        if value is not None:
+            raise InvalidRequest(f"{field} must not be given: {_KEEPS_NOTHING}, given {value}", param=field)
+    for placed in given:
+        if referenced_id(placed) is not None:
+            raise InvalidRequest(
+                f"{placed.path} must not be an item_reference: {_KEEPS_NOTHING}, given {referenced_id(placed)}",
+                param=placed.path,
+            )
+
+
+async def _resolved(placed: PlacedItem, store: Store, key_id: str | None) -> PlacedItem:
+    item_id = referenced_id(placed)
+    if item_id is None:
+        return placed
+    item = await store.item(item_id, key_id)
+    if item is None:
+        raise ItemNotFound(item_id[:100], param=placed.path)
+    return PlacedItem(_decoded(item), placed.path)
+
+
+async def _earlier(asked: ResponsesRequest, store: Store, key_id: str | None) -> list[PlacedItem]:
+    conversation_id = conversation_id_of(asked)
+    if asked.previous_response_id is None and conversation_id is None:
+        return []
+    if asked.previous_response_id is not None and conversation_id is not None:
+        raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
+    if conversation_id is not None:
+        field, items = "conversation", await store.conversation_items(conversation_id, key_id)
+    else:
+        assert asked.previous_response_id is not None
+        field, items = "previous_response_id", await _history(asked.previous_response_id, store, key_id)
+    return [PlacedItem(_decoded(item), field) for item in items]
+
+
+async def _history(response_id: str, store: Store, key_id: str | None) -> list[Item]:
+    field = "previous_response_id"
+    previous = await store.response(response_id, key_id)
+    if previous is None:
+        raise ResponseNotFound(response_id[:100], param=field)
+    if not previous.status.is_final:
+        said = previous.status.value.replace("_", " ")
+        raise InvalidRequest(f"{field} must be of a response that has ended, given one {said}", param=field)
+    return await store.history(response_id, key_id)
+
+
+def _decoded(item: Item) -> Message:
+    return msgspec.json.decode(item.body, type=Message)

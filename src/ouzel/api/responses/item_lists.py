@@ -1,0 +1,46 @@
+"""Lists of kept items, page by page."""
+
+import msgspec
+
+from ouzel.api.query import Query
+from ouzel.api.responses.request import LOGPROBS
+from ouzel.errors import InvalidRequest
+from ouzel.store.records import Page, PageRequest
+
+PAGE_PARAMETERS = ("include", "limit", "order", "after")
+
+
+class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
+    data: list[msgspec.Raw]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+    @classmethod
+    def of(cls, page: Page) -> "ItemList":
+        items = page.items
+        return cls(
+            [msgspec.Raw(item.body) for item in items],
+            first_id=items[0].id if items else None,
+            last_id=items[-1].id if items else None,
+            has_more=page.has_more,
+        )
+
+
+def page_asked(query: Query) -> PageRequest:
+    """OpenAI's defaults: 20 items, the newest first."""
+    asks_for_logprobs(query)
+    return PageRequest(
+        limit=query.integer("limit", 20, lowest=1, highest=100),
+        is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
+        after=query.text("after"),
+    )
+
+
+def asks_for_logprobs(query: Query) -> bool:
+    """Items have them when their response was made with them."""
+    wanted = query.texts("include")
+    for each in wanted:
+        if each != LOGPROBS:
+            raise InvalidRequest(f"include must be {LOGPROBS}, given {each[:100]}", param="include")
+    return bool(wanted)

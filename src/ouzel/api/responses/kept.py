@@ -1,0 +1,87 @@
+"""A kept response: found, deleted, cancelled, and the items that led to it."""
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.exchange import exchange_of
+from ouzel.api.query import Query
+from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, page_asked
+from ouzel.api.responses.response_object import ResponseObject
+from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.settling import cancel_stored
+from ouzel.errors import InvalidRequest, ResponseNotFound
+from ouzel.store.records import StoredResponse
+from ouzel.store.store import Store
+
+
+class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
+    id: str
+    deleted: bool = True
+
+
+class KeptResponses:
+    """Nobody finds those of another API key."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    async def find(self, request: Request) -> StoredResponse:
+        """Raises ResponseNotFound."""
+        stored = await self.store(request).response(_id(request), exchange_of(request.scope).key_id)
+        if stored is None:
+            raise _not_found(request)
+        return stored
+
+    async def delete(self, request: Request) -> Response:
+        stored = await self.find(request)
+        run = self._runs.find(stored.id, stored.key_id)
+        if run is not None:
+            run.cancel()
+            await run.log.closed()
+        if not await self.store(request).delete_response(stored.id, stored.key_id):
+            raise _not_found(request)
+        return _json(DeletedResponse(stored.id))
+
+    async def cancel(self, request: Request) -> Response:
+        """Of one that has ended: 400, unless it has ended so."""
+        stored = await self.find(request)
+        run = self._runs.find(stored.id, stored.key_id)
+        if run is not None:
+            run.cancel()
+            await run.log.closed()
+            response: ResponseObject | None = run.response
+        else:
+            response = await cancel_stored(self.store(request), stored)
+        if response is None:
+            raise _not_found(request)
+        if response.status != "cancelled":
+            raise InvalidRequest(f"a response that is {response.status} cannot be cancelled", param="response_id")
+        return _json(response)
+
+    async def input_items(self, request: Request) -> Response:
+        page = page_asked(Query(request.query_params, *PAGE_PARAMETERS))
+        store = self.store(request)
+        found = await store.input_items(_id(request), exchange_of(request.scope).key_id, page)
+        if found is None:
+            raise _not_found(request)
+        return _json(ItemList.of(found))
+
+    def store(self, request: Request) -> Store:
+        if self._runs.store is None:
+            raise _not_found(request)
+        return self._runs.store
+
+
+def _id(request: Request) -> str:
+    response_id = request.path_params["response_id"]
+    assert isinstance(response_id, str)
+    return response_id
+
+
+def _not_found(request: Request) -> ResponseNotFound:
+    return ResponseNotFound(_id(request)[:100], param="response_id")
+
+
+def _json(value: object) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")

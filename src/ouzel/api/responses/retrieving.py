@@ -1,0 +1,77 @@
+"""GET of a kept response: whole, or its events from the first or a later one, to the end."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from ouzel.api.exchange import cancelled_on_disconnect, exchange_of, send_within
+from ouzel.api.framing import Framing
+from ouzel.api.query import Query
+from ouzel.api.responses.event_framing import EventFraming
+from ouzel.api.responses.item_lists import asks_for_logprobs
+from ouzel.api.responses.keeping import shown_response
+from ouzel.api.responses.kept import KeptResponses
+from ouzel.api.responses.request import LOGPROBS
+from ouzel.api.responses.response_object import ResponseObject
+from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.sending import send_events, send_json
+from ouzel.errors import InvalidRequest
+from ouzel.store.records import StoredResponse
+from ouzel.store.store import Store
+
+_LOOK_EVERY_S = 0.25  # for events of a response that another server makes
+
+
+class RetrieveResponse:
+    """An ASGI app."""
+
+    def __init__(self, kept: KeptResponses, runs: Runs, framing: Framing, *, write_timeout_s: float) -> None:
+        self._kept = kept
+        self._runs = runs
+        self._framing = framing
+        self._write_timeout_s = write_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        query = Query(request.query_params, "include", "stream", "starting_after", "include_obfuscation")
+        is_stream = query.boolean("stream")
+        for name in ("starting_after", "include_obfuscation"):
+            if not is_stream and query.has(name):
+                raise InvalidRequest(f"{name} needs stream to be true", param=name)
+        shows_logprobs = asks_for_logprobs(query)
+        stored = await self._kept.find(request)
+        run = self._runs.find(stored.id, stored.key_id)
+        response = shown_response(stored) if run is None else run.response
+        if shows_logprobs:
+            _check_logprobs(response)
+        if not is_stream:
+            await send_json(response, send)
+            return
+        after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
+        following = self._follow(stored, after, self._kept.store(request)) if run is None else run.log.follow(after)
+        exchange_of(scope).framing = self._framing
+        framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
+        async with cancelled_on_disconnect(receive):
+            with send_within(send, self._write_timeout_s) as send_or_leave:
+                await send_events(following, framing, send_or_leave)
+
+    async def _follow(self, stored: StoredResponse, after: int, store: Store) -> AsyncGenerator[Sequence[bytes], None]:
+        """Of a response that has ended, or that another server makes."""
+        current: StoredResponse | None = stored
+        while current is not None:
+            events = await store.events(stored.id, stored.key_id, after=after)
+            if events:
+                after += len(events)
+                yield events
+            if current.status.is_final:
+                return
+            await asyncio.sleep(_LOOK_EVERY_S)
+            current = await store.response(stored.id, stored.key_id)
+
+
+def _check_logprobs(response: ResponseObject) -> None:
+    for part in response.text_parts:
+        if part.text and not part.logprobs:
+            raise InvalidRequest(f"include must not ask for {LOGPROBS}: the response was made without", param="include")

@@ -1,0 +1,32 @@
+"""The paths of the Responses API."""
+
+import msgspec
+from starlette.routing import Route
+
+from ouzel.api.framing import SSE
+from ouzel.api.paths import PREFIXES
+from ouzel.api.responses.creating import CreateResponse
+from ouzel.api.responses.kept import KeptResponses
+from ouzel.api.responses.preparing import Preparer
+from ouzel.api.responses.retrieving import RetrieveResponse
+from ouzel.api.responses.runs import Runs
+from ouzel.config import LimitsConfig
+
+
+def responses_routes(runs: Runs, preparer: Preparer, limits: LimitsConfig, *, sends_done: bool) -> list[Route]:
+    """`sends_done`: streams end with `data: [DONE]`."""
+    framing = SSE if sends_done else msgspec.structs.replace(SSE, end=b"")
+    create = CreateResponse(runs, preparer, limits, framing)
+    kept = KeptResponses(runs)
+    retrieve = RetrieveResponse(kept, runs, framing, write_timeout_s=limits.write_timeout_s)
+    routes = []
+    for prefix in PREFIXES:
+        one = f"{prefix}/responses/{{response_id}}"
+        routes += [
+            Route(f"{prefix}/responses", create, methods=["POST"]),
+            Route(one, retrieve, methods=["GET"]),
+            Route(one, kept.delete, methods=["DELETE"]),
+            Route(f"{one}/cancel", kept.cancel, methods=["POST"]),
+            Route(f"{one}/input_items", kept.input_items, methods=["GET"]),
+        ]
+    return routes

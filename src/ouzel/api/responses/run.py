@@ -1,0 +1,206 @@
+"""One response while this server makes it, whoever listens.
+
+    _make: begin ─> generate (may be cancelled) ─> end; meanwhile the store is told how far it has come
+
+Only `_generate` is ever cancelled, so every response that has begun ends, in the log and in the store, exactly once.
+The end is kept before anybody sees it: who has seen a response end can read it and go on from it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import ExitStack, aclosing
+from http import HTTPStatus
+
+import msgspec
+from msgspec.structs import replace
+
+from ouzel.api.error_objects import fault_of
+from ouzel.api.responses.building import ResponseBuilder
+from ouzel.api.responses.event_log import EventLog
+from ouzel.api.responses.events import ResponseEvent
+from ouzel.api.responses.keeping import Keeping
+from ouzel.api.responses.preparing import PreparedResponse
+from ouzel.api.responses.response_object import ResponseError, ResponseObject
+from ouzel.errors import EngineUnavailable, OuzelError, StoreUnavailable
+from ouzel.generation import Event, Generation
+from ouzel.store.records import NewResponse
+
+logger = logging.getLogger(__name__)
+
+_NOTE_EVERY_S = 0.5  # so much of an answer is lost at most when the server dies
+_encode = msgspec.json.Encoder().encode
+
+
+class Run:
+    """`error`: what kept it from being answered, if anything did."""
+
+    def __init__(
+        self,
+        prepared: PreparedResponse,
+        generation: Generation,
+        place: ExitStack,
+        *,
+        log: EventLog,
+        keeping: Keeping | None,
+        new: Callable[[ResponseObject, list[bytes]], NewResponse] | None,
+    ) -> None:
+        """`place` is left at the end. `new` makes the store's first record of it, where it has none yet."""
+        self.id = prepared.response.id
+        self.is_background = prepared.response.background
+        self.generation = generation
+        self.log = log
+        self.error: Exception | None = None
+        self._place = place
+        self._keeping = keeping
+        self._new = new
+        self._builder = ResponseBuilder(
+            replace(prepared.response, status="queued") if log else prepared.response,
+            logprobs=prepared.logprobs,
+            summarises=prepared.summarises,
+            num_events=len(log),
+        )
+        self._has_begun = False
+        self._generating: asyncio.Task[None] | None = None
+        self._is_cancelled = False
+        self.task = asyncio.create_task(self._make(), name=f"response {self.id}")
+
+    @property
+    def is_kept(self) -> bool:
+        """The store has it, so that it can be found by its id."""
+        return self._keeping is not None and self._keeping.has_begun
+
+    @property
+    def key_id(self) -> str | None:
+        return None if self._keeping is None else self._keeping.key_id
+
+    @property
+    def response(self) -> ResponseObject:
+        """As far as it has come."""
+        return self._builder.snapshot
+
+    async def answer(self) -> ResponseObject:
+        """The whole response; one in the background as it stands. Raises what kept it from being made."""
+        if self.is_background:
+            await self.log.begun()
+        else:
+            await self.log.closed()
+        if self.error is not None:
+            raise self.error
+        return self.response
+
+    async def follow(self) -> AsyncGenerator[Sequence[bytes], None]:
+        """Its events from the first. Raises what kept it from beginning."""
+        async with aclosing(self.log.follow(-1)) as following:
+            async for events in following:
+                yield events
+        if self.error is not None and not len(self.log):
+            raise self.error
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if self._generating is not None:
+            self._generating.cancel()
+
+    async def _make(self) -> None:
+        try:
+            with self._place:
+                await self._begin()
+                self._generating = asyncio.create_task(self._generate())
+                if self._is_cancelled:
+                    self._generating.cancel()
+                await self._tell_the_store(self._generating)
+            await self._end(self._generating)
+        except Exception as error:  # broad: nobody above awaits this task, and whoever follows must not wait for ever
+            await self._fail(error)
+        finally:
+            self.log.close()
+
+    async def _begin(self) -> None:
+        if self._keeping is None or self._new is None:
+            return
+        events = [_encode(event) for event in self._builder.queue()] if self.is_background else []
+        await self._keeping.begin(self._new(self._builder.response, events))
+        self.log.add(events)
+
+    async def _generate(self) -> None:
+        held: list[Event] = []  # of several choices, which come one after the other
+        async with aclosing(self.generation.events()) as steps:
+            async for events in steps:
+                if not self._has_begun:
+                    self._has_begun = True
+                    self.log.add(self._builder.begin())
+                if self.generation.request.n > 1:
+                    held += events
+                else:
+                    self._advance(events)
+        self._advance(sorted(held, key=lambda event: event.index))
+
+    def _advance(self, events: Iterable[Event]) -> None:
+        self.log.add([made for event in events for made in self._builder.advance(event)])
+
+    async def _tell_the_store(self, generating: asyncio.Task[None]) -> None:
+        """From time to time, until it has ended."""
+        num_told = len(self.log)
+        while not generating.done():
+            await asyncio.wait({generating}, timeout=None if self._keeping is None else _NOTE_EVERY_S)
+            if self._keeping is None or generating.done() or len(self.log) == num_told:
+                continue
+            num_told = len(self.log)
+            try:
+                is_ours = await self._keeping.note(self.response)
+            except StoreUnavailable as error:
+                logger.warning("response %s could not be kept up to now: %s", self.id, error)
+                continue
+            if not is_ours:
+                generating.cancel()
+
+    async def _end(self, generating: asyncio.Task[None]) -> None:
+        if not generating.cancelled():
+            generating.result()  # raises what went wrong
+        if generating.cancelled():
+            await self._finish(self._builder.cancel())
+        else:
+            await self._finish(self._builder.complete(self.generation.usage()))
+
+    async def _fail(self, error: Exception) -> None:
+        if not isinstance(error, OuzelError):
+            logger.error("unexpected error", exc_info=error)
+        self.error = error
+        try:
+            if self._has_begun or (self.is_background and len(self.log)):
+                await self._finish_failed(error)
+            elif self._keeping is not None:
+                await self._keeping.drop()
+        except StoreUnavailable as store_error:
+            logger.error("the end of response %s could not be kept: %s", self.id, store_error)
+
+    async def _finish_failed(self, error: Exception) -> None:
+        if not self._has_begun and isinstance(error, EngineUnavailable) and self._keeping is not None:
+            await self._keeping.release()  # the server stops: the next one makes it
+            return
+        self._builder = ResponseBuilder.resumed(self.response, len(self.log))  # it may have stopped anywhere
+        await self._finish(self._builder.fail(response_error(error)))
+
+    async def _finish(self, final: Iterable[ResponseEvent]) -> None:
+        last = list(final)
+        if self._keeping is None:
+            self.log.add(last)
+            return
+        encoded = [_encode(event) for event in last]
+        if await self._keeping.end(self._builder.response, encoded):
+            self.log.add(encoded)
+            return
+        ending = await self._keeping.ending()
+        if ending is None:
+            self.log.add(encoded)  # for who still listens
+        else:
+            response, events = ending
+            self._builder = ResponseBuilder.resumed(response, len(self.log))
+            self.log.add(events)
+
+
+def response_error(error: Exception) -> ResponseError:
+    fault = fault_of(error, method="POST", path="/responses")
+    is_clients = fault.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return ResponseError("invalid_prompt" if is_clients else "server_error", fault.message)

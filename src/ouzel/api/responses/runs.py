@@ -1,0 +1,155 @@
+"""All responses that this server makes now, and what it owes to those that others have left.
+
+A server that stops, or dies, leaves responses behind. Those that were running have failed, whoever finds them first
+says so; those that were queued run again here. `watch` looks for both, and for responses of ours that another server
+has cancelled.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+import msgspec
+
+from ouzel.api.responses.event_log import EventLog
+from ouzel.api.responses.keeping import Keeping
+from ouzel.api.responses.preparing import PreparedResponse, Preparer
+from ouzel.api.responses.response_object import ResponseError, ResponseObject
+from ouzel.api.responses.run import Run, response_error
+from ouzel.api.responses.settling import fail_stored
+from ouzel.errors import OuzelError, Overloaded, StoreUnavailable, TryLater
+from ouzel.generation import Generation, ServedModel
+from ouzel.observability import Metrics
+from ouzel.store.records import NewResponse, Status, StoredResponse
+from ouzel.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+_WATCH_EVERY_S = 0.5
+_LOOK_FOR_LEFT_EVERY_S = 2.0
+_SWEEP_EVERY_S = 600.0
+_LEFT_RUNNING = "the server stopped while it made this response; what it had made is kept"
+
+
+class Runs:
+    def __init__(self, model: ServedModel, metrics: Metrics, preparer: Preparer, store: Store | None) -> None:
+        self.store = store
+        self._model = model
+        self._metrics = metrics
+        self._preparer = preparer
+        self._runs: dict[str, Run] = {}
+
+    def take_place(self) -> ExitStack:
+        """One of those that the engine gives, until the stack is left. Raises Overloaded or EngineUnavailable."""
+        place = ExitStack()
+        try:
+            place.enter_context(self._model.engine.admit())
+        except Overloaded:
+            self._metrics.request_refused()
+            raise
+        return place
+
+    def start(self, prepared: PreparedResponse, body: bytes, *, key_id: str | None, place: ExitStack) -> Run:
+        """`place` in the engine's admission goes over to the run."""
+        response = prepared.response
+        log = EventLog()
+        keeping = Keeping(self.store, response.id, key_id, log) if self.store is not None and response.store else None
+        return self._run(prepared, place, log, keeping, partial(_new_response, prepared, body, key_id))
+
+    def find(self, response_id: str, key_id: str | None) -> Run | None:
+        """Of those that are kept."""
+        run = self._runs.get(response_id)
+        return run if run is not None and run.is_kept and run.key_id == key_id else None
+
+    async def watch(self) -> None:
+        """Until it is cancelled."""
+        if self.store is None:
+            return
+        next_look = next_sweep = 0.0
+        while True:
+            now = time.monotonic()
+            try:
+                await self._leave_those_that_ended(self.store)
+                if now >= next_look:
+                    next_look = now + _LOOK_FOR_LEFT_EVERY_S
+                    await self.store.beat()
+                    await self._take_over(self.store)
+                if now >= next_sweep:
+                    next_sweep = now + _SWEEP_EVERY_S
+                    await self.store.sweep()
+            except StoreUnavailable as error:
+                logger.warning("the store of responses: %s", error)
+            await asyncio.sleep(_WATCH_EVERY_S)
+
+    async def close(self) -> None:
+        """Waits for those that still run; the engine has been drained or stopped."""
+        await asyncio.gather(*(run.task for run in self._runs.values()))
+
+    def _run(
+        self,
+        prepared: PreparedResponse,
+        place: ExitStack,
+        log: EventLog,
+        keeping: Keeping | None,
+        new: Callable[[ResponseObject, list[bytes]], NewResponse] | None,
+    ) -> Run:
+        generation = Generation(prepared.request, self._model, self._metrics)
+        run = Run(prepared, generation, place, log=log, keeping=keeping, new=new)
+        self._runs[run.id] = run
+        run.task.add_done_callback(lambda _: self._runs.pop(run.id))
+        return run
+
+    async def _leave_those_that_ended(self, store: Store) -> None:
+        kept = [run.id for run in self._runs.values() if run.is_kept]
+        for response_id in await store.ended(kept) if kept else ():
+            run = self._runs.get(response_id)
+            if run is not None:
+                run.cancel()
+
+    async def _take_over(self, store: Store) -> None:
+        for stored in await store.take_abandoned():
+            logger.warning("response %s was left running by a server that stopped: it has failed", stored.id)
+            await fail_stored(store, stored, ResponseError("server_error", _LEFT_RUNNING))
+        num_free = self._model.engine.num_free
+        for stored in await store.take_queued(self._model.names, num_free) if num_free else ():
+            logger.info("response %s was left in the queue: it runs now", stored.id)
+            await self._run_again(store, stored)
+
+    async def _run_again(self, store: Store, stored: StoredResponse) -> None:
+        assert stored.request is not None
+        with ExitStack() as place:
+            try:
+                place.enter_context(self._model.engine.admit())
+                prepared = await self._preparer.prepare(
+                    stored.request, key_id=stored.key_id, arrival_s=time.perf_counter(), again=stored
+                )
+            except TryLater:
+                await store.release([stored.id])
+                return
+            except OuzelError as error:  # what it builds on may be gone
+                await fail_stored(store, stored, response_error(error))
+                return
+            log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
+            keeping = Keeping(store, stored.id, stored.key_id, log)
+            self._run(prepared, place.pop_all(), log, keeping, None)
+
+
+def _new_response(
+    prepared: PreparedResponse, body: bytes, key_id: str | None, response: ResponseObject, events: list[bytes]
+) -> NewResponse:
+    return NewResponse(
+        id=response.id,
+        key_id=key_id,
+        model=response.model,
+        status=Status(response.status),
+        is_background=response.background,
+        previous_response_id=response.previous_response_id,
+        conversation_id=None if response.conversation is None else response.conversation.id,
+        body=msgspec.json.encode(response),
+        request=body if response.background else None,
+        input_items=prepared.input_items,
+        events=tuple(events),
+    )

@@ -1,0 +1,37 @@
+"""The end of a kept response that nobody makes any more, or that somebody makes elsewhere."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from ouzel.api.responses.building import ResponseBuilder
+from ouzel.api.responses.events import ResponseEvent
+from ouzel.api.responses.keeping import progress_to, shown_response
+from ouzel.api.responses.response_object import ResponseError, ResponseObject
+from ouzel.store.records import StoredResponse
+from ouzel.store.store import Store
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def cancel_stored(store: Store, stored: StoredResponse) -> ResponseObject | None:
+    """As it stands then: it may have ended otherwise meanwhile. None: it is deleted."""
+    return await _settle(store, stored, ResponseBuilder.cancel)
+
+
+async def fail_stored(store: Store, stored: StoredResponse, error: ResponseError) -> ResponseObject | None:
+    """The same."""
+    return await _settle(store, stored, lambda builder: builder.fail(error))
+
+
+async def _settle(
+    store: Store, stored: StoredResponse, end: Callable[[ResponseBuilder], Iterator[ResponseEvent]]
+) -> ResponseObject | None:
+    current: StoredResponse | None = stored
+    while current is not None and not current.status.is_final:
+        builder = ResponseBuilder.resumed(shown_response(current), current.num_events)
+        events = [_encode(event) for event in end(builder)]
+        if await store.record(current.id, progress_to(builder.response, events), first_event=current.num_events):
+            return builder.response
+        current = await store.response(current.id, current.key_id)
+    return None if current is None else shown_response(current)
