@@ -24,23 +24,35 @@ def postgres_binaries() -> Path | None:
     if versions:
         return versions[-1].parent
     found = shutil.which("postgres")
-    return Path(found).parent if found else None
+    return Path(found).resolve().parent if found else None
 
 
 @dataclass(frozen=True)
 class PostgresServer:
     """Reached by a unix socket in a directory of its own."""
 
+    binaries: Path
     directory: str
 
     def url(self, database: str) -> str:
         return f"postgresql://ouzel@/{database}?host={self.directory}"
 
     def new_database(self) -> str:
+        """The URL of an empty one."""
         name = f"test_{secrets.token_hex(8)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
+
+    def start(self) -> None:
+        settings = [f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.directory}")]
+        self._control("-l", f"{self.directory}/log", "-o", " ".join(settings), "start")
+
+    def stop(self) -> None:
+        self._control("-m", "immediate", "stop")
+
+    def _control(self, *arguments: str) -> None:
+        _run(self.binaries / "pg_ctl", "-D", f"{self.directory}/data", "-w", "-t", "300", *arguments)
 
 
 @contextmanager
@@ -48,23 +60,21 @@ def running_postgres(binaries: Path) -> Iterator[PostgresServer]:
     with tempfile.TemporaryDirectory(prefix="ouzel-pg-") as directory:  # short: a socket's path may have 107 bytes
         if os.geteuid() == 0:
             os.chown(directory, pwd.getpwnam("nobody").pw_uid, -1)
-        data = f"{directory}/data"
-        _run(binaries / "initdb", "-D", data, "-U", "ouzel", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-        settings = [f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={directory}")]
-        log = f"{directory}/log"
-        _run(binaries / "pg_ctl", "-D", data, "-l", log, "-w", "-t", "120", "-o", " ".join(settings), "start")
+        login = ("-U", "ouzel", "-A", "trust", "-E", "UTF8", "--locale=C")
+        _run(binaries / "initdb", "-D", f"{directory}/data", "--no-sync", *login)
+        server = PostgresServer(binaries, directory)
+        server.start()
         try:
-            yield PostgresServer(directory)
+            yield server
         finally:
-            _run(binaries / "pg_ctl", "-D", data, "-w", "-t", "120", "-m", "immediate", "stop")
+            server.stop()
 
 
 def _run(*command: str | Path) -> None:
-    """As another user where we are root, as whom Postgres refuses to run."""
-    user = "nobody" if os.geteuid() == 0 else None
+    """As another user where we are root: as root Postgres refuses to run."""
     result = subprocess.run(
         [str(part) for part in command],
-        user=user,
+        user="nobody" if os.geteuid() == 0 else None,
         cwd="/",
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
         stdin=subprocess.DEVNULL,

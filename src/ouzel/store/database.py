@@ -6,6 +6,7 @@ throughout. A transaction that has begun is carried through even if the task tha
 """
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
@@ -28,20 +29,19 @@ T = TypeVar("T")
 _OUR_BUGS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 _TRY_AGAIN = {"40001", "40P01"}  # Postgres: serialization failure, deadlock
 _MAX_TRIES = 5
+_MAX_VACUUMED_PAGES = 4096  # at once: 16 MiB
+_MAX_FREE_PAGES = 256  # worth keeping
 
 
 class Database:
     """The engines and their threads; `reader` and `writer` may be one engine."""
 
     def __init__(self, reader: Engine, writer: Engine, *, num_readers: int, num_writers: int) -> None:
+        self.is_closed = False
         self._reader = reader
         self._writer = writer
         self._reading = ThreadPoolExecutor(num_readers, thread_name_prefix="store-read")
         self._writing = ThreadPoolExecutor(num_writers, thread_name_prefix="store-write")
-
-    @property
-    def is_sqlite(self) -> bool:
-        return self._writer.dialect.name == "sqlite"
 
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(self._reading, lambda: _transact(self._reader, function, *args, **kwargs))
@@ -49,18 +49,22 @@ class Database:
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(self._writing, lambda: _transact(self._writer, function, *args, **kwargs))
 
-    async def give_space_back(self, max_pages: int) -> None:
-        """Shrinks SQLite's file by pages that nothing uses any more; Postgres does so by itself."""
-        if self.is_sqlite:
-            await self._run(self._writing, lambda: _vacuum(self._writer, max_pages))
+    async def give_space_back(self) -> None:
+        """Cuts off what of SQLite's file is no longer used; Postgres uses such space again by itself."""
+        if self._writer.dialect.name == "sqlite":
+            while await self._run(self._writing, lambda: _vacuum(self._writer)) > _MAX_FREE_PAGES:
+                pass  # others write between the parts
 
     async def close(self) -> None:
+        self.is_closed = True
         for executor in (self._reading, self._writing):
             await asyncio.to_thread(executor.shutdown)
         for engine in {self._reader, self._writer}:
             await asyncio.to_thread(engine.dispose)
 
     async def _run(self, executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+        if self.is_closed:
+            raise StoreUnavailable("the store is closed: the server is shutting down", retry_after_s=1.0)
         return await asyncio.get_running_loop().run_in_executor(executor, function)
 
 
@@ -80,12 +84,18 @@ def _transact(
     raise AssertionError("the last try raises or returns")
 
 
-def _vacuum(engine: Engine, max_pages: int) -> None:
-    raw = engine.raw_connection()  # outside of a transaction, in which nothing would be given back
+def _vacuum(engine: Engine) -> int:
+    """Frees some pages and says how many are left to free."""
     try:
-        raw.cursor().execute(f"PRAGMA incremental_vacuum({max_pages})").fetchall()  # each row fetched frees a page
-    finally:
-        raw.close()
+        raw = engine.raw_connection()  # outside of a transaction, in which nothing would be freed
+        try:
+            cursor = raw.cursor()
+            cursor.execute(f"PRAGMA incremental_vacuum({_MAX_VACUUMED_PAGES})").fetchall()  # each row fetched is a page
+            return int(cursor.execute("PRAGMA freelist_count").fetchone()[0])
+        finally:
+            raw.close()
+    except (sqlite3.Error, DBAPIError, TimeoutError) as error:
+        raise StoreUnavailable(f"the store's file cannot be made smaller: {error}", retry_after_s=1.0) from error
 
 
 def _sqlstate(error: SQLAlchemyError) -> str | None:

@@ -6,7 +6,7 @@ are no part of it, and what a client has removed stays removed.
 
 from typing import Any  # rows of SQLAlchemy
 
-from sqlalchemy import CTE, ColumnElement, Connection, Row, literal, select
+from sqlalchemy import CTE, Connection, Row, literal, select
 
 from ouzel.errors import HistoryLost, ResponseNotFound
 from ouzel.store.records import Item
@@ -14,8 +14,8 @@ from ouzel.store.responses import of_key
 from ouzel.store.tables import conversations, items, responses
 
 
-def chain_from(first: ColumnElement[bool]) -> CTE:
-    """The responses that `first` selects, at depth 0, and all before them, recursively."""
+def _chain(response_id: str, key_id: str | None) -> CTE:
+    """The response, at depth 0, and all that it continues."""
     carried = (
         responses.c.id,
         responses.c.key_id,
@@ -23,7 +23,7 @@ def chain_from(first: ColumnElement[bool]) -> CTE:
         responses.c.conversation_id,
         responses.c.num_conversation_items,
     )
-    start = select(*carried, literal(0).label("depth")).where(first).cte("chain", recursive=True)
+    start = select(*carried, literal(0).label("depth")).where(of_key(response_id, key_id)).cte("chain", recursive=True)
     before = select(*carried, (start.c.depth + 1).label("depth")).where(
         responses.c.id == start.c.previous_response_id,
         responses.c.key_id.is_not_distinct_from(start.c.key_id),
@@ -33,7 +33,7 @@ def chain_from(first: ColumnElement[bool]) -> CTE:
 
 def history(connection: Connection, response_id: str, key_id: str | None, *, with_output: bool = True) -> list[Item]:
     """Its whole context, oldest first, and its own output if wanted. Raises ResponseNotFound, HistoryLost."""
-    chain = chain_from(of_key(response_id, key_id))
+    chain = _chain(response_id, key_id)
     root = connection.execute(select(chain).order_by(chain.c.depth.desc()).limit(1)).one_or_none()
     if root is None:
         raise ResponseNotFound(response_id)

@@ -45,13 +45,17 @@ def add(connection: Connection, new: NewResponse, owner: str) -> None:
     _add_events(connection, new.id, 0, len(new.events), batch)
 
 
-def record(connection: Connection, response_id: str, progress: Progress, first_event: int) -> bool:
-    """False, and nothing changed, where the response has ended, is gone or has other events by now."""
+def record(connection: Connection, response_id: str, progress: Progress, first_event: int, server_id: str) -> bool:
+    """False, and nothing changed, where the response has ended, is gone or has other events by now.
+
+    Who moves it on owns it: of two servers that both believe to run it, the one that is refused drops it.
+    """
     batch = pack(progress.events) if progress.events else b""
     changes: dict[str, Any] = {
         "status": progress.status.value,
         "body": progress.body,
         "num_events": first_event + len(progress.events),
+        "owner": server_id,
         "size_bytes": responses.c.size_bytes + len(batch),
     }
     if progress.status.is_final:

@@ -15,7 +15,6 @@ from ouzel.store.schema import prepare_schema
 
 _MAX_TOUCH_S = 60.0  # finer than this, "last used" is not known
 _MAX_TOUCHED = 500  # in one transaction
-_MAX_VACUUMED_PAGES = 4096  # at once: 16 MiB
 
 
 async def open_store(url: str, *, lease_s: float = 10.0, max_age_s: float, max_bytes: int) -> "Store":
@@ -49,6 +48,8 @@ class Store:
 
     async def close(self) -> None:
         """Ends the lease too: what this server still runs is abandoned from now on."""
+        if self._database.is_closed:
+            return
         try:
             await self._touch_used()
             await self._database.write(leases.end, self.server_id)
@@ -69,7 +70,7 @@ class Store:
         With a final status the output items are kept, the request is dropped and the conversation unlocked, having got
         input and output of a response that is completed or incomplete.
         """
-        return await self._database.write(responses.record, response_id, progress, first_event)
+        return await self._database.write(responses.record, response_id, progress, first_event, self.server_id)
 
     async def response(self, response_id: str, key_id: str | None) -> StoredResponse | None:
         found = await self._database.read(responses.get, response_id, key_id)
@@ -133,7 +134,7 @@ class Store:
         max_age_s = self._max_age_s + self._touch_s
         while some := await self._database.write(retention.delete_some, max_age_s, self._max_bytes):
             num_deleted += some
-        await self._database.give_space_back(_MAX_VACUUMED_PAGES)
+        await self._database.give_space_back()
         return num_deleted
 
     async def _touch_used(self) -> None:

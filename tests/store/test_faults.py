@@ -1,0 +1,81 @@
+"""Databases that cannot be used: at the start, and later."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ouzel.errors import StoreOpenError, StoreUnavailable
+from ouzel.store.store import open_store
+from tests.postgres import PostgresServer, running_postgres
+from tests.store.conftest import OpenStore
+from tests.store.making import new_response
+
+
+def execute(url: str, statement: str) -> None:
+    if url.startswith("sqlite"):
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            connection.execute(statement)
+        connection.close()
+    else:
+        with psycopg.connect(url) as server:
+            server.execute(statement.encode())
+
+
+async def test_a_store_of_a_newer_version_is_refused_and_left_alone(store_url: str, opened: OpenStore) -> None:
+    store = await opened()
+    await store.add_response(new_response("resp_1"))
+    execute(store_url, "UPDATE schema_version SET version = 1000")
+    with pytest.raises(StoreOpenError, match="newer Ouzel: its schema has version 1000, this one knows up to 1"):
+        await opened()
+    execute(store_url, "UPDATE schema_version SET version = 1")
+    assert await (await opened()).response("resp_1", "key") is not None
+
+
+async def test_a_store_is_found_again_as_it_was_left(opened: OpenStore) -> None:
+    first = await opened()
+    await first.add_response(new_response("resp_1"))
+    before = await first.response("resp_1", "key")
+    await first.close()
+    assert before is not None
+    assert await (await opened()).response("resp_1", "key") == before
+
+
+async def test_after_closing_a_store_is_unavailable(opened: OpenStore) -> None:
+    store = await opened()
+    await store.close()
+    await store.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await store.response("resp_1", "key")
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database " * 100)
+    with pytest.raises(StoreOpenError, match="not a database"):
+        await open_store(f"sqlite:///{file}", max_age_s=1.0, max_bytes=1)
+    assert file.read_text() == "not a database " * 100
+
+
+@pytest.fixture
+def own_postgres(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
+    """One to be stopped."""
+    with running_postgres(postgres_server.binaries) as server:
+        yield server
+
+
+async def test_a_postgres_that_goes_away_is_a_typed_error_until_it_is_back(own_postgres: PostgresServer) -> None:
+    store = await open_store(own_postgres.new_database(), max_age_s=60.0, max_bytes=2**20)
+    await store.add_response(new_response("resp_1"))
+    own_postgres.stop()
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.response("resp_1", "key")
+    assert (caught.value.status, caught.value.code) == (503, "store_unavailable")
+    with pytest.raises(StoreUnavailable):
+        await store.add_response(new_response("resp_2"))
+    own_postgres.start()
+    assert await store.response("resp_1", "key") is not None
+    await store.add_response(new_response("resp_2"))
+    await store.close()

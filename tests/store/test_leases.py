@@ -1,0 +1,131 @@
+"""Several servers on one database: who runs what, and what happens to the work of one that dies."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+
+from ouzel.store.records import Status, StoredResponse
+from ouzel.store.store import Store
+from tests.store.conftest import OpenStore
+from tests.store.making import new_response, progress
+
+SHORT_S = 0.2
+
+
+def ids(taken: Iterable[StoredResponse]) -> list[str]:
+    return [response.id for response in taken]
+
+
+async def queued(store: Store, *response_ids: str, model: str = "model") -> None:
+    for response_id in response_ids:
+        await store.add_response(new_response(response_id, model=model, status=Status.QUEUED, request=b"{}"))
+
+
+async def until_abandoned(store: Store) -> list[str]:
+    while not (taken := await store.take_abandoned()):
+        await asyncio.sleep(0.02)
+    return ids(taken)
+
+
+async def test_what_a_living_server_runs_is_its_own(opened: OpenStore) -> None:
+    one, other = await opened(), await opened()
+    await one.add_response(new_response("resp_1"))
+    await queued(one, "resp_2")
+    assert await other.take_abandoned() == []
+    assert await other.take_queued(["model"], 10) == []
+
+
+async def test_what_a_dead_server_ran_is_taken_once_its_lease_is_over(opened: OpenStore) -> None:
+    dead, living = await opened(lease_s=SHORT_S), await opened()
+    await dead.add_response(new_response("resp_1", events=[b"e0"]))
+    await queued(dead, "resp_2")
+    assert await until_abandoned(living) == ["resp_1"]
+    assert await living.take_abandoned() == []
+    assert ids(await living.take_queued(["model"], 10)) == ["resp_2"]
+    assert await living.take_queued(["model"], 10) == []
+
+
+async def test_a_server_that_beats_stays_alive(opened: OpenStore) -> None:
+    lease_s = 1.0
+    beating, other = await opened(lease_s=lease_s), await opened()
+    first_lease_is_over = time.monotonic() + lease_s
+    is_shown = False
+    while not is_shown:
+        beat_at = time.monotonic()
+        await beating.beat()
+        await beating.add_response(new_response())
+        taken = await other.take_abandoned()
+        if time.monotonic() < beat_at + lease_s:  # else this machine was too slow to say
+            assert taken == []
+            is_shown = beat_at > first_lease_is_over
+        await asyncio.sleep(0.05)
+
+
+async def test_a_server_that_closes_leaves_its_work_at_once(opened: OpenStore) -> None:
+    closing, other = await opened(), await opened()
+    await closing.add_response(new_response("resp_1"))
+    await queued(closing, "resp_2")
+    await closing.close()
+    assert ids(await other.take_abandoned()) == ["resp_1"]
+    assert ids(await other.take_queued(["model"], 10)) == ["resp_2"]
+
+
+async def test_queued_ones_are_taken_oldest_first_by_who_serves_their_model(opened: OpenStore) -> None:
+    one, other = await opened(), await opened()
+    await queued(one, "resp_1", "resp_2", "resp_3")
+    await queued(one, "resp_4", model="another")
+    await one.release(["resp_1", "resp_2", "resp_3", "resp_4"])
+    assert ids(await other.take_queued(["model", "third"], 2)) == ["resp_1", "resp_2"]
+    assert ids(await other.take_queued(["model", "third"], 2)) == ["resp_3"]
+    assert ids(await other.take_queued(["another"], 2)) == ["resp_4"]
+
+
+async def test_only_ones_own_and_queued_ones_are_released(opened: OpenStore) -> None:
+    one, other = await opened(), await opened()
+    await queued(one, "resp_1")
+    await one.add_response(new_response("resp_2"))
+    await other.release(["resp_1", "resp_2"])
+    await one.release(["resp_2"])
+    assert await other.take_queued(["model"], 10) == []
+    assert await other.take_abandoned() == []
+
+
+async def test_no_response_is_taken_twice(opened: OpenStore) -> None:
+    stores = [await opened() for _ in range(3)]
+    expected = [f"resp_{number:02}" for number in range(20)]
+    await queued(stores[0], *expected)
+    await stores[0].release(expected)
+    taken: list[str] = []
+    while some := [
+        each for each in await asyncio.gather(*(store.take_queued(["model"], 3) for store in stores)) if each
+    ]:
+        taken += [response_id for each in some for response_id in ids(each)]
+    assert sorted(taken) == expected
+
+
+async def test_a_queued_response_without_its_request_counts_as_abandoned(opened: OpenStore) -> None:
+    closing, other = await opened(), await opened()
+    await closing.add_response(new_response("resp_1", status=Status.QUEUED))
+    await closing.close()
+    assert await other.take_queued(["model"], 10) == []
+    assert ids(await other.take_abandoned()) == ["resp_1"]
+
+
+async def test_a_response_is_read_and_ended_through_another_server(opened: OpenStore) -> None:
+    one, other = await opened(), await opened()
+    await one.add_response(new_response("resp_1", events=[b"e0"]))
+    assert await other.events("resp_1", "key", after=-1) == (b"e0",)
+    assert await one.ended(["resp_1"]) == set()
+    assert await other.record("resp_1", progress(Status.CANCELLED), first_event=1)
+    assert await one.ended(["resp_1", "resp_9"]) == {"resp_1", "resp_9"}
+    assert not await one.record("resp_1", progress(), first_event=1)
+
+
+async def test_who_moves_a_response_on_owns_it(opened: OpenStore) -> None:
+    """A slow server that comes first after all keeps what another took: when it dies then, it is noticed."""
+    slow, eager = await opened(lease_s=SHORT_S), await opened()
+    await queued(slow, "resp_1")
+    while not await eager.take_queued(["model"], 1):
+        await asyncio.sleep(0.02)
+    assert await slow.record("resp_1", progress(Status.IN_PROGRESS), first_event=0)
+    assert await until_abandoned(eager) == ["resp_1"]

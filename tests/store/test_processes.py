@@ -1,0 +1,71 @@
+"""Several processes on one database, and what is left of one that dies."""
+
+import asyncio
+import sqlite3
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+
+import pytest
+
+from ouzel.errors import StoreUnavailable
+from ouzel.store.records import Status
+from tests.store.conftest import OpenStore
+from tests.store.making import texts
+
+FOREVER = 10**9
+ROOT = Path(__file__).parent.parent.parent
+
+
+async def start_writer(url: str, prefix: str, num_responses: int, max_file_bytes: int = 0) -> Process:
+    arguments = (url, prefix, str(num_responses), str(max_file_bytes))
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.store.writer", *arguments, cwd=ROOT, stdout=PIPE
+    )
+
+
+async def read_lines(process: Process, num_lines: int) -> list[list[str]]:
+    assert process.stdout is not None
+    return [(await process.stdout.readline()).decode().split() for _ in range(num_lines)]
+
+
+async def test_processes_that_start_and_write_together_lose_nothing(store_url: str, opened: OpenStore) -> None:
+    writers = [await start_writer(store_url, prefix, 25) for prefix in ("one_", "two_")]
+    assert [await writer.communicate() and writer.returncode for writer in writers] == [0, 0]
+    store = await opened()
+    for prefix in ("one_", "two_"):
+        assert texts(await store.history(f"{prefix}24", "key")) == ["a", "b"] * 25
+
+
+async def test_a_killed_writer_leaves_all_that_it_said_it_kept(store_url: str, opened: OpenStore) -> None:
+    writer = await start_writer(store_url, "resp_", FOREVER)
+    said = await read_lines(writer, 41)
+    writer.kill()
+    stdout, _ = await writer.communicate()
+    said += [line.split() for line in stdout.decode().splitlines() if line.count(" ") == 1]
+    store = await opened()
+    for kept, response_id in said:
+        response = await store.response(response_id, "key")
+        assert response is not None
+        assert response.status is Status.COMPLETED or kept == "added"
+        assert len(await store.events(response_id, "key", after=-1)) == response.num_events
+    last_ended = [response_id for kept, response_id in said if kept == "ended"][-1]
+    num_ended = int(last_ended.removeprefix("resp_")) + 1
+    assert texts(await store.history(last_ended, "key")) == ["a", "b"] * num_ended
+    if store_url.startswith("sqlite"):
+        with sqlite3.connect(store_url.removeprefix("sqlite:///")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_a_full_disk_is_a_typed_error_and_the_store_stays_whole(store_url: str, opened: OpenStore) -> None:
+    writer = await start_writer(store_url, "resp_", FOREVER, max_file_bytes=400_000)
+    stdout, _ = await writer.communicate()
+    lines = [line.split(maxsplit=1) for line in stdout.decode().splitlines()]
+    assert writer.returncode == 0
+    assert lines[-1][0] == "unavailable"
+    store = await opened()
+    for _, response_id in lines[:-1]:
+        assert await store.response(response_id, "key") is not None
+    assert StoreUnavailable.status == 503
