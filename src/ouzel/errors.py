@@ -151,7 +151,7 @@ class TryLater(OuzelError):
 
 
 class Overloaded(TryLater):
-    """Refused at the door, before any work was done."""
+    """Refused before any work was done: too much is asked of the server at once."""
 
     status = 429
     type = "rate_limit_error"

@@ -22,6 +22,7 @@ class FinishReason(StrEnum):
     ABORT = "abort"  # asked for by the client, or the client went away
     ERROR = "error"  # this request failed through no fault of its own; StepOutput.error says why
     REFUSED = "refused"  # what this request asks for cannot be; StepOutput.error says why
+    OVERLOADED = "overloaded"  # it may be taken later; StepOutput.error says what there is too much of
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):

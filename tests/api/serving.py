@@ -23,6 +23,8 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.grammar.tokenizer import build_tokenizer
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
@@ -83,6 +85,14 @@ def byte_alphabet() -> list[str]:
 def create_babbler(options: dict[str, object]) -> EngineCore:
     """Our own engine on pseudo-random logits, for what needs more than one possible answer."""
     return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256))
+
+
+def create_swamped(options: dict[str, object]) -> EngineCore:
+    """Its grammar compiler never comes to a grammar, as one that has too many others in hand."""
+    tokenizer = build_tokenizer(byte_library_tokenizer().to_str(), vocab_size=260, eos_token_ids=(END,))
+    grammars = GrammarCompiler(tokenizer, timeout_s=0.01)
+    grammars.close()
+    return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256), grammars=grammars)
 
 
 class FragileParser(PlainParser):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from typing import Any  # sampling parameters are forwarded as they are
 
 import msgspec
@@ -62,6 +63,22 @@ def test_forced_tokens_take_no_step_and_change_nothing(compiler: GrammarCompiler
     assert text(forced).endswith(", and that is all.")
     assert len(stepwise.logprobs) == len(stepwise.token_ids)
     assert len(runners[1].batches) < len(runners[0].batches) / 3
+
+
+def test_when_too_many_grammars_take_long_the_next_is_put_off() -> None:
+    hurried = GrammarCompiler(grammar_tokenizer(VOCAB_SIZE), timeout_s=0.005)
+    engine = make_engine(hurried)
+    slow = "start: " + " | ".join(f'"{number}"' for number in range(10_000))
+    errors: list[str] = []
+    numbers = count()
+    while not any("take long" in error for error in errors):
+        engine.add(constrained(f'{slow} | "x{next(numbers)}"'))
+        outputs = engine.step()
+        assert {each.finish_reason for each in outputs} <= {FinishReason.REFUSED, FinishReason.OVERLOADED}
+        errors += [each.error or "" for each in outputs if each.finish_reason is FinishReason.OVERLOADED]
+    engine.close()
+
+    assert errors[-1] == "too many grammars that take long are being compiled; try again later"
 
 
 @pytest.mark.parametrize("num_logprobs", [None, 0])

@@ -79,13 +79,13 @@ def _fold_tool_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
 
 
 def public_finish_reason(reason: FinishReason, *, called: bool) -> str:
-    """In OpenAI's words; `abort`, `error` and `refused` never get here, they are exceptions."""
+    """In OpenAI's words; `abort`, `error`, `refused` and `overloaded` never get here, they are exceptions."""
     match reason:
         case FinishReason.STOP:
             return "tool_calls" if called else "stop"
         case FinishReason.LENGTH:
             return "length"
-        case FinishReason.ABORT | FinishReason.ERROR | FinishReason.REFUSED:
+        case FinishReason.ABORT | FinishReason.ERROR | FinishReason.REFUSED | FinishReason.OVERLOADED:
             raise AssertionError(f"a choice that ended with {reason} has no answer")
         case unreachable:
             assert_never(unreachable)

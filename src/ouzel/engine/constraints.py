@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from ouzel.engine.sampler import PreparedRow
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.compiler import Compilation, GrammarCompiler, GrammarRefused
+from ouzel.grammar.compiler import Compilation, CompilerOverloaded, GrammarCompiler, GrammarRefused
 from ouzel.grammar.session import GrammarBroken, Masks, Session
 from ouzel.types import EngineRequest, FinishReason
+
+Refusal = GrammarRefused | CompilerOverloaded
 
 _WAIT_S = 0.005  # while nothing else is to do
 
@@ -18,14 +20,14 @@ class Constraints:
         self._compiling: list[tuple[EngineRequest, Compilation]] = []
 
     def submit(self, request: EngineRequest) -> None:
-        """Raises GrammarRefused."""
+        """Raises GrammarRefused and CompilerOverloaded."""
         assert request.grammar is not None
         if self._compiler is None:
             raise GrammarRefused("this engine does not know grammars")
         self._compiling.append((request, self._compiler.compile(request.grammar.text)))
 
-    def compiled(self, *, is_idle: bool) -> Iterator[tuple[EngineRequest, Session | str]]:
-        """Requests whose compilation is over, each with its session or with what is wrong with its grammar."""
+    def compiled(self, *, is_idle: bool) -> Iterator[tuple[EngineRequest, Session | Refusal]]:
+        """Requests whose compilation is over, each with its session or with why it has none."""
         if not self._compiling or self._compiler is None:
             return
         self._compiler.go_on()
@@ -36,8 +38,8 @@ class Constraints:
             request, compilation = entry
             try:
                 yield request, compilation.session()
-            except GrammarRefused as error:
-                yield request, str(error)
+            except (GrammarRefused, CompilerOverloaded) as error:
+                yield request, error
 
     def mask(self, prepared: list[PreparedRow]) -> dict[Sequence, str]:
         """Forbids what does not fit, in place; returns why the grammars of some can go no further."""

@@ -10,6 +10,7 @@ Rules
 import logging
 import time
 from itertools import count, islice
+from typing import assert_never
 
 import msgspec
 import numpy as np
@@ -19,7 +20,7 @@ from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.constraints import Constraints
+from ouzel.engine.constraints import Constraints, Refusal
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of
 from ouzel.engine.own_logprobs import score
@@ -28,7 +29,7 @@ from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.compiler import GrammarCompiler, GrammarRefused
+from ouzel.grammar.compiler import CompilerOverloaded, GrammarCompiler, GrammarRefused
 from ouzel.grammar.session import GrammarBroken
 from ouzel.types import (
     EngineInfo,
@@ -83,8 +84,8 @@ class EngineCore:
         else:
             try:
                 self._constraints.submit(request)
-            except GrammarRefused as error:
-                self._requests.refuse(choices, str(error))
+            except (GrammarRefused, CompilerOverloaded) as error:
+                self._end_unstarted(choices, error)
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         for sequence in self._requests.choices(request_id):
@@ -131,12 +132,22 @@ class EngineCore:
         is_idle = not (self._scheduler.running or self._scheduler.waiting or self._requests.outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
             choices = [each for each in self._requests.choices(request.request_id) if each.request is request]
-            if isinstance(session, str):
-                self._requests.refuse(choices, session)
+            if isinstance(session, Refusal):
+                self._end_unstarted(choices, session)
             elif choices:  # else aborted meanwhile
                 for choice in choices:
                     choice.session = session.fork()
                 self._start(choices)
+
+    def _end_unstarted(self, choices: list[Sequence], why: Refusal) -> None:
+        match why:
+            case GrammarRefused():
+                self._requests.refuse(choices, str(why))
+            case CompilerOverloaded():
+                for choice in choices:
+                    self._requests.end(choice, FinishReason.OVERLOADED, str(why))
+            case unreachable:
+                assert_never(unreachable)
 
     def _end_broken(self, sequence: Sequence, why: str) -> None:
         """A grammar that meets a limit on its way is the request's fault, as one that meets it while it is compiled."""

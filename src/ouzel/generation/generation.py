@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest
+from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overloaded
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
 from ouzel.generation.records import Event, Finished, GenerationRequest, PromptScored, Usage
@@ -16,6 +16,8 @@ from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
+
+_RETRY_AFTER_S = 5.0  # what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
 
 
 class Generation:
@@ -63,6 +65,9 @@ class Generation:
             raise
         except InvalidRequest:
             reason_of_unfinished = FinishReason.REFUSED
+            raise
+        except Overloaded:
+            reason_of_unfinished = FinishReason.OVERLOADED
             raise
         finally:
             self._count_unfinished(reason_of_unfinished)
@@ -165,6 +170,8 @@ def _raise_if_lost(output: StepOutput) -> None:
     match output.finish_reason:
         case FinishReason.REFUSED:
             raise InvalidRequest(output.error or "the engine refused this request", param=output.error_param)
+        case FinishReason.OVERLOADED:
+            raise Overloaded(output.error or "the engine is overloaded", retry_after_s=_RETRY_AFTER_S)
         case FinishReason.ERROR:
             raise EngineFailed(output.error or "the engine failed while it worked on this request")
         case FinishReason.ABORT:

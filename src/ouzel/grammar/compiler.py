@@ -4,8 +4,8 @@ Rules
 1. Native compilation recurses: a long chain of references overflows an ordinary stack and takes the process along. So
    it runs only in threads with a stack of 256 MiB (address space, not memory), and sizes are capped before.
 2. It cannot be stopped. A job that takes longer than `timeout_s` is given up, its thread is replaced, and when too many
-   are lost in this way further grammars are refused until some return. One that waits for its turn longer than twice
-   that is given up too.
+   are lost in this way further grammars are put off until some return. So is one that waits for its turn longer than
+   twice that.
 3. One grammar is compiled once, however many ask for it at a time, and kept (least recently used go first). A prototype
    is never stepped: sessions are copies, which share its warmed-up lexer.
 """
@@ -46,6 +46,10 @@ class GrammarRefused(Exception):
     """The grammar cannot be used; the message is for the client."""
 
 
+class CompilerOverloaded(Exception):
+    """The grammar may be compiled later; the message is for the client."""
+
+
 class Compilation:
     """One grammar on its way; asked for by any number of requests."""
 
@@ -76,11 +80,11 @@ class Compilation:
         return self._submitted_at + 2 * self._timeout_s if started_at is None else started_at + self._timeout_s
 
     def session(self) -> Session:
-        """When done. Raises GrammarRefused."""
+        """When done. Raises GrammarRefused, and CompilerOverloaded when its turn did not come."""
         if self.future.done():
             return Session(self.future.result().deep_copy())
         if self.started_at is None:
-            raise GrammarRefused("too many other grammars are being compiled; try again later")
+            raise CompilerOverloaded("too many other grammars are being compiled; try again later")
         raise GrammarRefused(f"compiling the grammar takes longer than {self._timeout_s:g} s")
 
 
@@ -104,7 +108,7 @@ class GrammarCompiler:
         return self._tokenizer.vocab_size
 
     def compile(self, grammar: str) -> Compilation:
-        """Raises GrammarRefused when too many grammars are being compiled, or this one is too long."""
+        """Raises GrammarRefused for one that is too long, CompilerOverloaded when too many take long already."""
         if len(grammar) > MAX_GRAMMAR_CHARS:
             raise GrammarRefused(f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}")
         with self._lock:
@@ -147,7 +151,7 @@ class GrammarCompiler:
 
     def _submit(self, grammar: str) -> Compilation:
         if len(self._lost) >= _MAX_LOST_THREADS:
-            raise GrammarRefused("too many grammars that take long are being compiled; try again later")
+            raise CompilerOverloaded("too many grammars that take long are being compiled; try again later")
         job = Compilation(grammar, self._timeout_s)
         self._jobs.put(job)
         return job
