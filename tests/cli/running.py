@@ -36,7 +36,9 @@ class RunningServer:
 
 
 def start(*arguments: str, cache_dir: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir), *arguments]
+    """Keeps its data beside the cache unless told otherwise, never where the user's own server keeps its."""
+    command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir)]
+    command += ["--data-dir", str(cache_dir / "data"), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
