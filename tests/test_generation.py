@@ -264,9 +264,14 @@ async def collect(
     events: list[Event] = []
     async for new in generation.events():
         events += new
-        while is_slow and (stats := engine.stats()) is not None and stats.num_running:
-            await asyncio.sleep(0.001)
+        if is_slow:
+            await until_idle(engine)
     return events
+
+
+async def until_idle(engine: EngineClient) -> None:
+    while (stats := engine.stats()) is not None and stats.num_running:
+        await asyncio.sleep(0.001)
 
 
 def shown(choices: list[FoldedChoice]) -> list[object]:
@@ -450,6 +455,20 @@ async def test_one_prompt_that_fails_ends_all(run_several: RunSeveral, engine: E
     await collect(run_several(request("abc"), request("abc")), engine)
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
+
+
+async def test_what_came_with_the_failure_of_another_prompt_is_given_out(
+    run_several: RunSeveral, engine: EngineClient
+) -> None:
+    failing = run_several(request("abc", max_tokens=50), request("ab<|fail|>"))
+    events: list[Event] = []
+    with pytest.raises(EngineFailed, match="scripted failure"):
+        async for new in failing.events():
+            events += new
+            await until_idle(engine)  # so that the rest and the failure come as one
+
+    assert [choice.content for choice in fold(events) if choice.index == 0] == [("abc" * 17)[:50]]
+    assert failing.finish_reasons == ["length", "error"]
 
 
 async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(

@@ -45,22 +45,27 @@ class SeveralGenerations:
         )
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        """Each item is everything that is new; the first prompt that fails, or leaving early, ends all."""
+        """Each item is everything that is new; the first prompt that fails, or leaving early, ends all.
+
+        What has come by then is given out before the failure is raised.
+        """
         readers = [
             asyncio.create_task(self._read(generation, position * self._n))
             for position, generation in enumerate(self._generations)
         ]
         for reader in readers:
             reader.add_done_callback(lambda _: self._batch.changed.set())
+        running = set(readers)
         try:
-            while not all(reader.done() for reader in readers) or self._batch.events:
+            while running:
                 await self._batch.changed.wait()
                 batch, self._batch = self._batch, _Batch()
-                for reader in readers:
-                    if reader.done():
-                        reader.result()  # raises what ended it
+                ended = {reader for reader in running if reader.done()}  # what comes meanwhile is for the next round
                 if batch.events:
                     yield batch.events
+                for reader in ended:
+                    reader.result()  # raises what ended it
+                running -= ended
                 batch.taken.set()
         finally:
             for reader in readers:
