@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -16,9 +17,8 @@ from tests.store.making import new_response
 
 def execute(url: str, statement: str) -> None:
     if url.startswith("sqlite"):
-        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
             connection.execute(statement)
-        connection.close()
     else:
         with psycopg.connect(url) as server:
             server.execute(statement.encode())
@@ -57,6 +57,16 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
     with pytest.raises(StoreOpenError, match="not a database"):
         await open_store(f"sqlite:///{file}", max_age_s=1.0, max_bytes=1)
     assert file.read_text() == "not a database " * 100
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_sqlite_is_read_while_another_process_writes(store_url: str, opened: OpenStore) -> None:
+    store = await opened()
+    await store.add_response(new_response("resp_1"))
+    with closing(sqlite3.connect(store_url.removeprefix("sqlite:///"), isolation_level=None)) as another:
+        another.execute("BEGIN IMMEDIATE")
+        assert await store.response("resp_1", "key") is not None
+        another.execute("COMMIT")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import sys
 from asyncio.subprocess import PIPE, Process
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,8 @@ async def test_a_killed_writer_leaves_all_that_it_said_it_kept(store_url: str, o
     num_ended = int(last_ended.removeprefix("resp_")) + 1
     assert texts(await store.history(last_ended, "key")) == ["a", "b"] * num_ended
     if store_url.startswith("sqlite"):
-        with sqlite3.connect(store_url.removeprefix("sqlite:///")) as connection:
+        with closing(sqlite3.connect(store_url.removeprefix("sqlite:///"))) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        connection.close()
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)

@@ -61,9 +61,10 @@ def _make_file(path: Path) -> None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
-    """auto_vacuum has an effect in an empty file only, and must come before WAL, which writes to it."""
+    """auto_vacuum has an effect in an empty file only, before WAL writes to it, and needs the write lock to be set."""
     connection.isolation_level = None  # the driver begins nothing; the engine's "begin" does
-    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    if connection.execute("PRAGMA page_count").fetchone() == (0,):
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     connection.execute("PRAGMA journal_mode=WAL").fetchall()
     connection.execute("PRAGMA synchronous=NORMAL")  # kill -9 loses nothing; a power cut may lose the last moments
     connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
