@@ -62,6 +62,26 @@ async def test_a_response_made_in_a_conversation_continues_what_it_found_there(s
         await store.history("resp_2", "key")
 
 
+async def test_what_is_removed_from_the_conversation_is_no_history_any_more(store: Store) -> None:
+    await store.create_conversation("conv_1", "key", {}, [])
+    await answered(store, "resp_1", "a", "b", conversation="conv_1")
+    await answered(store, "resp_2", "c", "d", conversation="conv_1")
+    assert await store.delete_conversation_item("conv_1", "key", "msg_a")
+    assert texts(await store.history("resp_2", "key")) == ["b", "c", "d"]
+    assert texts(await store.history("resp_1", "key")) == ["a", "b"]
+
+
+async def test_pages_end_where_a_client_has_sent_items_back(store: Store) -> None:
+    await answered(store, "resp_1", "a", "b")
+    await store.add_response(new_response("resp_2", asked=["a", "b", "c"], previous="resp_1"))
+    after, has_more = None, True
+    while has_more:
+        page = await store.input_items("resp_2", "key", PageRequest(limit=1, is_ascending=True, after=after))
+        assert page is not None
+        after, has_more = page.items[-1].id, page.has_more
+    assert after == "msg_c"
+
+
 @pytest.mark.parametrize(("is_ascending", "expected"), [(True, "abcde"), (False, "edcba")])
 async def test_input_items_are_the_whole_context_in_pages(store: Store, is_ascending: bool, expected: str) -> None:
     await chain(store)

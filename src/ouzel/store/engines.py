@@ -3,7 +3,6 @@
 import os
 import sqlite3
 from pathlib import Path
-from typing import Any  # connections as the driver makes them
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -14,6 +13,8 @@ from ouzel.store.database import Database
 _POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _NUM_SQLITE_READERS = 2
 _NUM_POSTGRES_CONNECTIONS = 4
+# A server that vanishes without a word is noticed in seconds: the threads that wait for it are few.
+_POSTGRES_OPTIONS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "keepalives_interval": 5}
 _BUSY_S = 10.0  # how long a writer waits for another process's
 _MAX_WAL_BYTES = 64 * 2**20
 
@@ -75,7 +76,7 @@ def _postgres(given: str) -> Database:
         url = make_url(given)
     except (ArgumentError, ValueError):
         raise StoreOpenError("the store's URL must be like postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
-    options: dict[str, Any] = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
+    options = {name: value for name, value in _POSTGRES_OPTIONS.items() if name not in url.query}
     try:
         engine: Engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
