@@ -39,14 +39,15 @@ class Malformed:
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     """`good`: a body that is right."""
     schemas: JsonSchema = msgspec.to_builtins(document())["components"]["schemas"]
-    [(body_type,)] = [operation.bodies for operation in OPERATIONS if operation.path == path]
+    [(body_type,)] = [operation.bodies for operation in OPERATIONS if operation.path == path and operation.bodies]
     schema = schemas[body_type.__name__]
     for name, field in schema["properties"].items():
         for what, value in _wrong_values(field, schemas):
             yield Malformed(path, name, what, {**good, name: value})
         if name in schema["required"]:
             yield Malformed(path, name, "missing", {key: value for key, value in good.items() if key != name})
-            yield Malformed(path, name, "null", {**good, name: None})
+            if not any(kind.get("type") == "null" for kind in _kinds(field, schemas)):
+                yield Malformed(path, name, "null", {**good, name: None})
     for name, neutral in NEUTRAL_VALUES.items():
         if name not in schema["properties"]:
             value = next(each for each in ("x", 7, {"a": 1}) if each not in neutral)

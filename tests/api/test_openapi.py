@@ -1,6 +1,7 @@
 """The OpenAPI document and the table of fields: valid, complete, and generated from the code as it is."""
 
 import re
+from functools import partial
 
 import httpx
 import msgspec
@@ -8,6 +9,8 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from ouzel.api import app
+from ouzel.api.body_endpoint import BodyEndpoint
+from ouzel.api.conversations.routes import conversation_routes
 from ouzel.api.field_defaults import default_in_words
 from ouzel.api.openapi import body_schemas, document
 from ouzel.api.operations import OPERATIONS
@@ -33,6 +36,7 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     preparer = Preparer(model, limits, None)
     routes = app.api_routes(model, limits, ServerConfig(), metrics)
     routes += responses_routes(Runs(model, metrics, preparer, None), preparer, limits, sends_done=True)
+    routes += conversation_routes(None, partial(BodyEndpoint, model=model, metrics=metrics, limits=limits))
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes}
     described = {operation.path for operation in OPERATIONS}
     for path in paths - described:

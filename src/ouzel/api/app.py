@@ -1,6 +1,7 @@
 """The HTTP application: which path is which endpoint."""
 
 import ssl
+from functools import partial
 
 import uvicorn
 from starlette.middleware.cors import CORSMiddleware
@@ -8,8 +9,10 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from ouzel.api.answer import Dialect
+from ouzel.api.body_endpoint import BodyEndpoint, computed
 from ouzel.api.chat import ChatCompletions
 from ouzel.api.completions import Completions
+from ouzel.api.conversations.routes import conversation_routes
 from ouzel.api.edge import Edge
 from ouzel.api.error_answers import ErrorAnswers
 from ouzel.api.generating import GeneratingEndpoint
@@ -24,7 +27,7 @@ from ouzel.api.paths import PREFIXES
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
-from ouzel.api.tokenize import TokenizerEndpoint, Tokenizing
+from ouzel.api.tokenize import Tokenizing
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
@@ -43,6 +46,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
         [
             *api_routes(model, limits, server, metrics),
             *responses_routes(runs, preparer, limits, sends_done=server.responses_done),
+            *conversation_routes(store, partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)),
         ],
         redirect_slashes=False,
     )
@@ -75,8 +79,8 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig, m
     routes += lmi_routes(model, limits, server, generating)
     routes += ovms_routes(model, limits, server, generating)
     tokenizing = Tokenizing(model)
-    tokenize = TokenizerEndpoint(tokenizing.tokenize, model, metrics, limits)
-    detokenize = TokenizerEndpoint(tokenizing.detokenize, model, metrics, limits)
+    tokenize = BodyEndpoint(computed(tokenizing.tokenize), model, metrics, limits)
+    detokenize = BodyEndpoint(computed(tokenizing.detokenize), model, metrics, limits)
     for prefix in ("", *PREFIXES):  # vLLM has these two at the root
         routes.append(Route(f"{prefix}/tokenize", tokenize, methods=["POST"]))
         routes.append(Route(f"{prefix}/detokenize", detokenize, methods=["POST"]))

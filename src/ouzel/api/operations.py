@@ -9,6 +9,7 @@ import msgspec
 from ouzel.api.chat_answer import ChatCompletion, ChatCompletionChunk
 from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.completions import Completion, CompletionRequest
+from ouzel.api.conversations import objects as conversations
 from ouzel.api.health import Health
 from ouzel.api.lmi.chat import LmiChatCompletion, LmiChunk
 from ouzel.api.lmi.details import Generated, Line
@@ -53,6 +54,14 @@ _INCLUDE = QueryField(
 )
 
 
+_PAGE = (
+    _INCLUDE,
+    QueryField("limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."),
+    QueryField("order", {"enum": ["asc", "desc"]}, "By age. Default: desc."),
+    QueryField("after", {"type": "string"}, "The id of the item before the first."),
+)
+
+
 def _invocation(path: str) -> Operation:
     return Operation(
         method="post",
@@ -64,6 +73,63 @@ def _invocation(path: str) -> Operation:
         is_lmi=True,
     )
 
+
+_CONVERSATIONS = (
+    Operation(
+        method="post",
+        path="/v1/conversations",
+        summary="Begins a conversation, with items or empty.",
+        bodies=(conversations.CreateConversationRequest,),
+        answers=(conversations.Conversation,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/conversations/{conversation_id}",
+        summary="A kept conversation, without its items.",
+        answers=(conversations.Conversation,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/conversations/{conversation_id}",
+        summary="Labels a conversation anew.",
+        bodies=(conversations.UpdateConversationRequest,),
+        answers=(conversations.Conversation,),
+    ),
+    Operation(
+        method="delete",
+        path="/v1/conversations/{conversation_id}",
+        summary="Deletes a conversation and its items.",
+        answers=(conversations.DeletedConversation,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/conversations/{conversation_id}/items",
+        summary="Adds items at the end of a conversation.",
+        query=(_INCLUDE,),
+        bodies=(conversations.CreateItemsRequest,),
+        answers=(ItemList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/conversations/{conversation_id}/items",
+        summary="The items of a conversation.",
+        query=_PAGE,
+        answers=(ItemList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/conversations/{conversation_id}/items/{item_id}",
+        summary="One item of a conversation.",
+        query=(_INCLUDE,),
+        answers=(dict[str, object],),
+    ),
+    Operation(
+        method="delete",
+        path="/v1/conversations/{conversation_id}/items/{item_id}",
+        summary="Deletes an item from a conversation, and answers with the conversation.",
+        answers=(conversations.Conversation,),
+    ),
+)
 
 OPERATIONS = (
     Operation(
@@ -119,14 +185,10 @@ OPERATIONS = (
         method="get",
         path="/v1/responses/{response_id}/input_items",
         summary="The items that a response was made from, what it continued among them.",
-        query=(
-            _INCLUDE,
-            QueryField("limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."),
-            QueryField("order", {"enum": ["asc", "desc"]}, "By age. Default: desc."),
-            QueryField("after", {"type": "string"}, "The id of the item before the first."),
-        ),
+        query=_PAGE,
         answers=(ItemList,),
     ),
+    *_CONVERSATIONS,
     Operation(
         method="post",
         path="/v1/tokenize",

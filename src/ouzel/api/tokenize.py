@@ -3,14 +3,11 @@
 Both shapes in use are read: `text` is OpenVINO Model Server's, `prompt` and `messages` are vLLM's.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from ouzel.api.chat_prompt import (
     AddGenerationPrompt,
@@ -25,13 +22,10 @@ from ouzel.api.chat_prompt import (
     chat_rendering,
 )
 from ouzel.api.decode import decode_body, log_ignored
-from ouzel.api.exchange import may_take_long, read_body, send_within
 from ouzel.api.fields import check_model
 from ouzel.api.message_schema import Messages
-from ouzel.config import LimitsConfig
-from ouzel.errors import InvalidRequest, Overloaded
+from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
-from ouzel.observability import Metrics
 
 _MAX_PADDED_TOKENS = 2**22  # in one answer
 _INPUTS = ("text", "prompt", "messages")
@@ -97,35 +91,6 @@ class TokenizedText(msgspec.Struct):
 
 class DetokenizedText(msgspec.Struct):
     prompt: str
-
-
-class TokenizerEndpoint:
-    """An ASGI app; it holds a place at the engine's door, so that waiting bodies are bounded."""
-
-    def __init__(
-        self, answer: Callable[[bytes], msgspec.Struct], model: ServedModel, metrics: Metrics, limits: LimitsConfig
-    ) -> None:
-        self._answer = answer
-        self._model = model
-        self._metrics = metrics
-        self._limits = limits
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limits = self._limits
-        try:
-            with self._model.engine.admit():
-                body = await read_body(
-                    scope, receive, max_body_bytes=limits.max_body_bytes, timeout_s=limits.body_timeout_s
-                )
-                answer = await asyncio.to_thread(self._write, body) if may_take_long(body) else self._write(body)
-                with send_within(send, limits.write_timeout_s) as send_or_leave:
-                    await Response(answer, media_type="application/json")(scope, receive, send_or_leave)
-        except Overloaded:
-            self._metrics.request_refused()
-            raise
-
-    def _write(self, body: bytes) -> bytes:
-        return msgspec.json.encode(self._answer(body))
 
 
 class Tokenizing:

@@ -7,11 +7,13 @@ import httpx
 import openai.types.responses as openai_types
 import pydantic
 from openai import BaseModel
+from openai.types.conversations import Conversation, ConversationItem, ConversationItemList
 from openai.types.responses import Response, ResponseStreamEvent
 
 from tests.api.requests import Json
 
 _BEYOND_THE_TYPES = {"store"}  # in OpenAI's own answers too, but not in the client's type
+_ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
 _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)
 
 
@@ -19,6 +21,26 @@ def strict_response(text: str) -> Response:
     response = Response.model_validate_json(text, strict=True)
     _check(response)
     return response
+
+
+def strict_conversation(text: str) -> Conversation:
+    conversation = Conversation.model_validate_json(text, strict=True)
+    _check(conversation)
+    return conversation
+
+
+def strict_items(text: str) -> ConversationItemList:
+    """A list that is not empty."""
+    items = ConversationItemList.model_validate_json(text, strict=True)
+    _check(items)
+    assert (items.first_id, items.last_id) == (items.data[0].id, items.data[-1].id)
+    return items
+
+
+def strict_item(text: str) -> ConversationItem:
+    item = _ITEM.validate_json(text, strict=True)
+    _check(item)
+    return item
 
 
 def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:

@@ -30,8 +30,8 @@ async def context_of(asked: ResponsesRequest, store: Store | None, key_id: str |
     if store is None:
         _refuse_references(asked, given)
         return Context((), given)
-    resolved = [await _resolved(placed, store, key_id) for placed in given]
-    return Context(await _earlier(asked, store, key_id), resolved)
+    said = [await resolved(placed, store, key_id) for placed in given]
+    return Context(await _earlier(asked, store, key_id), said)
 
 
 def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem]) -> None:
@@ -47,7 +47,8 @@ def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem]) -> 
             )
 
 
-async def _resolved(placed: PlacedItem, store: Store, key_id: str | None) -> PlacedItem:
+async def resolved(placed: PlacedItem, store: Store, key_id: str | None) -> PlacedItem:
+    """A reference: the item itself. Raises ItemNotFound."""
     item_id = referenced_id(placed)
     if item_id is None:
         return placed
@@ -68,7 +69,7 @@ async def _earlier(asked: ResponsesRequest, store: Store, key_id: str | None) ->
     else:
         assert asked.previous_response_id is not None
         field, items = "previous_response_id", await _history(asked.previous_response_id, store, key_id)
-    return [PlacedItem(_decoded(item), field) for item in items]
+    return kept_before(items, field)
 
 
 async def _history(response_id: str, store: Store, key_id: str | None) -> list[Item]:
@@ -80,6 +81,11 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
         said = previous.status.value.replace("_", " ")
         raise InvalidRequest(f"{field} must be of a response that has ended, given one {said}", param=field)
     return await store.history(response_id, key_id)
+
+
+def kept_before(items: Iterable[Item], field: str) -> list[PlacedItem]:
+    """`field`: the one that leads to them."""
+    return [PlacedItem(_decoded(item), field) for item in items]
 
 
 def _decoded(item: Item) -> Message:

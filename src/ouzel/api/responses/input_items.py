@@ -16,6 +16,7 @@ Message = dict[str, object]
 
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
+_STATUSES = (None, "in_progress", "completed", "incomplete")
 _ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning")
 
 
@@ -39,7 +40,12 @@ def input_items_of(given: object) -> list[PlacedItem]:
         return [PlacedItem({"role": "user", "content": given}, "input")]
     if not isinstance(given, list) or not given:
         raise _invalid("input", "a string or a non-empty list of items", given)
-    paths = [f"input[{position}]" for position in range(len(given))]
+    return placed_items(given, "input")
+
+
+def placed_items(given: Sequence[object], field: str) -> list[PlacedItem]:
+    """`field` is the list's. Raises InvalidRequest for what is no object."""
+    paths = [f"{field}[{position}]" for position in range(len(given))]
     return [PlacedItem(_object(item, path), path) for item, path in zip(given, paths, strict=True)]
 
 
@@ -91,6 +97,8 @@ class _Reader:
         return self._placed
 
     def read(self, item: Message, path: str) -> None:
+        if item.get("status") not in _STATUSES:
+            raise _invalid(f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"])
         match _type_of(item, path):
             case "message":
                 self._read_message(item, path)
@@ -139,7 +147,7 @@ class _Reader:
     def _read_output(self, item: Message, path: str) -> None:
         call_id = _name(item, "call_id", path)
         if call_id not in self._names:
-            raise _invalid(f"{path}.call_id", "the call_id of a function_call before it in the input", call_id)
+            raise _invalid(f"{path}.call_id", "the call_id of a function_call before it", call_id)
         content = _content(item.get("output"), f"{path}.output", ("input_text",))
         self._end_turn()
         message: Message = {

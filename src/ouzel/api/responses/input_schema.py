@@ -48,6 +48,8 @@ _ITEMS = [
     ),
 ]
 
+Items = Annotated[list[object], Meta(extra_json_schema={"items": {"anyOf": _ITEMS}})]
+
 Input = Annotated[
     object,
     Meta(

@@ -19,7 +19,7 @@ from ouzel.api.responses.echoing import new_response
 from ouzel.api.responses.items import new_id
 from ouzel.api.responses.kept_items import kept_items
 from ouzel.api.responses.prompting import render_input
-from ouzel.api.responses.request import LOGPROBS, ResponsesRequest, shows_logprobs
+from ouzel.api.responses.request import LOGPROBS, ResponsesRequest, conversation_id_of, shows_logprobs
 from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.text_format import demanded_form
 from ouzel.api.tools import Choice, FunctionDefinition, NamedFunction, Tool, asked_tools
@@ -98,6 +98,8 @@ class Preparer:
             raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
         if asked.store and self._store is None:
             raise InvalidRequest("store must be false: this server keeps nothing, given true", param="store")
+        if asked.store is False and conversation_id_of(asked) is not None:
+            raise InvalidRequest("conversation needs store to be true, given false", param="conversation")
         if asked.background and (asked.store is False or self._store is None):
             raise InvalidRequest("background needs store to be true, given false", param="background")
 

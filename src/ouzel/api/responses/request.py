@@ -22,6 +22,7 @@ from ouzel.api.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
 Verbosity = Literal["low", "medium", "high"]
 LOGPROBS = "message.output_text.logprobs"
+Labels = Annotated[dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
 
 
 class TextOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,13 +101,7 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     ) = None
     enable_tool_guided_generation: GuidesTools = None
     stream_options: Annotated[ResponseStreamOptions | None, Meta(description="Only with stream.")] = None
-    metadata: (
-        Annotated[
-            dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],
-            Meta(max_length=16, description="Labels; the response repeats them."),
-        ]
-        | None
-    ) = None
+    metadata: Annotated[Labels, Meta(description="Labels; the response repeats them.")] | None = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None

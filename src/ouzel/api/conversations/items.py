@@ -1,0 +1,60 @@
+"""The items of a conversation: added, listed, found, deleted."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.body_endpoint import json_response
+from ouzel.api.conversations.kept import KeptConversations, conversation_id
+from ouzel.api.conversations.objects import CreateItemsRequest
+from ouzel.api.conversations.reading import NewItems
+from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.exchange import exchange_of
+from ouzel.api.query import Query
+from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_asked
+from ouzel.errors import ItemNotFound
+from ouzel.store.records import Page
+
+
+class ConversationItems:
+    def __init__(self, kept: KeptConversations) -> None:
+        self._kept = kept
+
+    async def create(self, request: Request, body: bytes) -> ItemList:
+        asks_for_logprobs(Query(request.query_params, "include"))
+        asked, unknown = decode_body(body, CreateItemsRequest)
+        log_ignored(unknown)
+        store, key_id, owner_id = self._kept.store(request), exchange_of(request.scope).key_id, conversation_id(request)
+        new = await NewItems(store, key_id).read(asked.items, conversation_id=owner_id)
+        await store.add_conversation_items(owner_id, key_id, new)
+        return ItemList.of(Page(new, has_more=False))
+
+    async def list(self, request: Request) -> Response:
+        page = page_asked(Query(request.query_params, *PAGE_PARAMETERS))
+        key_id = exchange_of(request.scope).key_id
+        found = await self._kept.store(request).conversation_page(conversation_id(request), key_id, page)
+        return json_response(ItemList.of(found))
+
+    async def retrieve(self, request: Request) -> Response:
+        asks_for_logprobs(Query(request.query_params, "include"))
+        key_id = exchange_of(request.scope).key_id
+        item = await self._kept.store(request).conversation_item(conversation_id(request), key_id, _id(request))
+        if item is None:
+            raise _not_found(request)
+        return Response(item.body, media_type="application/json")
+
+    async def delete(self, request: Request) -> Response:
+        """Answers with what is left: the conversation."""
+        store, key_id = self._kept.store(request), exchange_of(request.scope).key_id
+        if not await store.delete_conversation_item(conversation_id(request), key_id, _id(request)):
+            raise _not_found(request)
+        return json_response(await self._kept.find(request))
+
+
+def _id(request: Request) -> str:
+    item_id = request.path_params["item_id"]
+    assert isinstance(item_id, str)
+    return item_id
+
+
+def _not_found(request: Request) -> ItemNotFound:
+    return ItemNotFound(_id(request)[:100], param="item_id")

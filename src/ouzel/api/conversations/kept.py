@@ -1,0 +1,80 @@
+"""Conversations as they are kept: made, found, labelled anew, deleted. Nobody finds those of another API key."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.body_endpoint import json_response
+from ouzel.api.conversations.objects import (
+    Conversation,
+    CreateConversationRequest,
+    DeletedConversation,
+    UpdateConversationRequest,
+)
+from ouzel.api.conversations.reading import NewItems
+from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.exchange import exchange_of
+from ouzel.api.responses.items import new_id
+from ouzel.errors import ConversationNotFound, InvalidRequest
+from ouzel.store.records import StoredConversation
+from ouzel.store.store import Store
+
+
+class KeptConversations:
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+
+    async def create(self, request: Request, body: bytes) -> Conversation:
+        asked, unknown = decode_body(body, CreateConversationRequest)
+        log_ignored(unknown)
+        if self._store is None:
+            raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
+        key_id = exchange_of(request.scope).key_id
+        new = await NewItems(self._store, key_id).read(asked.items or [])
+        stored = await self._store.create_conversation(new_id("conv"), key_id, asked.metadata or {}, new)
+        return Conversation.of(stored)
+
+    async def retrieve(self, request: Request) -> Response:
+        return json_response(await self.find(request))
+
+    async def update(self, request: Request, body: bytes) -> Conversation:
+        asked, unknown = decode_body(body, UpdateConversationRequest)
+        log_ignored(unknown)
+        return _shown(
+            await self.store(request).update_conversation(
+                conversation_id(request), exchange_of(request.scope).key_id, asked.metadata or {}
+            ),
+            request,
+        )
+
+    async def delete(self, request: Request) -> Response:
+        asked_id = conversation_id(request)
+        if not await self.store(request).delete_conversation(asked_id, exchange_of(request.scope).key_id):
+            raise _not_found(request)
+        return json_response(DeletedConversation(asked_id))
+
+    async def find(self, request: Request) -> Conversation:
+        """Raises ConversationNotFound."""
+        store = self.store(request)
+        return _shown(await store.conversation(conversation_id(request), exchange_of(request.scope).key_id), request)
+
+    def store(self, request: Request) -> Store:
+        """Raises ConversationNotFound where there is none."""
+        if self._store is None:
+            raise _not_found(request)
+        return self._store
+
+
+def conversation_id(request: Request) -> str:
+    asked_id = request.path_params["conversation_id"]
+    assert isinstance(asked_id, str)
+    return asked_id
+
+
+def _shown(stored: StoredConversation | None, request: Request) -> Conversation:
+    if stored is None:
+        raise _not_found(request)
+    return Conversation.of(stored)
+
+
+def _not_found(request: Request) -> ConversationNotFound:
+    return ConversationNotFound(conversation_id(request)[:100], param="conversation_id")
