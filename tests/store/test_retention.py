@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ouzel.errors import HistoryLost
 from ouzel.store.records import Item, NewResponse, Status
-from ouzel.store.store import Store
+from ouzel.store.store import Store, open_store
 from tests.store.conftest import OpenStore
 from tests.store.making import items, new_response, progress, texts
 
@@ -114,3 +116,13 @@ async def test_sqlite_gives_the_space_back(opened: OpenStore, tmp_path: Path) ->
     assert await store.sweep() == 12
     await store.close()  # the last connection writes what is left in the log into the file
     assert file.stat().st_size < 3 * 2**20
+
+
+async def test_a_file_that_cannot_be_made_smaller_is_swept_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.sqlite3"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")  # SQLite fixes auto_vacuum with the first table
+    store = await open_store(f"sqlite:///{file}", max_age_s=600.0, max_bytes=2**20)
+    await fill(store, 3)
+    assert await store.sweep() == 3
+    await store.close()

@@ -19,8 +19,8 @@ from sqlalchemy.exc import (
     NotSupportedError,
     ProgrammingError,
     SQLAlchemyError,
-    TimeoutError,
 )
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from ouzel.errors import StoreUnavailable
 
@@ -52,7 +52,7 @@ class Database:
     async def give_space_back(self) -> None:
         """Cuts off what of SQLite's file is no longer used; Postgres uses such space again by itself."""
         if self._writer.dialect.name == "sqlite":
-            while await self._run(self._writing, lambda: _vacuum(self._writer)) > _MAX_FREE_PAGES:
+            while await self._run(self._writing, lambda: _vacuum(self._writer)):
                 pass  # others write between the parts
 
     async def close(self) -> None:
@@ -78,23 +78,26 @@ def _transact(
                 return function(connection, *args, **kwargs)
         except _OUR_BUGS:
             raise
-        except (DBAPIError, TimeoutError) as error:
+        except (DBAPIError, PoolTimeout) as error:
             if num_tries == _MAX_TRIES or _sqlstate(error) not in _TRY_AGAIN:
                 raise StoreUnavailable(f"the store cannot be used now: {reason(error)}", retry_after_s=1.0) from error
     raise AssertionError("the last try raises or returns")
 
 
 def _vacuum(engine: Engine) -> int:
-    """Frees some pages and says how many are left to free."""
+    """Cuts off some pages and says how many; 0 too for a file that was made without auto_vacuum."""
     try:
         raw = engine.raw_connection()  # outside of a transaction, in which nothing would be freed
         try:
             cursor = raw.cursor()
+            num_free: int = cursor.execute("PRAGMA freelist_count").fetchone()[0]
+            if num_free <= _MAX_FREE_PAGES:
+                return 0
             cursor.execute(f"PRAGMA incremental_vacuum({_MAX_VACUUMED_PAGES})").fetchall()  # each row fetched is a page
-            return int(cursor.execute("PRAGMA freelist_count").fetchone()[0])
+            return num_free - int(cursor.execute("PRAGMA freelist_count").fetchone()[0])
         finally:
             raw.close()
-    except (sqlite3.Error, DBAPIError, TimeoutError) as error:
+    except (sqlite3.Error, DBAPIError, PoolTimeout) as error:
         raise StoreUnavailable(f"the store's file cannot be made smaller: {error}", retry_after_s=1.0) from error
 
 
