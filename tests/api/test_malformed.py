@@ -16,6 +16,7 @@ GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi", stream=False, max_tokens=2),
     "/v1/completions": {"model": "parrot", "prompt": "abc", "max_tokens": 2},
     "/v1/responses": {"model": "parrot", "input": "Hi", "stream": False},
+    "/v1/responses/input_tokens": {"input": "Hi"},
     "/v1/conversations": {"items": [{"role": "user", "content": "Hi"}], "metadata": {"a": "b"}},
     CONVERSATION: {"metadata": {"a": "b"}},
     f"{CONVERSATION}/items": {"items": [{"role": "user", "content": "Hi"}]},

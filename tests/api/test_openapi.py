@@ -35,8 +35,9 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     model, limits, metrics = server.model, LimitsConfig(), Metrics("parrot")
     preparer = Preparer(model, limits, None)
     routes = app.api_routes(model, limits, ServerConfig(), metrics)
-    routes += responses_routes(Runs(model, metrics, preparer, None), preparer, limits, sends_done=True)
-    routes += conversation_routes(None, partial(BodyEndpoint, model=model, metrics=metrics, limits=limits))
+    body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
+    routes += responses_routes(Runs(model, metrics, preparer, None), preparer, limits, body_endpoint, sends_done=True)
+    routes += conversation_routes(None, body_endpoint)
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes}
     described = {operation.path for operation in OPERATIONS}
     for path in paths - described:

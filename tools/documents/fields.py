@@ -25,7 +25,7 @@ Generated from the code by `{command}`; a test keeps it true.
 The same facts for machines: `GET /openapi.json`.
 
 Each field works in whole answers and in streams, unless the table says otherwise; in `all` endpoints that generate, or
-in those named. `null` is the same as not given.
+in those named; `/responses/input_tokens` takes what `/responses` takes. `null` is the same as not given.
 Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
 parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
 below. A field that stands in neither table is ignored, with a line in the server's log.
@@ -66,11 +66,13 @@ def fields_document() -> str:
 
 
 def _endpoints() -> dict[str, type[msgspec.Struct]]:
-    return {
+    """Without those that take what another takes."""
+    bodies = {
         operation.path.removeprefix("/v1"): operation.bodies[0]
         for operation in OPERATIONS
         if operation.bodies and not operation.is_lmi
     }
+    return {path: body for path, body in bodies.items() if not set(body.__mro__[1:]) & set(bodies.values())}
 
 
 def _generating() -> list[str]:

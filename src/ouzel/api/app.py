@@ -42,11 +42,12 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
     metrics = Metrics(model.names[0])
     preparer = Preparer(model, limits, store)
     runs = Runs(model, metrics, preparer, store)
+    body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
     app: ASGIApp = Router(
         [
             *api_routes(model, limits, server, metrics),
-            *responses_routes(runs, preparer, limits, sends_done=server.responses_done),
-            *conversation_routes(store, partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)),
+            *responses_routes(runs, preparer, limits, body_endpoint, sends_done=server.responses_done),
+            *conversation_routes(store, body_endpoint),
         ],
         redirect_slashes=False,
     )

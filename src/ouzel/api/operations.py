@@ -17,6 +17,7 @@ from ouzel.api.lmi.ping import ModelStatus
 from ouzel.api.lmi.standard import StandardRequest
 from ouzel.api.models import ModelList, ModelObject
 from ouzel.api.ovms import status as ovms
+from ouzel.api.responses.counting import InputTokens, InputTokensRequest
 from ouzel.api.responses.events import EVENTS
 from ouzel.api.responses.item_lists import ItemList
 from ouzel.api.responses.kept import DeletedResponse
@@ -187,6 +188,13 @@ OPERATIONS = (
         summary="The items that a response was made from, what it continued among them.",
         query=_PAGE,
         answers=(ItemList,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/responses/input_tokens",
+        summary="How many tokens the prompt of the same response would have.",
+        bodies=(InputTokensRequest,),
+        answers=(InputTokens,),
     ),
     *_CONVERSATIONS,
     Operation(

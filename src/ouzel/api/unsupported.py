@@ -83,6 +83,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "parallel_tool_calls": (True, False),
     "parameters": ({},),
     "penalty_alpha": (0,),
+    "personality": (),
     "prediction": (),
     "previous_response_id": (),
     "prompt": (),

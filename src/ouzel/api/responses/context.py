@@ -26,7 +26,8 @@ class Context:
 
 async def context_of(asked: ResponsesRequest, store: Store | None, key_id: str | None) -> Context:
     """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept."""
-    given = input_items_of(asked.input)
+    continues = asked.previous_response_id is not None or asked.conversation is not None
+    given = [] if asked.input is None and continues else input_items_of(asked.input)
     if store is None:
         _refuse_references(asked, given)
         return Context((), given)

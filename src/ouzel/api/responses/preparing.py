@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ouzel.api.choice_fields import choosing_of
-from ouzel.api.decode import decode_object, log_ignored, parse_object
+from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.exchange import may_take_long
 from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of
 from ouzel.api.logprobs import chat_logprobs, token_text
@@ -50,10 +50,16 @@ class Preparer:
         self._store = store
 
     async def prepare(
-        self, body: bytes, *, key_id: str | None, arrival_s: float, again: StoredResponse | None = None
+        self,
+        body: bytes,
+        *,
+        key_id: str | None,
+        arrival_s: float,
+        again: StoredResponse | None = None,
+        body_type: type[ResponsesRequest] = ResponsesRequest,
     ) -> PreparedResponse:
         """Decodes, checks and renders. `again`: the response that this body has once begun."""
-        asked, unknown = decode_object(parse_object(body), ResponsesRequest)
+        asked, unknown = decode_body(body, body_type)
         log_ignored(unknown)
         self._check(asked)
         context = await context_of(asked, self._store, key_id)

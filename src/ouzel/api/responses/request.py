@@ -56,7 +56,7 @@ class ConversationReference(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
 
 class ResponsesRequest(GenerationFields, kw_only=True):
-    input: Input
+    input: Input = None
     store: Annotated[
         bool | None, Meta(description="Keeps the response, so that it can be read and continued; true without it.")
     ] = None

@@ -1,10 +1,15 @@
 """The paths of the Responses API."""
 
+from collections.abc import Callable
+
 import msgspec
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
+from ouzel.api.body_endpoint import AnswerBody
 from ouzel.api.framing import SSE
 from ouzel.api.paths import PREFIXES
+from ouzel.api.responses.counting import CountInputTokens
 from ouzel.api.responses.creating import CreateResponse
 from ouzel.api.responses.kept import KeptResponses
 from ouzel.api.responses.preparing import Preparer
@@ -13,17 +18,26 @@ from ouzel.api.responses.runs import Runs
 from ouzel.config import LimitsConfig
 
 
-def responses_routes(runs: Runs, preparer: Preparer, limits: LimitsConfig, *, sends_done: bool) -> list[Route]:
+def responses_routes(
+    runs: Runs,
+    preparer: Preparer,
+    limits: LimitsConfig,
+    body_endpoint: Callable[[AnswerBody], ASGIApp],
+    *,
+    sends_done: bool,
+) -> list[Route]:
     """`sends_done`: streams end with `data: [DONE]`."""
     framing = SSE if sends_done else msgspec.structs.replace(SSE, end=b"")
     create = CreateResponse(runs, preparer, limits, framing)
     kept = KeptResponses(runs)
     retrieve = RetrieveResponse(kept, runs, framing, write_timeout_s=limits.write_timeout_s)
+    count = body_endpoint(CountInputTokens(preparer).count)
     routes = []
     for prefix in PREFIXES:
         one = f"{prefix}/responses/{{response_id}}"
         routes += [
             Route(f"{prefix}/responses", create, methods=["POST"]),
+            Route(f"{prefix}/responses/input_tokens", count, methods=["POST"]),
             Route(one, retrieve, methods=["GET"]),
             Route(one, kept.delete, methods=["DELETE"]),
             Route(f"{one}/cancel", kept.cancel, methods=["POST"]),

@@ -1,0 +1,36 @@
+"""POST /responses/input_tokens: how long the prompt of a response would be."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+
+from ouzel.api.exchange import exchange_of
+from ouzel.api.responses.preparing import Preparer
+from ouzel.api.responses.request import ResponsesRequest
+
+OptionalModel = Annotated[str | None, Meta(description="One of the served model names.")]
+
+
+class InputTokensRequest(ResponsesRequest, kw_only=True):
+    """What is asked of a response: whatever it says counts here as it does there."""
+
+    model: OptionalModel = None  # type: ignore[assignment]  # nothing but the check of its name reads it
+
+
+class InputTokens(msgspec.Struct, frozen=True, tag_field="object", tag="response.input_tokens"):
+    input_tokens: int
+
+
+class CountInputTokens:
+    def __init__(self, preparer: Preparer) -> None:
+        self._preparer = preparer
+
+    async def count(self, request: Request, body: bytes) -> InputTokens:
+        """Prepares the response, and makes nothing of it."""
+        exchange = exchange_of(request.scope)
+        prepared = await self._preparer.prepare(
+            body, key_id=exchange.key_id, arrival_s=exchange.arrival_s, body_type=InputTokensRequest
+        )
+        return InputTokens(len(prepared.request.prompt.token_ids))
