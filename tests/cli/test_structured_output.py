@@ -147,6 +147,18 @@ def test_every_one_of_several_choices_has_the_form(http: httpx.Client) -> None:
         jsonschema.validate(json.loads(content), COUNT)
 
 
+@pytest.mark.parametrize("fields", [{"num_beams": 4}, {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1}])
+def test_every_beam_has_the_form(http: httpx.Client, fields: Json) -> None:
+    body = chat(response_format=json_schema(COUNT), n=3, **fields)
+
+    choices = http.post("chat/completions", json=body).json()["choices"]
+
+    contents = [choice["message"]["content"] for choice in choices]
+    assert len(set(contents)) > 1
+    for content in contents:
+        jsonschema.validate(json.loads(content), COUNT)
+
+
 def test_log_probabilities_are_those_of_the_tokens_of_the_form(http: httpx.Client) -> None:
     body = chat(response_format=json_schema(COUNT), logprobs=True, top_logprobs=2)
 

@@ -11,6 +11,7 @@ import pytest
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.sampling import BeamSearchParams
 from ouzel.types import FinishReason
 from tests.engine.requests import Result, make_request, run, run_alone
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
@@ -91,9 +92,10 @@ def test_a_banned_token_is_not_forced(compiler: GrammarCompiler, num_logprobs: i
     assert result.final.error == "no token is left to choose: bad_words, the grammar rule out every one"
 
 
-def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(compiler: GrammarCompiler) -> None:
+@pytest.mark.parametrize("params", [{"temperature": 1.0}, {"beam_search": BeamSearchParams(width=2)}])
+def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(compiler: GrammarCompiler, params: dict[str, Any]) -> None:
     many = "a: " + " | ".join(f'"b{number}" a' for number in range(6000))
-    request = constrained(f'start: "The answer is " a\n{many}', temperature=1.0)
+    request = constrained(f'start: "The answer is " a\n{many}', **params)
     result = run_alone(make_engine(compiler), request)[0]
     assert result.finish_reason is FinishReason.REFUSED
     assert result.final.error is not None

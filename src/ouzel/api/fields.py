@@ -184,11 +184,8 @@ def generation_request(
         form,
         prompt_text=prompt.text if parses_output else None,
         continues_prompt=continues_prompt,
-        guards_calls=choosing.beam_search is None and not continues_prompt,
+        guards_calls=not continues_prompt,
     )
-    if grammar is not None and choosing.beam_search is not None:
-        field = width_field(body)
-        raise InvalidRequest(f"{field}: beam search does not go together with {grammar.param}", param=field)
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,

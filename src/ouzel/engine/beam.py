@@ -12,6 +12,8 @@ Rules
 4. Beams share their full blocks. Of a beam's continuations one takes over its blocks, the others fork from it.
 5. The beams of a search are scheduled, and preempted, as one. A preempted search starts again from the prompt: it draws
    nothing, so it finds the same. It is admitted only when all its beams fit into the KV cache at their full length.
+6. A grammar's mask comes after the adjustments, and each beam has a session of its own. One whose grammar is complete
+   takes an end token as every other that ends, and pays for it. No token is appended without a step of the model.
 """
 
 import math
@@ -23,12 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.columns import Row, largest
+from ouzel.engine.constraints import Constraints
 from ouzel.engine.own_logprobs import OwnLogprobs, log_sum_exp
 from ouzel.engine.sampler import adjust
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
+from ouzel.grammar.session import Session
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
+from ouzel.types import FinishReason, PositionLogprobs, RequestTiming
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +58,19 @@ class FinishedBeam:
 class BeamSearch:
     """One request's search, from its prompt to its winners."""
 
-    def __init__(self, request: EngineRequest, arrival: int, max_model_len: int) -> None:
+    def __init__(self, choice: Sequence, max_model_len: int, session: Session | None = None) -> None:
+        """`choice`: one that awaits what is found. `session`: of a request with a grammar, before its first token."""
+        request = choice.request
         assert request.params.beam_search is not None
         self.request = request
         self.num_cached_tokens = 0
+        self._session = session
         self._timing: RequestTiming | None = None  # of the first step
         self._params = request.params.beam_search
         self._max_len = min(request.params.max_tokens, max_model_len - len(request.prompt_token_ids))
         self._groups: list[_Group] = []
-        first = Sequence(request, 0, arrival)
+        first = Sequence(request, 0, choice.arrival)
+        first.added_at = choice.added_at
         self.beams = first.beams  # alive, most likely first within each group; the list that they share
         self.beams.append(first)
 
@@ -81,15 +89,18 @@ class BeamSearch:
         finished = [each for group in self._groups for each in group.finished]
         return sorted(finished, key=lambda each: -each.score)
 
-    def advance(self, rows: Mapping[Sequence, Row], scheduler: Scheduler) -> list[tuple[int, int]]:
+    def advance(
+        self, rows: Mapping[Sequence, Row], scheduler: Scheduler, constraints: Constraints
+    ) -> list[tuple[int, int]]:
         """Takes one step on the logits of each beam, which are overwritten.
 
         Returns the blocks to copy, as (source, destination), before the next forward pass. Raises ValueError for logits
-        that are not numbers.
+        that are not numbers, and GrammarBroken.
         """
         if self.beams[0].num_output_tokens == 0:
             self._begin()
         logprobs = {beam: _normalise(rows[beam], beam) for beam in self.beams}
+        constraints.mask_beams({beam: rows[beam] for beam in self.beams})
         chosen: list[list[Continuation]] = []
         taken: list[int] = []
         for group in self._groups:
@@ -99,6 +110,7 @@ class BeamSearch:
     def _begin(self) -> None:
         first = self.beams[0]
         first.first_token_at = time.monotonic()
+        first.session = None if self._session is None else self._session.fork()
         self._timing = self._timing or first.timing()
         self.num_cached_tokens = first.num_cached_tokens
         self._groups = [_Group(self._params, self._max_len, first) for _ in range(self._params.num_groups)]
@@ -122,6 +134,7 @@ class BeamSearch:
                     beam = beam.anew()
                     beam.token_ids = [*each.beam.token_ids, each.token_id]
                     beam.score, beam.logprobs = each.score, each.logprobs
+                    beam.session = None if each.beam.session is None else each.beam.session.fork()
                     copy = scheduler.start_fork(each.beam, beam)
                     copies += [] if copy is None else [copy]
                     self.beams.append(beam)
@@ -132,6 +145,9 @@ class BeamSearch:
         for group, group_beams in zip(self._groups, branches, strict=True):
             group.beams = group_beams
         self.beams[:] = [beam for group in self._groups for beam in group.beams]
+        for beam in self.beams if self._session is not None else ():
+            assert beam.session is not None
+            beam.session.accept(beam.token_ids[-1])
         return copies
 
 
@@ -165,7 +181,7 @@ class _Group:
             own = logprobs[beam]
             path = [*beam.logprobs, own.at(token_id)] if own is not None else []
             continuation = Continuation(beam, token_id, score, path)
-            is_stop = token_id in stop_token_ids
+            is_stop = token_id in stop_token_ids or (beam.session is not None and beam.session.is_complete)
             if not is_stop:
                 going_on.append(continuation)
             if rank < self._width and (is_stop or is_last):

@@ -1,7 +1,8 @@
 """The grammars of the engine's requests: compiled before a request is scheduled, followed token by token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from ouzel.engine.columns import Row
 from ouzel.engine.sampler import PreparedRow
 from ouzel.engine.sequence import Sequence
 from ouzel.grammar.compiler import Compilation, CompilerOverloaded, GrammarCompiler, GrammarRefused
@@ -41,16 +42,26 @@ class Constraints:
             except (GrammarRefused, CompilerOverloaded) as error:
                 yield request, error
 
-    def mask(self, prepared: list[PreparedRow]) -> dict[Sequence, str]:
+    def mask(self, prepared: list[PreparedRow]) -> dict[Sequence, GrammarBroken]:
         """Forbids what does not fit, in place; returns why the grammars of some can go no further."""
         constrained = [(each, each.sequence.session) for each in prepared if each.sequence.session is not None]
         if not constrained:
             return {}
         errors = self._masks.apply([each.row for each, _ in constrained], [session for _, session in constrained])
-        broken = {each.sequence: error for (each, _), error in zip(constrained, errors, strict=True) if error}
+        faults = zip(constrained, errors, strict=True)
+        broken = {each.sequence: GrammarBroken(error) for (each, _), error in faults if error}
         for sequence in broken:
-            self._forget(sequence)
+            self.forget(sequence.request)
         return broken
+
+    def mask_beams(self, rows: Mapping[Sequence, Row]) -> None:
+        """The same for the beams of one search. Raises GrammarBroken."""
+        sessions = [beam.session for beam in rows if beam.session is not None]
+        if not sessions:
+            return
+        errors = self._masks.apply(list(rows.values()), sessions)
+        for error in filter(None, errors):
+            raise GrammarBroken(error)
 
     def follow(self, sequence: Sequence, max_model_len: int) -> None:
         """Takes note of the last token, and appends those that must come next. Raises GrammarBroken.
@@ -70,16 +81,17 @@ class Constraints:
                 if sequence.is_finished:
                     return
         except GrammarBroken:
-            self._forget(sequence)
+            self.forget(sequence.request)
             raise
         if session.is_complete:
             sequence.finish(FinishReason.STOP)
 
+    def forget(self, request: EngineRequest) -> None:
+        """After its grammar broke."""
+        assert self._compiler is not None
+        assert request.grammar is not None
+        self._compiler.forget(request.grammar.text)
+
     def close(self) -> None:
         if self._compiler is not None:
             self._compiler.close()
-
-    def _forget(self, sequence: Sequence) -> None:
-        assert self._compiler is not None
-        assert sequence.request.grammar is not None
-        self._compiler.forget(sequence.request.grammar.text)

@@ -30,7 +30,7 @@ from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
 from ouzel.grammar.compiler import CompilerOverloaded, GrammarCompiler, GrammarRefused
-from ouzel.grammar.session import GrammarBroken
+from ouzel.grammar.session import GrammarBroken, Session
 from ouzel.types import (
     EngineInfo,
     EngineRequest,
@@ -76,10 +76,7 @@ class EngineCore:
                 self._requests.outputs.append(output_of(sequence))
             return
         self._requests.add(choices)
-        if request.params.beam_search is not None and request.params.max_tokens > 0:
-            search = self._requests.searches[request.request_id] = BeamSearch(request, arrival, self.info.max_model_len)
-            self._scheduler.add(search.beams[0])
-        elif request.grammar is None:
+        if request.grammar is None:
             self._start(choices)
         else:
             try:
@@ -123,7 +120,16 @@ class EngineCore:
         self._blocks.step_done()
         return self._requests.take_outputs()
 
-    def _start(self, choices: list[Sequence]) -> None:
+    def _start(self, choices: list[Sequence], session: Session | None = None) -> None:
+        request = choices[0].request
+        if request.params.beam_search is not None and request.params.max_tokens > 0:
+            search = BeamSearch(choices[0], self.info.max_model_len, session)
+            self._requests.searches[request.request_id] = search
+            self._scheduler.add(search.beams[0])
+            return
+        if session is not None:
+            for choice in choices:
+                choice.session = session.fork()
         first, *first.forks = choices
         self._scheduler.add(first)
 
@@ -135,9 +141,7 @@ class EngineCore:
             if isinstance(session, Refusal):
                 self._end_unstarted(choices, session)
             elif choices:  # else aborted meanwhile
-                for choice in choices:
-                    choice.session = session.fork()
-                self._start(choices)
+                self._start(choices, session)
 
     def _end_unstarted(self, choices: list[Sequence], why: Refusal) -> None:
         match why:
@@ -148,14 +152,6 @@ class EngineCore:
                     self._requests.end(choice, FinishReason.OVERLOADED, str(why))
             case unreachable:
                 assert_never(unreachable)
-
-    def _end_broken(self, sequence: Sequence, why: str) -> None:
-        """A grammar that meets a limit on its way is the request's fault, as one that meets it while it is compiled."""
-        assert sequence.session is not None
-        if sequence.session.is_too_complex:
-            self._requests.refuse([sequence], f"the grammar is too complex: {why.splitlines()[0]}")
-        else:
-            self._requests.end(sequence, FinishReason.ERROR, f"the grammar can go no further: {why}")
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""
@@ -184,7 +180,7 @@ class EngineCore:
         self._take_tokens(rows)
         if self._requests.searches:
             beam_rows = {sequence: row for row, sequence in unfinished if sequence.beams}
-            self._copy_blocks(advance_searches(beam_rows, self._requests, self._scheduler))
+            self._copy_blocks(advance_searches(beam_rows, self._requests, self._scheduler, self._constraints))
 
     def _mark_computed(self, entry: Scheduled) -> None:
         sequence = entry.sequence
@@ -241,7 +237,7 @@ class EngineCore:
         broken = self._constraints.mask(prepared)
         if broken:
             for sequence, why in broken.items():
-                self._end_broken(sequence, why)
+                self._requests.end_broken([sequence], why)
             prepared = [each for each in prepared if not each.sequence.is_finished]
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
@@ -257,7 +253,7 @@ class EngineCore:
             try:
                 self._constraints.follow(sequence, max_model_len)
             except GrammarBroken as error:
-                self._end_broken(sequence, str(error))
+                self._requests.end_broken([sequence], error)
                 return
         self._requests.outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
         if sequence.is_finished:

@@ -11,6 +11,7 @@ from ouzel.engine.beam import BeamSearch
 from ouzel.engine.outputs import output_of
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
+from ouzel.grammar.session import GrammarBroken
 from ouzel.types import FinishReason, StepOutput
 
 
@@ -63,6 +64,14 @@ class OpenRequests:
             assert choice.request.grammar is not None
             choice.error_param = choice.request.grammar.param
             self.end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
+
+    def end_broken(self, choices: list[Sequence], why: GrammarBroken) -> None:
+        """A grammar that meets a limit on its way is the request's fault, as one that meets it while it is compiled."""
+        if why.is_too_complex:
+            self.refuse(choices, f"the grammar is too complex: {str(why).splitlines()[0]}")
+            return
+        for choice in choices:
+            self.end(choice, FinishReason.ERROR, f"the grammar can go no further: {why}")
 
     def retire(self, sequence: Sequence) -> None:
         """Forgets a finished choice; those that were to fork from it start with the next of them."""

@@ -23,8 +23,6 @@ def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) ->
     if not all(request.params.bad_words):
         yield "bad_words must have at least one token each"
     if request.params.beam_search is not None:
-        if request.grammar is not None:
-            yield "beam search does not know grammars"
         yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
 
 

@@ -6,17 +6,19 @@ from operator import attrgetter
 
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.columns import Row
+from ouzel.engine.constraints import Constraints
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import winner_output_of
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
+from ouzel.grammar.session import GrammarBroken
 from ouzel.types import FinishReason
 
 logger = logging.getLogger(__name__)
 
 
 def advance_searches(
-    rows: Mapping[Sequence, Row], requests: OpenRequests, scheduler: Scheduler
+    rows: Mapping[Sequence, Row], requests: OpenRequests, scheduler: Scheduler, constraints: Constraints
 ) -> list[tuple[int, int]]:
     """Returns the blocks to copy, as (source, destination). `rows` are the logits of each beam, and overwritten.
 
@@ -28,7 +30,10 @@ def advance_searches(
         if search.beams[0] not in rows:
             continue  # preempted a moment ago
         try:
-            copies += search.advance(rows, scheduler)
+            copies += search.advance(rows, scheduler, constraints)
+        except GrammarBroken as error:
+            constraints.forget(search.request)
+            requests.end_broken(requests.choices(request_id), error)
         except Exception as error:  # one request's fault must not end its batch neighbours
             logger.exception("beam search failed for request %s", request_id)
             for choice in requests.choices(request_id):

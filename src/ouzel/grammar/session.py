@@ -22,6 +22,11 @@ _PENALTIES = np.where(_BITS == 1, np.float32(0), np.float32(-np.inf)).astype(np.
 class GrammarBroken(Exception):
     """The grammar engine gave up on this sequence: a limit of its own, or a token that it does not expect."""
 
+    @property
+    def is_too_complex(self) -> bool:
+        """It met a limit; of which the library's stop reason says nothing."""
+        return bool(_LIMIT.search(str(self)))
+
 
 class Session:
     """Owned by the engine's thread. Tokens go in, masks come out."""
@@ -33,11 +38,6 @@ class Session:
     def is_complete(self) -> bool:
         """Nothing but an end token can follow."""
         return self._matcher.is_stopped() and not self._matcher.is_error()
-
-    @property
-    def is_too_complex(self) -> bool:
-        """It broke because it met a limit; of which the library's stop reason says nothing."""
-        return bool(_LIMIT.search(self._matcher.get_error()))
 
     def accept(self, token_id: int) -> None:
         """Raises GrammarBroken, after which the session is of no use."""
