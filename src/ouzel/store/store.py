@@ -128,13 +128,15 @@ class Store:
         return await self._database.read(leases.ended, ids)
 
     async def sweep(self) -> int:
-        """Deletes what was not used for too long or is too much, and says how many."""
+        """Deletes what was not used for too long or is too much, and says how many; beats while it is at it."""
         await self._touch_used()
         num_deleted = 0
         max_age_s = self._max_age_s + self._touch_s
         while some := await self._database.write(retention.delete_some, max_age_s, self._max_bytes):
             num_deleted += some
-        await self._database.give_space_back()
+            await self.beat()
+        while await self._database.give_space_back():
+            await self.beat()
         return num_deleted
 
     async def _touch_used(self) -> None:
