@@ -63,7 +63,7 @@ def _take(
 def release(connection: Connection, server_id: str, ids: Collection[str]) -> None:
     connection.execute(
         update(responses)
-        .where(responses.c.id.in_(ids), responses.c.owner == server_id, responses.c.status == Status.QUEUED.value)
+        .where(responses.c.id.in_(ids), responses.c.owner == server_id, responses.c.status.in_(RUNNING))
         .values(owner=None)
     )
 

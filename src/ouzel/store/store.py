@@ -120,7 +120,7 @@ class Store:
         return await self._database.write(leases.take_queued, self.server_id, models, limit)
 
     async def release(self, ids: Collection[str]) -> None:
-        """Queued ones of this server that any may take again."""
+        """Those of this server that go on, but not here any more: any server may take them."""
         await self._database.write(leases.release, self.server_id, ids)
 
     async def ended(self, ids: Collection[str]) -> set[str]:

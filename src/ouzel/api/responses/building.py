@@ -64,6 +64,7 @@ class ResponseBuilder:
         self._open: OpenItem | None = None
         self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
         self._is_cut = False
+        self._is_told_of = num_events > 0
 
     @classmethod
     def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
@@ -84,13 +85,14 @@ class ResponseBuilder:
 
     def queue(self) -> Iterator[ResponseEvent]:
         self.response = replace(self.response, status="queued")
+        self._is_told_of = True
         yield ResponseCreated(next(self._numbers), response=self.response)
         yield ResponseQueued(next(self._numbers), response=self.response)
 
     def begin(self) -> Iterator[ResponseEvent]:
-        was_queued = self.response.status == "queued"
         self.response = replace(self.response, status="in_progress")
-        if not was_queued:
+        if not self._is_told_of:
+            self._is_told_of = True
             yield ResponseCreated(next(self._numbers), response=self.response)
         yield ResponseInProgress(next(self._numbers), response=self.response)
 
@@ -119,19 +121,17 @@ class ResponseBuilder:
             incomplete_details=IncompleteDetails() if self._is_cut else None,
             usage=response_usage(usage),
         )
-        end = ResponseIncomplete if self._is_cut else ResponseCompleted
-        yield end(next(self._numbers), response=self.response)
+        yield self._end_event()
 
     def fail(self, error: ResponseError) -> Iterator[ResponseEvent]:
-        yield from self._close("incomplete")
+        yield from self._break_off()
         self.response = self._ended(status="failed", error=error)
-        yield ResponseFailed(next(self._numbers), response=self.response)
+        yield self._end_event()
 
     def cancel(self) -> Iterator[ResponseEvent]:
-        """OpenAI has no event for it: the stream ends with `incomplete`, of a response that is cancelled."""
-        yield from self._close("incomplete")
+        yield from self._break_off()
         self.response = self._ended(status="cancelled")
-        yield ResponseIncomplete(next(self._numbers), response=self.response)
+        yield self._end_event()
 
     def _add(self, delta: Delta) -> Iterator[ResponseEvent]:
         item = self._open
@@ -161,6 +161,11 @@ class ResponseBuilder:
             case unreachable:
                 assert_never(unreachable)
 
+    def _break_off(self) -> Iterator[ResponseEvent]:
+        if not self._is_told_of:
+            yield from self.begin()
+        yield from self._close("incomplete")
+
     def _new_place(self, prefix: str) -> Place:
         return Place(new_id(prefix), len(self._items), self._numbers)
 
@@ -182,6 +187,20 @@ class ResponseBuilder:
         """With all items, which are done by now."""
         return replace(self.response, output=self._items, **changes)
 
+    def _end_event(self) -> ResponseEvent:
+        return end_event(next(self._numbers), self.response)
+
     def _due_logprobs(self) -> list[ContentLogprob]:
         positions, self._pending = self._pending, []
         return [] if self._logprobs is None else self._logprobs(positions)
+
+
+def end_event(number: int, response: ResponseObject) -> ResponseEvent:
+    """OpenAI has none for `cancelled`: such a stream ends with `incomplete`."""
+    match response.status:
+        case "completed":
+            return ResponseCompleted(number, response=response)
+        case "failed":
+            return ResponseFailed(number, response=response)
+        case _:
+            return ResponseIncomplete(number, response=response)

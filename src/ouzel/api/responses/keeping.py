@@ -41,17 +41,10 @@ class Keeping:
         """Of a response that has not begun."""
         await self._store.delete_response(self.response_id, self.key_id)
 
-    async def release(self) -> None:
-        """Leaves a queued response to whoever serves next."""
-        await self._store.release([self.response_id])
-
-    async def ending(self) -> tuple[ResponseObject, tuple[bytes, ...]] | None:
-        """How another server has ended it, and the events that the log lacks; None: it is deleted."""
+    async def ended_elsewhere(self) -> ResponseObject | None:
+        """As another server has ended it; None: nobody has."""
         stored = await self._store.response(self.response_id, self.key_id)
-        if stored is None:
-            return None
-        events = await self._store.events(self.response_id, self.key_id, after=len(self._log) - 1)
-        return shown_response(stored), events
+        return shown_response(stored) if stored is not None and stored.status.is_final else None
 
     async def _record(self, response: ResponseObject, events: list[bytes]) -> bool:
         is_ours = await self._store.record(

@@ -50,7 +50,7 @@ class RetrieveResponse:
             await send_json(response, send)
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
-        following = self._follow(stored, after, self._kept.store(request)) if run is None else run.log.follow(after)
+        following = self._follow(stored, after, self._kept.store(request)) if run is None else run.follow(after)
         exchange_of(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancelled_on_disconnect(receive):

@@ -2,8 +2,9 @@
 
     _make: begin ─> generate (may be cancelled) ─> end; meanwhile the store is told how far it has come
 
-Only `_generate` is ever cancelled, so every response that has begun ends, in the log and in the store, exactly once.
-The end is kept before anybody sees it: who has seen a response end can read it and go on from it.
+Only `_generate` is ever cancelled, so every response that has begun ends exactly once. The end is kept before anybody
+sees it: who has seen a response end can read it and go on from it. While the store cannot keep it, one in the
+background waits; whoever waits for another is told, and the store is owed its end (`is_settled`).
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ouzel.api.error_objects import fault_of
-from ouzel.api.responses.building import ResponseBuilder
+from ouzel.api.responses.building import ResponseBuilder, end_event
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.events import ResponseEvent
 from ouzel.api.responses.keeping import Keeping
@@ -29,11 +30,12 @@ from ouzel.store.records import NewResponse
 logger = logging.getLogger(__name__)
 
 _NOTE_EVERY_S = 0.5  # so much of an answer is lost at most when the server dies
+_TRY_AGAIN_S = 0.5
 _encode = msgspec.json.Encoder().encode
 
 
 class Run:
-    """`error`: what kept it from being answered, if anything did."""
+    """`error`: what kept it from being answered, if anything did. `is_settled`: the store is not owed its end."""
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Run:
         self.generation = generation
         self.log = log
         self.error: Exception | None = None
+        self.is_settled = keeping is None
         self._place = place
         self._keeping = keeping
         self._new = new
@@ -63,6 +66,9 @@ class Run:
         self._has_begun = False
         self._generating: asyncio.Task[None] | None = None
         self._is_cancelled = False
+        self._is_left = False
+        self._has_ended = False
+        self._before_end: ResponseObject | None = None  # while the end is being kept
         self.task = asyncio.create_task(self._make(), name=f"response {self.id}")
 
     @property
@@ -76,8 +82,8 @@ class Run:
 
     @property
     def response(self) -> ResponseObject:
-        """As far as it has come."""
-        return self._builder.snapshot
+        """As far as it has come, and everybody may know."""
+        return self._before_end or self._builder.snapshot
 
     async def answer(self) -> ResponseObject:
         """The whole response; one in the background as it stands. Raises what kept it from being made."""
@@ -85,20 +91,26 @@ class Run:
             await self.log.begun()
         else:
             await self.log.closed()
-        if self.error is not None:
+        if self.error is not None and not (self.is_background and len(self.log)):
             raise self.error
         return self.response
 
-    async def follow(self) -> AsyncGenerator[Sequence[bytes], None]:
-        """Its events from the first. Raises what kept it from beginning."""
-        async with aclosing(self.log.follow(-1)) as following:
+    async def follow(self, after: int = -1) -> AsyncGenerator[Sequence[bytes], None]:
+        """Its events numbered above `after`. Raises what kept it from ending."""
+        async with aclosing(self.log.follow(after)) as following:
             async for events in following:
                 yield events
-        if self.error is not None and not len(self.log):
+        if self.error is not None and not self._has_ended:
             raise self.error
 
     def cancel(self) -> None:
         self._is_cancelled = True
+        if self._generating is not None:
+            self._generating.cancel()
+
+    def leave(self) -> None:
+        """The server stops: one that has not begun is left to the next, any other fails."""
+        self._is_left = True
         if self._generating is not None:
             self._generating.cancel()
 
@@ -107,20 +119,26 @@ class Run:
             with self._place:
                 await self._begin()
                 self._generating = asyncio.create_task(self._generate())
-                if self._is_cancelled:
+                if self._is_cancelled or self._is_left:
                     self._generating.cancel()
-                await self._tell_the_store(self._generating)
+                try:
+                    await self._tell_the_store(self._generating)
+                finally:
+                    self._generating.cancel()  # only if that has failed: else it is done
             await self._end(self._generating)
         except Exception as error:  # broad: nobody above awaits this task, and whoever follows must not wait for ever
             await self._fail(error)
         finally:
             self.log.close()
+            if self.is_background:
+                self._log_end()
 
     async def _begin(self) -> None:
         if self._keeping is None or self._new is None:
             return
         events = [_encode(event) for event in self._builder.queue()] if self.is_background else []
         await self._keeping.begin(self._new(self._builder.response, events))
+        self._new = None  # frees the request
         self.log.add(events)
 
     async def _generate(self) -> None:
@@ -159,6 +177,8 @@ class Run:
         if not generating.cancelled():
             generating.result()  # raises what went wrong
         if generating.cancelled():
+            if self._is_left and not self._is_cancelled:
+                raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
             await self._finish(self._builder.cancel())
         else:
             await self._finish(self._builder.complete(self.generation.usage()))
@@ -167,37 +187,65 @@ class Run:
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
         self.error = error
+        if isinstance(error, StoreUnavailable):
+            logger.error("response %s could not be kept: %s", self.id, error)
+            return
         try:
             if self._has_begun or (self.is_background and len(self.log)):
                 await self._finish_failed(error)
             elif self._keeping is not None:
                 await self._keeping.drop()
+                self.is_settled = True
         except StoreUnavailable as store_error:
             logger.error("the end of response %s could not be kept: %s", self.id, store_error)
 
     async def _finish_failed(self, error: Exception) -> None:
-        if not self._has_begun and isinstance(error, EngineUnavailable) and self._keeping is not None:
-            await self._keeping.release()  # the server stops: the next one makes it
-            return
+        if not self._has_begun and isinstance(error, EngineUnavailable):
+            return  # it is left in the queue
         self._builder = ResponseBuilder.resumed(self.response, len(self.log))  # it may have stopped anywhere
         await self._finish(self._builder.fail(response_error(error)))
 
     async def _finish(self, final: Iterable[ResponseEvent]) -> None:
-        last = list(final)
-        if self._keeping is None:
-            self.log.add(last)
-            return
+        self._before_end = self.response
+        try:
+            last = list(final)
+            if self._keeping is not None:
+                last = await self._kept(last, self._keeping)
+        finally:
+            self._before_end = None
+        self._has_ended = True
+        self.log.add(last)
+
+    async def _kept(self, last: list[ResponseEvent], keeping: Keeping) -> list[ResponseEvent]:
+        """`last`, or how another server has ended the response."""
+        is_ours = await self._keep(last, keeping)
+        self.is_settled = True
+        ended = None if is_ours else await keeping.ended_elsewhere()
+        if ended is None:  # or it is deleted: this is for who still listens
+            return last
+        self._builder = ResponseBuilder.resumed(ended, len(self.log))
+        return [*last[:-1], end_event(last[-1].sequence_number, ended)]
+
+    async def _keep(self, last: list[ResponseEvent], keeping: Keeping) -> bool:
         encoded = [_encode(event) for event in last]
-        if await self._keeping.end(self._builder.response, encoded):
-            self.log.add(encoded)
-            return
-        ending = await self._keeping.ending()
-        if ending is None:
-            self.log.add(encoded)  # for who still listens
-        else:
-            response, events = ending
-            self._builder = ResponseBuilder.resumed(response, len(self.log))
-            self.log.add(events)
+        while True:
+            try:
+                return await keeping.end(self._builder.response, encoded)
+            except StoreUnavailable as error:
+                if not self.is_background or self._is_left:
+                    raise
+                logger.warning("the end of response %s could not be kept yet: %s", self.id, error)
+            await asyncio.sleep(_TRY_AGAIN_S)
+
+    def _log_end(self) -> None:
+        """As the edge does for a request."""
+        usage = self.generation.usage()
+        logger.info(
+            "response %s %s prompt_tokens=%d completion_tokens=%d finish=%s error=%s",
+            *(self.id, self.response.status, usage.prompt_tokens, usage.completion_tokens),
+            ",".join(self.generation.finish_reasons),
+            None if self.error is None else type(self.error).__name__,
+        )
 
 
 def response_error(error: Exception) -> ResponseError:

@@ -1,14 +1,14 @@
 """All responses that this server makes now, and what it owes to those that others have left.
 
-A server that stops, or dies, leaves responses behind. Those that were running have failed, whoever finds them first
-says so; those that were queued run again here. `watch` looks for both, and for responses of ours that another server
-has cancelled.
+A server that stops, dies or cannot reach the store leaves responses behind. Those that were running have failed,
+whoever finds them first says so; those that were queued run again here. `watch` looks for both, and for responses of
+ours that another server has cancelled.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
 
@@ -29,9 +29,10 @@ from ouzel.store.store import Store
 logger = logging.getLogger(__name__)
 
 _WATCH_EVERY_S = 0.5
+_BEAT_EVERY_S = 2.0
 _LOOK_FOR_LEFT_EVERY_S = 2.0
 _SWEEP_EVERY_S = 600.0
-_LEFT_RUNNING = "the server stopped while it made this response; what it had made is kept"
+_LEFT_RUNNING = "the server stopped, or could not reach its store, while it made this response; what was kept is here"
 
 
 class Runs:
@@ -41,6 +42,7 @@ class Runs:
         self._metrics = metrics
         self._preparer = preparer
         self._runs: dict[str, Run] = {}
+        self._left: set[str] = set()  # ids of those that the store takes to be ours, and that nobody makes
 
     def take_place(self) -> ExitStack:
         """One of those that the engine gives, until the stack is left. Raises Overloaded or EngineUnavailable."""
@@ -68,24 +70,17 @@ class Runs:
         """Until it is cancelled."""
         if self.store is None:
             return
-        next_look = next_sweep = 0.0
-        while True:
-            now = time.monotonic()
-            try:
-                await self._leave_those_that_ended(self.store)
-                if now >= next_look:
-                    next_look = now + _LOOK_FOR_LEFT_EVERY_S
-                    await self.store.beat()
-                    await self._take_over(self.store)
-                if now >= next_sweep:
-                    next_sweep = now + _SWEEP_EVERY_S
-                    await self.store.sweep()
-            except StoreUnavailable as error:
-                logger.warning("the store of responses: %s", error)
-            await asyncio.sleep(_WATCH_EVERY_S)
+        store = self.store
+        async with asyncio.TaskGroup() as group:  # apart, so that the lease is renewed whatever takes long
+            group.create_task(_repeat(store.beat, every_s=_BEAT_EVERY_S))
+            group.create_task(_repeat(partial(self._leave_those_that_ended, store), every_s=_WATCH_EVERY_S))
+            group.create_task(_repeat(partial(self._take_over, store), every_s=_LOOK_FOR_LEFT_EVERY_S))
+            group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
 
     async def close(self) -> None:
-        """Waits for those that still run; the engine has been drained or stopped."""
+        """Ends those that still run; the engine has been drained or stopped."""
+        for run in self._runs.values():
+            run.leave()
         await asyncio.gather(*(run.task for run in self._runs.values()))
 
     def _run(
@@ -99,8 +94,13 @@ class Runs:
         generation = Generation(prepared.request, self._model, self._metrics)
         run = Run(prepared, generation, place, log=log, keeping=keeping, new=new)
         self._runs[run.id] = run
-        run.task.add_done_callback(lambda _: self._runs.pop(run.id))
+        run.task.add_done_callback(lambda _: self._forget(run))
         return run
+
+    def _forget(self, run: Run) -> None:
+        del self._runs[run.id]
+        if not run.is_settled:
+            self._left.add(run.id)
 
     async def _leave_those_that_ended(self, store: Store) -> None:
         kept = [run.id for run in self._runs.values() if run.is_kept]
@@ -110,16 +110,35 @@ class Runs:
                 run.cancel()
 
     async def _take_over(self, store: Store) -> None:
-        for stored in await store.take_abandoned():
-            logger.warning("response %s was left running by a server that stopped: it has failed", stored.id)
-            await fail_stored(store, stored, ResponseError("server_error", _LEFT_RUNNING))
+        if self._left:
+            left = set(self._left)
+            await store.release(left)
+            self._left -= left
+        abandoned = await store.take_abandoned()
+        await self._settle(abandoned, partial(self._fail_left, store))
         num_free = self._model.engine.num_free
-        for stored in await store.take_queued(self._model.names, num_free) if num_free else ():
-            logger.info("response %s was left in the queue: it runs now", stored.id)
-            await self._run_again(store, stored)
+        queued = await store.take_queued(self._model.names, num_free) if num_free else []
+        await self._settle(queued, partial(self._run_again, store))
+
+    async def _settle(self, taken: list[StoredResponse], settle: Callable[[StoredResponse], Awaitable[object]]) -> None:
+        """Those that cannot be settled now are left again."""
+        self._left.update(stored.id for stored in taken)
+        for stored in taken:
+            self._left.remove(stored.id)
+            try:
+                await settle(stored)
+            except TryLater:
+                self._left.add(stored.id)
+                raise
+
+    async def _fail_left(self, store: Store, stored: StoredResponse) -> None:
+        logger.warning("response %s was left running: it has failed", stored.id)
+        await fail_stored(store, stored, ResponseError("server_error", _LEFT_RUNNING))
 
     async def _run_again(self, store: Store, stored: StoredResponse) -> None:
+        """Raises TryLater."""
         assert stored.request is not None
+        logger.info("response %s was left in the queue: it runs now", stored.id)
         with ExitStack() as place:
             try:
                 place.enter_context(self._model.engine.admit())
@@ -127,14 +146,24 @@ class Runs:
                     stored.request, key_id=stored.key_id, arrival_s=time.perf_counter(), again=stored
                 )
             except TryLater:
-                await store.release([stored.id])
-                return
+                raise
             except OuzelError as error:  # what it builds on may be gone
                 await fail_stored(store, stored, response_error(error))
                 return
             log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
             keeping = Keeping(store, stored.id, stored.key_id, log)
             self._run(prepared, place.pop_all(), log, keeping, None)
+
+
+async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> None:
+    while True:
+        try:
+            await work()
+        except TryLater as error:
+            logger.warning("kept responses: %s", error)
+        except Exception:  # broad: nobody awaits this, and a server that stops renewing its lease loses its responses
+            logger.exception("unexpected error")
+        await asyncio.sleep(every_s)
 
 
 def _new_response(

@@ -1,0 +1,92 @@
+"""The database fails at one moment or another: every request is answered, and everything is set right afterwards."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.api.requests import Json, error_of, wait_until
+from tests.api.serving import RunningServer, running_server
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("broken") / "responses.sqlite3"
+
+
+@pytest.fixture(scope="module")
+def server(file: Path) -> Iterator[RunningServer]:
+    with running_server({"step_s": 0.01}, store_url=f"sqlite:///{file}") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def http(server: RunningServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=None) as client:
+        yield client
+
+
+def hello(**fields: object) -> Json:
+    return {"model": "parrot", "input": "Hello", **fields}
+
+
+BEGINS = "BEFORE INSERT ON responses"
+GOES_ON = "BEFORE UPDATE OF body ON responses"
+ENDS = "BEFORE UPDATE OF body ON responses WHEN new.status NOT IN ('queued', 'in_progress')"
+
+
+@contextmanager
+def broken(file: Path, *moments: str) -> Iterator[None]:
+    """The database fails at these moments."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for number, moment in enumerate(moments):
+            connection.execute(f"CREATE TRIGGER broken_{number} {moment} BEGIN SELECT json('no JSON'); END")
+        try:
+            yield
+        finally:
+            for number in range(len(moments)):
+                connection.execute(f"DROP TRIGGER broken_{number}")
+
+
+def is_idle(server: RunningServer) -> bool:
+    return server.engine.num_unfinished == 0
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": True}, {"background": True}, {"background": True, "stream": True}])
+def test_what_cannot_be_kept_from_the_beginning_is_refused(
+    server: RunningServer, http: httpx.Client, file: Path, fields: dict[str, object]
+) -> None:
+    with broken(file, BEGINS):
+        answer = http.post("/v1/responses", json=hello(**fields))
+    assert (answer.status_code, error_of(answer)["code"]) == (503, "store_unavailable")
+    wait_until(lambda: is_idle(server))
+    assert http.post("/v1/responses", json=hello(**fields)).status_code == 200
+
+
+def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file: Path) -> None:
+    with broken(file, ENDS):
+        answer = http.post("/v1/responses", json=hello())
+    assert (answer.status_code, error_of(answer)["code"]) == (503, "store_unavailable")
+
+
+def test_a_stream_whose_end_cannot_be_kept_says_so(http: httpx.Client, file: Path) -> None:
+    with broken(file, ENDS):
+        answer = http.post("/v1/responses", json=hello(stream=True))
+        frames = answer.text.split("\n\n")
+    response_id = json.loads(frames[0].partition("data: ")[2])["response"]["id"]
+    print(frames[-4:])
+    assert "store" in frames[-2]
+    assert "[DONE]" not in answer.text
+
+    wait_until(lambda: http.get(f"/v1/responses/{response_id}").json()["status"] == "failed")
+
+
+def test_a_background_response_ends_once_the_store_is_back(http: httpx.Client, file: Path) -> None:
+    with broken(file, ENDS):
+        response_id = http.post("/v1/responses", json=hello(background=True)).json()["id"]
+        wait_until(lambda: "Hello" in http.get(f"/v1/responses/{response_id}").text)
+    wait_until(lambda: http.get(f"/v1/responses/{response_id}").json()["status"] == "completed")
