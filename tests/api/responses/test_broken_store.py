@@ -78,7 +78,6 @@ def test_a_stream_whose_end_cannot_be_kept_says_so(http: httpx.Client, file: Pat
         answer = http.post("/v1/responses", json=hello(stream=True))
         frames = answer.text.split("\n\n")
     response_id = json.loads(frames[0].partition("data: ")[2])["response"]["id"]
-    print(frames[-4:])
     assert "store" in frames[-2]
     assert "[DONE]" not in answer.text
 

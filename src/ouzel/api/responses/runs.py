@@ -20,7 +20,7 @@ from ouzel.api.responses.preparing import PreparedResponse, Preparer
 from ouzel.api.responses.response_object import ResponseError, ResponseObject
 from ouzel.api.responses.run import Run, response_error
 from ouzel.api.responses.settling import fail_stored
-from ouzel.errors import OuzelError, Overloaded, StoreUnavailable, TryLater
+from ouzel.errors import OuzelError, Overloaded, TryLater
 from ouzel.generation import Generation, ServedModel
 from ouzel.observability import Metrics
 from ouzel.store.records import NewResponse, Status, StoredResponse

@@ -1,0 +1,209 @@
+"""Clients that leave, cancel and delete at every moment; nothing of it stays behind in the server."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.api.requests import Json, error_of, wait_until
+from tests.api.responses.strict import named_events, strict_response
+from tests.api.serving import RunningServer, running_server
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("races") / "responses.sqlite3"
+
+
+@pytest.fixture(scope="module")
+def server(file: Path) -> Iterator[RunningServer]:
+    """A token takes long enough to come before it."""
+    with running_server({"step_s": 0.1}, store_url=f"sqlite:///{file}") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def other(file: Path) -> Iterator[RunningServer]:
+    """On the same store."""
+    with running_server({"step_s": 0.1}, store_url=f"sqlite:///{file}") as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: RunningServer) -> Iterator[httpx.Client]:
+    """Nothing of what a test has begun is left."""
+    with httpx.Client(base_url=server.url, timeout=None) as client:
+        yield client
+    wait_until(lambda: server.engine.num_unfinished == 0)
+    wait_until(lambda: not responses_being_made(server))
+
+
+def responses_being_made(server: RunningServer) -> list[str]:
+    names: list[str] = []
+
+    async def look() -> None:
+        names.extend(task.get_name() for task in asyncio.all_tasks())
+
+    server.run(look())
+    return [name for name in names if name.startswith("response ")]
+
+
+def saying(text: str, **fields: object) -> Json:
+    return {"model": "parrot", "input": text, **fields}
+
+
+LONG = "x" * 3000
+
+
+def begun(http: httpx.Client, **fields: object) -> str:
+    """The id of a response in the background, before its first token."""
+    response_id: str = http.post("/v1/responses", json=saying(LONG, background=True, **fields)).json()["id"]
+    return response_id
+
+
+def status_of(http: httpx.Client, response_id: str) -> str:
+    status: str = http.get(f"/v1/responses/{response_id}").json()["status"]
+    return status
+
+
+def has_spoken(http: httpx.Client, response_id: str) -> bool:
+    return "xx" in http.get(f"/v1/responses/{response_id}").text
+
+
+def test_cancelled_before_the_first_token(http: httpx.Client) -> None:
+    response_id = begun(http)
+    cancelled = strict_response(http.post(f"/v1/responses/{response_id}/cancel").text)
+    assert (cancelled.status, cancelled.output) == ("cancelled", [])
+    events = named_events(http.get(f"/v1/responses/{response_id}?stream=true"))
+    assert [name for name, _ in events] == ["response.created", "response.queued", "response.incomplete"]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_client_that_leaves_before_the_first_token(
+    http: httpx.Client, server: RunningServer, file: Path, is_stream: bool
+) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        http.post("/v1/responses", json=saying(LONG, stream=is_stream), timeout=0.05)
+    wait_until(lambda: server.engine.num_unfinished == 0)
+    with closing(sqlite3.connect(file)) as connection:
+        query = "SELECT id FROM responses ORDER BY created_at DESC LIMIT 1"
+        [(response_id,)] = connection.execute(query)
+    wait_until(lambda: status_of(http, response_id) == "cancelled")
+    events = named_events(http.get(f"/v1/responses/{response_id}?stream=true"))
+    assert events[0][0] == "response.created"
+    assert events[-1][0] == "response.incomplete"
+
+
+@pytest.mark.parametrize("ending", ["cancel", "delete"])
+def test_ended_by_many_at_once(http: httpx.Client, ending: str) -> None:
+    response_id = begun(http)
+    wait_until(lambda: has_spoken(http, response_id))
+    url = f"/v1/responses/{response_id}"
+
+    def end() -> httpx.Response:
+        return http.post(f"{url}/cancel") if ending == "cancel" else http.delete(url)
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = [answer.result() for answer in [threads.submit(end) for _ in range(8)]]
+
+    if ending == "cancel":
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.text for answer in answers}) == 1
+    else:
+        assert sorted(answer.status_code for answer in answers) == [200, *[404] * 7]
+
+
+def test_followers_leave_and_others_stay(http: httpx.Client) -> None:
+    response_id = begun(http)
+    url = f"/v1/responses/{response_id}?stream=true"
+    with ThreadPoolExecutor(4) as threads:
+        followers = [threads.submit(http.get, url) for _ in range(3)]
+        with http.stream("GET", url) as leaving:
+            next(leaving.iter_bytes())
+        wait_until(lambda: has_spoken(http, response_id))
+        assert status_of(http, response_id) == "in_progress"
+        http.post(f"/v1/responses/{response_id}/cancel")
+        texts = {follower.result().text for follower in followers}
+    assert texts == {http.get(url).text}
+
+
+def test_a_foreground_response_is_cancelled_by_its_id(http: httpx.Client) -> None:
+    with http.stream("POST", "/v1/responses", json=saying(LONG, stream=True)) as stream:
+        lines = stream.iter_lines()
+        data = next(line for line in lines if line.startswith("data: "))
+        response_id = json.loads(data.removeprefix("data: "))["response"]["id"]
+        assert http.post(f"/v1/responses/{response_id}/cancel").json()["status"] == "cancelled"
+        assert [line for line in lines if line.startswith("event: ")][-1] == "event: response.incomplete"
+
+
+@pytest.mark.parametrize("ending", ["cancel", "delete"])
+def test_who_follows_hears_of_an_end_through_another_server(
+    http: httpx.Client, other: RunningServer, ending: str
+) -> None:
+    response_id = begun(http)
+    url = f"{other.url}/v1/responses/{response_id}"
+    with ThreadPoolExecutor(1) as threads:
+        following = threads.submit(http.get, f"/v1/responses/{response_id}?stream=true")
+        wait_until(lambda: has_spoken(http, response_id))
+        answer = httpx.post(f"{url}/cancel") if ending == "cancel" else httpx.delete(url)
+        assert answer.status_code == 200
+        events = named_events(following.result())
+    assert [json.loads(data)["sequence_number"] for _, data in events] == list(range(len(events)))
+    end = json.loads(events[-1][1])["response"]
+    assert (events[-1][0], end["status"]) == ("response.incomplete", "cancelled")
+    if ending == "cancel":
+        assert end == answer.json() == http.get(f"/v1/responses/{response_id}").json()
+    else:
+        assert http.get(f"/v1/responses/{response_id}").status_code == 404
+
+
+def test_nobody_sees_an_end_before_it_is_kept(http: httpx.Client, file: Path) -> None:
+    response_id = http.post("/v1/responses", json=saying("Hi", background=True)).json()["id"]
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # holds up all that would be written
+        wait_until(lambda: '"Hi"' in http.get(f"/v1/responses/{response_id}").text)
+        assert {status_of(http, response_id) for _ in range(200)} == {"in_progress"}
+        answer = http.post("/v1/responses", json=saying("And?", previous_response_id=response_id))
+        assert error_of(answer)["param"] == "previous_response_id"
+        connection.execute("COMMIT")
+    wait_until(lambda: status_of(http, response_id) == "completed")
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": True}, {"background": True}, {"store": False}])
+def test_an_engine_that_dies(file: Path, fields: Json) -> None:
+    with running_server({"step_s": 0.05}, store_url=f"sqlite:///{file}") as server:
+        with httpx.Client(base_url=server.url, timeout=None) as http:
+            waiting = begun(http)
+            wait_until(lambda: has_spoken(http, waiting))
+            answer = http.post("/v1/responses", json=saying("<|die|>", **fields))
+            if "background" in fields:
+                dead = answer.json()["id"]
+                wait_until(lambda: status_of(http, dead) == "failed")
+            else:
+                assert answer.status_code == 500
+            wait_until(lambda: status_of(http, waiting) == "failed")
+            events = named_events(http.get(f"/v1/responses/{waiting}?stream=true"))
+            assert events[-1][0] == "response.failed"
+            wait_until(lambda: http.get("/health").status_code == 200)
+            assert http.post("/v1/responses", json=saying("Hi")).status_code == 200
+            wait_until(lambda: server.engine.num_unfinished == 0 and not responses_being_made(server))
+
+
+def test_a_server_that_stops_leaves_its_queue(file: Path, other: RunningServer) -> None:
+    """What had not begun runs on another, what had has failed."""
+    with running_server({"step_s": 0.3}, store_url=f"sqlite:///{file}") as server:
+        with httpx.Client(base_url=server.url, timeout=None) as http:
+            speaking = begun(http)
+            wait_until(lambda: has_spoken(http, speaking))
+            short = http.post("/v1/responses", json=saying("Hi", background=True)).json()["id"]
+    with httpx.Client(base_url=other.url, timeout=None) as http:
+        assert status_of(http, speaking) == "failed"
+        wait_until(lambda: status_of(http, short) == "completed")
+        events = named_events(http.get(f"/v1/responses/{short}?stream=true"))
+        assert [json.loads(data)["sequence_number"] for _, data in events] == list(range(len(events)))
