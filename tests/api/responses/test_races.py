@@ -177,31 +177,35 @@ def test_nobody_sees_an_end_before_it_is_kept(http: httpx.Client, file: Path) ->
 
 @pytest.mark.parametrize("fields", [{}, {"stream": True}, {"background": True}, {"store": False}])
 def test_an_engine_that_dies(file: Path, fields: Json) -> None:
-    with running_server({"step_s": 0.05}, store_url=f"sqlite:///{file}") as server:
-        with httpx.Client(base_url=server.url, timeout=None) as http:
-            waiting = begun(http)
-            wait_until(lambda: has_spoken(http, waiting))
-            answer = http.post("/v1/responses", json=saying("<|die|>", **fields))
-            if "background" in fields:
-                dead = answer.json()["id"]
-                wait_until(lambda: status_of(http, dead) == "failed")
-            else:
-                assert answer.status_code == 500
-            wait_until(lambda: status_of(http, waiting) == "failed")
-            events = named_events(http.get(f"/v1/responses/{waiting}?stream=true"))
-            assert events[-1][0] == "response.failed"
-            wait_until(lambda: http.get("/health").status_code == 200)
-            assert http.post("/v1/responses", json=saying("Hi")).status_code == 200
-            wait_until(lambda: server.engine.num_unfinished == 0 and not responses_being_made(server))
+    with (
+        running_server({"step_s": 0.05}, store_url=f"sqlite:///{file}") as server,
+        httpx.Client(base_url=server.url, timeout=None) as http,
+    ):
+        waiting = begun(http)
+        wait_until(lambda: has_spoken(http, waiting))
+        answer = http.post("/v1/responses", json=saying("<|die|>", **fields))
+        if "background" in fields:
+            dead = answer.json()["id"]
+            wait_until(lambda: status_of(http, dead) == "failed")
+        else:
+            assert answer.status_code == 500
+        wait_until(lambda: status_of(http, waiting) == "failed")
+        events = named_events(http.get(f"/v1/responses/{waiting}?stream=true"))
+        assert events[-1][0] == "response.failed"
+        wait_until(lambda: http.get("/health").status_code == 200)
+        assert http.post("/v1/responses", json=saying("Hi")).status_code == 200
+        wait_until(lambda: server.engine.num_unfinished == 0 and not responses_being_made(server))
 
 
 def test_a_server_that_stops_leaves_its_queue(file: Path, other: RunningServer) -> None:
     """What had not begun runs on another, what had has failed."""
-    with running_server({"step_s": 0.3}, store_url=f"sqlite:///{file}") as server:
-        with httpx.Client(base_url=server.url, timeout=None) as http:
-            speaking = begun(http)
-            wait_until(lambda: has_spoken(http, speaking))
-            short = http.post("/v1/responses", json=saying("Hi", background=True)).json()["id"]
+    with (
+        running_server({"step_s": 0.3}, store_url=f"sqlite:///{file}") as server,
+        httpx.Client(base_url=server.url, timeout=None) as http,
+    ):
+        speaking = begun(http)
+        wait_until(lambda: has_spoken(http, speaking))
+        short = http.post("/v1/responses", json=saying("Hi", background=True)).json()["id"]
     with httpx.Client(base_url=other.url, timeout=None) as http:
         assert status_of(http, speaking) == "failed"
         wait_until(lambda: status_of(http, short) == "completed")
