@@ -28,7 +28,8 @@ Each field works in whole answers and in streams, unless the table says otherwis
 in those named; `/responses/input_tokens` takes what `/responses` takes. `null` is the same as not given.
 Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
 parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
-below. A field that stands in neither table is ignored, with a line in the server's log.
+below. A field that stands in neither table is ignored, with a line in the server's log; so is an unknown one inside a
+tool or another object, but for those objects that refuse it with a 400.
 
 ## Fields that work
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from ouzel.api.lenient_numbers import with_plain_numbers
+from ouzel.api.unknown_fields import unknown_fields
 from ouzel.api.unsupported import NEUTRAL_VALUES, refuse_unsupported
 from ouzel.api.validation_errors import first_path, invalid_request, path_of, shown
 from ouzel.errors import InvalidRequest
@@ -33,7 +34,8 @@ def decode_body(body: bytes, body_type: type[Body]) -> tuple[Body, set[str]]:
 def decode_object(given: JsonObject, body_type: type[Body]) -> tuple[Body, set[str]]:
     """A body, or an object in it, that has been parsed."""
     refuse_unsupported(given, known=body_type.__struct_encode_fields__)
-    return _convert(given, body_type), given.keys() - set(body_type.__struct_encode_fields__) - NEUTRAL_VALUES.keys()
+    body = _convert(given, body_type)
+    return body, unknown_fields(given, body) - NEUTRAL_VALUES.keys()
 
 
 def _convert(given: JsonObject, body_type: type[Body]) -> Body:
