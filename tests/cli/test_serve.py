@@ -84,6 +84,26 @@ def test_sigterm_drains_and_exits_with_zero(cache_dir: Path) -> None:
         assert not engine.is_running()
 
 
+def test_the_engine_ends_with_a_server_that_is_killed_before_it_has_read_everything(cache_dir: Path) -> None:
+    with serving(cache_dir=cache_dir) as server:
+        engine = server.engine_process()
+        body = QUESTION | {"stream": True, "ignore_eos": True, "max_tokens": 200}
+        with httpx.stream("POST", f"{server.url}/chat/completions", json=body, timeout=None) as response:
+            next(response.iter_lines())
+            server.process.send_signal(signal.SIGSTOP)
+            wait_until_idle(engine)
+            server.process.kill()
+
+        engine.wait()
+
+
+def wait_until_idle(process: psutil.Process) -> None:
+    before = -1.0
+    while (used_s := sum(process.cpu_times()[:2])) > before:
+        before = used_s
+        time.sleep(0.2)
+
+
 def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:
     with serving(cache_dir=cache_dir) as server:
         body = QUESTION | {"stream": True, "ignore_eos": True}

@@ -168,8 +168,11 @@ def run_child(fd: int) -> None:
 
 def _read_frame(reader: BinaryIO) -> bytes:
     """One frame, or exits: without its parent this process has no purpose."""
-    header = reader.read(4)
-    payload = reader.read(int.from_bytes(header, "big"))
+    try:
+        header = reader.read(4)
+        payload = reader.read(int.from_bytes(header, "big"))
+    except ConnectionError:  # the parent was killed before it had read everything
+        os._exit(0)
     if len(header) < 4 or not payload:
         os._exit(0)
     return payload
