@@ -47,7 +47,11 @@ def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
     """Of a whole stream, whose order and bookkeeping are checked as well."""
     events = [strict_event(name, data) for name, data in named_events(answer)]
     assert [event.sequence_number for event in events] == list(range(len(events)))
-    assert [event.type for event in events[:2]] == ["response.created", "response.in_progress"]
+    types = [event.type for event in events]
+    if types[1] == "response.queued":
+        del types[1]
+    assert types[0] == "response.created"
+    assert types[1] == "response.in_progress" or (len(types) == 2 < len(events))  # or it ended in the queue
     assert events[-1].type in ("response.completed", "response.incomplete", "response.failed")
     check_lives(events)
     return events
