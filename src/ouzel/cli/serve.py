@@ -165,6 +165,7 @@ async def run_server(
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
     if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded
+        await server.lifespan.shutdown()
         raise InvalidOption(f"cannot listen on {listener.address}: it is in use")
     if listener.unix is not None and not listener.unix.is_ours():
         server.should_exit = True
