@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import NamedTuple
 
 import httpx
