@@ -1,5 +1,6 @@
 """A server that is killed or told to stop in the middle of responses in the background, and the one after it."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from openai.types.responses import Response
 
+from ouzel.store.store import open_store
 from tests.cli.background import ENDLESS, SHORT, begin, check_failed, ended, found, with_text
 from tests.cli.running import RunningServer, serving
 
@@ -30,11 +33,23 @@ def life(cache_dir: Path, *, drain_timeout_s: float = 600) -> Iterator[tuple[Run
         yield server, http
 
 
+async def wait_until_text_is_kept(cache_dir: Path, ids: list[str]) -> None:
+    """Looks at the store beside the server: what this shows is kept within half a second only."""
+    store = await open_store(f"sqlite:///{cache_dir}/data/responses.sqlite3", max_age_s=3600, max_bytes=2**30)
+    for response_id in ids:
+        while (kept := await store.response(response_id, None)) is None or not Response.model_validate_json(
+            kept.body
+        ).output_text:
+            await asyncio.sleep(0.02)
+    await store.close()
+
+
 def test_kill_9_loses_nothing_and_leaves_nothing_hanging(cache_dir: Path) -> None:
     with life(cache_dir) as (server, http):
         engine = server.engine_process()
         ids = begin(http, *[ENDLESS] * NUM_RUNNING, *[SHORT] * 16)
-        running = [with_text(http, response_id) for response_id in ids[:NUM_RUNNING]]
+        asyncio.run(wait_until_text_is_kept(cache_dir, ids[:NUM_RUNNING]))
+        running = [found(http, response_id) for response_id in ids[:NUM_RUNNING]]
         assert {found(http, response_id).status for response_id in ids[NUM_RUNNING:]} == {"queued"}
         server.process.kill()
         engine.wait()

@@ -97,7 +97,7 @@ def wait_until_idle(http: httpx.Client) -> None:
 def test_one_that_dies_leaves_its_responses_to_the_other(pair: Pair) -> None:
     """The last test of the two."""
     ids = begin(pair.one, ENDLESS, ENDLESS, SHORT, SHORT, SHORT)
-    running = [with_text(pair.one, response_id) for response_id in ids[:2]]
+    running = [with_text(pair.other, response_id) for response_id in ids[:2]]
     pair.first.process.kill()
 
     for response_id, seen in zip(ids, running, strict=False):
