@@ -33,9 +33,9 @@ class Keeping:
         """`response` as far as it has come, with the events that have led there."""
         return await self._record(response, self._log.encoded(self._num_recorded))
 
-    async def end(self, response: ResponseObject, last: list[bytes]) -> bool:
-        """`last`: events that are not in the log yet, because nobody shall see the end before it is kept."""
-        return await self._record(response, [*self._log.encoded(self._num_recorded), *last])
+    async def add(self, response: ResponseObject, new: list[bytes]) -> bool:
+        """`new`: events that are not in the log yet, because nobody shall see them before they are kept."""
+        return await self._record(response, [*self._log.encoded(self._num_recorded), *new])
 
     async def drop(self) -> None:
         """Of a response that has not begun."""

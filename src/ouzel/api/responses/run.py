@@ -9,7 +9,7 @@ background waits; whoever waits for another is told, and the store is owed its e
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import ExitStack, aclosing
 from http import HTTPStatus
 
@@ -63,7 +63,8 @@ class Run:
             summarises=prepared.summarises,
             num_events=len(log),
         )
-        self._has_begun = False
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._may_show = asyncio.Event()  # what it makes, of one that was queued
         self._generating: asyncio.Task[None] | None = None
         self._is_cancelled = False
         self._is_left = False
@@ -145,9 +146,12 @@ class Run:
         held: list[Event] = []  # of several choices, which come one after the other
         async with aclosing(self.generation.events()) as steps:
             async for events in steps:
-                if not self._has_begun:
-                    self._has_begun = True
-                    self.log.add(self._builder.begin())
+                if not self._begun.done():
+                    self._begun.set_result(None)
+                    if self.is_background:
+                        await self._may_show.wait()
+                    else:
+                        self.log.add(self._builder.begin())
                 if self.generation.request.n > 1:
                     held += events
                 else:
@@ -159,19 +163,34 @@ class Run:
 
     async def _tell_the_store(self, generating: asyncio.Task[None]) -> None:
         """From time to time, until it has ended."""
+        if self.is_background:
+            await asyncio.wait({generating, self._begun}, return_when=asyncio.FIRST_COMPLETED)
+            await self._leave_the_queue(generating)
         num_told = len(self.log)
         while not generating.done():
             await asyncio.wait({generating}, timeout=None if self._keeping is None else _NOTE_EVERY_S)
-            if self._keeping is None or generating.done() or len(self.log) == num_told:
-                continue
-            num_told = len(self.log)
-            try:
-                is_ours = await self._keeping.note(self.response)
-            except StoreUnavailable as error:
-                logger.warning("response %s could not be kept up to now: %s", self.id, error)
-                continue
-            if not is_ours:
-                generating.cancel()
+            if self._keeping is not None and not generating.done() and len(self.log) > num_told:
+                num_told = len(self.log)
+                await self._record(self._keeping.note(self.response), generating)
+
+    async def _leave_the_queue(self, generating: asyncio.Task[None]) -> None:
+        """That it runs is kept before anybody sees it, for a server that finds it queued makes it again."""
+        if self._begun.done() and self._keeping is not None:
+            events = [_encode(event) for event in self._builder.begin()]
+            if await self._record(self._keeping.add(self._builder.response, events), generating):
+                self.log.add(events)
+        self._may_show.set()
+
+    async def _record(self, recording: Coroutine[None, None, bool], generating: asyncio.Task[None]) -> bool:
+        """False: it is no longer ours, and must not go on. What cannot be kept now is kept with what follows."""
+        try:
+            is_ours = await recording
+        except StoreUnavailable as error:
+            logger.warning("response %s could not be kept up to now: %s", self.id, error)
+            return True
+        if not is_ours:
+            generating.cancel()
+        return is_ours
 
     async def _end(self, generating: asyncio.Task[None]) -> None:
         if not generating.cancelled():
@@ -191,7 +210,7 @@ class Run:
             logger.error("response %s could not be kept: %s", self.id, error)
             return
         try:
-            if self._has_begun or (self.is_background and len(self.log)):
+            if self._begun.done() or (self.is_background and len(self.log)):
                 await self._finish_failed(error)
             elif self._keeping is not None:
                 await self._keeping.drop()
@@ -200,7 +219,7 @@ class Run:
             logger.error("the end of response %s could not be kept: %s", self.id, store_error)
 
     async def _finish_failed(self, error: Exception) -> None:
-        if not self._has_begun and isinstance(error, EngineUnavailable):
+        if not self._begun.done() and isinstance(error, EngineUnavailable):
             return  # it is left in the queue
         self._builder = ResponseBuilder.resumed(self.response, len(self.log))  # it may have stopped anywhere
         await self._finish(self._builder.fail(response_error(error)))
@@ -230,7 +249,7 @@ class Run:
         encoded = [_encode(event) for event in last]
         while True:
             try:
-                return await keeping.end(self._builder.response, encoded)
+                return await keeping.add(self._builder.response, encoded)
             except StoreUnavailable as error:
                 if not self.is_background or self._is_left:
                     raise
