@@ -73,7 +73,7 @@ def test_the_other_cancels_what_runs_and_what_waits(pair: Pair) -> None:
         assert ended(pair.other, response_id) == cancelled
 
     wait_until_idle(pair.one)
-    assert [found(pair.one, response_id).status for response_id in ids] == ["cancelled"] * 3
+    assert [ended(pair.one, response_id).status for response_id in ids] == ["cancelled"] * 3
 
 
 def test_the_other_deletes_what_runs(pair: Pair) -> None:
