@@ -14,9 +14,11 @@ from ouzel.api.conversations.routes import conversation_routes
 from ouzel.api.field_defaults import default_in_words
 from ouzel.api.openapi import body_schemas, document
 from ouzel.api.operations import OPERATIONS
+from ouzel.api.responses.compacting import CompactResponse
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.summarising import Summariser
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.observability import Metrics
 from tests.api.serving import RunningServer
@@ -36,7 +38,11 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     preparer = Preparer(model, limits, None)
     routes = app.api_routes(model, limits, ServerConfig(), metrics)
     body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
-    routes += responses_routes(Runs(model, metrics, preparer, None), preparer, limits, body_endpoint, sends_done=True)
+    runs, compactor = (
+        Runs(model, metrics, preparer, None),
+        CompactResponse(Summariser(preparer, model, metrics), model, None),
+    )
+    routes += responses_routes(runs, preparer, limits, compactor, body_endpoint, sends_done=True)
     routes += conversation_routes(None, body_endpoint)
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes}
     described = {operation.path for operation in OPERATIONS}

@@ -24,9 +24,11 @@ from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
 from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
 from ouzel.api.paths import PREFIXES
+from ouzel.api.responses.compacting import CompactResponse
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.summarising import Summariser
 from ouzel.api.tokenize import Tokenizing
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
@@ -42,11 +44,12 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
     metrics = Metrics(model.names[0])
     preparer = Preparer(model, limits, store)
     runs = Runs(model, metrics, preparer, store)
+    compactor = CompactResponse(Summariser(preparer, model, metrics), model, store)
     body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
     app: ASGIApp = Router(
         [
             *api_routes(model, limits, server, metrics),
-            *responses_routes(runs, preparer, limits, body_endpoint, sends_done=server.responses_done),
+            *responses_routes(runs, preparer, limits, compactor, body_endpoint, sends_done=server.responses_done),
             *conversation_routes(store, body_endpoint),
         ],
         redirect_slashes=False,

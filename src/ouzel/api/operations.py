@@ -17,6 +17,7 @@ from ouzel.api.lmi.ping import ModelStatus
 from ouzel.api.lmi.standard import StandardRequest
 from ouzel.api.models import ModelList, ModelObject
 from ouzel.api.ovms import status as ovms
+from ouzel.api.responses.compacting import CompactedResponse, CompactRequest
 from ouzel.api.responses.counting import InputTokens, InputTokensRequest
 from ouzel.api.responses.events import EVENTS
 from ouzel.api.responses.item_lists import ItemList
@@ -195,6 +196,13 @@ OPERATIONS = (
         summary="How many tokens the prompt of the same response would have.",
         bodies=(InputTokensRequest,),
         answers=(InputTokens,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/responses/compact",
+        summary="Puts a summary in the place of what was answered.",
+        bodies=(CompactRequest,),
+        answers=(CompactedResponse,),
     ),
     *_CONVERSATIONS,
     Operation(

@@ -19,27 +19,27 @@ _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(Respons
 
 def strict_response(text: str) -> Response:
     response = Response.model_validate_json(text, strict=True)
-    _check(response)
+    check(response)
     return response
 
 
 def strict_conversation(text: str) -> Conversation:
     conversation = Conversation.model_validate_json(text, strict=True)
-    _check(conversation)
+    check(conversation)
     return conversation
 
 
 def strict_items(text: str) -> ConversationItemList:
     """A list that is not empty."""
     items = ConversationItemList.model_validate_json(text, strict=True)
-    _check(items)
+    check(items)
     assert (items.first_id, items.last_id) == (items.data[0].id, items.data[-1].id)
     return items
 
 
 def strict_item(text: str) -> ConversationItem:
     item = _ITEM.validate_json(text, strict=True)
-    _check(item)
+    check(item)
     return item
 
 
@@ -70,7 +70,7 @@ def strict_end(answer: httpx.Response) -> Response:
 def strict_event(name: str, data: str) -> ResponseStreamEvent:
     event = _EVENT.validate_json(data, strict=True)
     assert event.type == name
-    _check(event, allowed={"obfuscation"} if name.endswith(".delta") else set())
+    check(event, allowed={"obfuscation"} if name.endswith(".delta") else set())
     return event
 
 
@@ -118,7 +118,7 @@ def without_ids(response: BaseModel) -> Json:
     return shown
 
 
-def _check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> None:
+def check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> None:
     is_response = isinstance(model, openai_types.Response)
     unknown = set(model.model_extra or {}) - (_BEYOND_THE_TYPES if is_response else allowed or set())
     assert not unknown, f"{type(model).__name__} has no {unknown}"
@@ -131,7 +131,7 @@ def _check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> Non
 
 def _check_inside(value: object) -> None:
     if isinstance(value, pydantic.BaseModel):
-        _check(value)
+        check(value)
     elif isinstance(value, list):
         for entry in value:
             _check_inside(entry)

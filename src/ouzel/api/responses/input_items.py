@@ -1,14 +1,17 @@
 """The input of a response as chat messages.
 
 Reasoning, an assistant's text and function calls that follow one another are what a model wrote in one go, so they
-become one message; so does what this server answers when it is sent back. An error names its field by the path, as in
-`input[2].content[0].type`.
+become one message; so does what this server answers when it is sent back. What a user says before and after a summary
+(`compaction`) is one message with it, because many templates refuse two in a row. An error names its field by the
+path, as in `input[2].content[0].type`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal
 
+from ouzel.api.responses.compaction_item import shown_to_the_model, unpack
 from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
 
@@ -17,7 +20,7 @@ Message = dict[str, object]
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
 _STATUSES = (None, "in_progress", "completed", "incomplete")
-_ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning")
+_ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning", "compaction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,11 @@ class _Reader:
         self._placed = placed
         self._turn: _Turn | None = None
         self._names: dict[str, str] = {}  # of the functions called, by call id
+        self._summaries: set[int] = set()  # the places of messages that are one
 
     def finish(self) -> list[PlacedMessage]:
         self._end_turn()
-        return self._placed
+        return _joined(self._placed, self._summaries) if self._summaries else self._placed
 
     def read(self, item: Message, path: str) -> None:
         if item.get("status") not in _STATUSES:
@@ -108,6 +112,8 @@ class _Reader:
                 self._read_call(item, path)
             case "function_call_output":
                 self._read_output(item, path)
+            case "compaction":
+                self._read_compaction(item, path)
 
     def _read_message(self, item: Message, path: str) -> None:
         role = item.get("role")
@@ -158,6 +164,15 @@ class _Reader:
         }
         self._placed.append(PlacedMessage(message, path))
 
+    def _read_compaction(self, item: Message, path: str) -> None:
+        content = _name(item, "encrypted_content", path)
+        summary = unpack(content)
+        if summary is None:
+            raise _invalid(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
+        self._end_turn()
+        self._summaries.add(len(self._placed))
+        self._placed.append(PlacedMessage({"role": "user", "content": shown_to_the_model(summary)}, path))
+
     def _open_turn(self, path: str) -> _Turn:
         if self._turn is None:
             self._turn = _Turn(path)
@@ -169,12 +184,37 @@ class _Reader:
             self._turn = None
 
 
-def _type_of(item: Message, path: str) -> Literal["message", "function_call", "function_call_output", "reasoning"]:
+def text_of(message: Message) -> str:
+    """All texts of its content."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    assert isinstance(content, list)
+    return "\n".join(part["text"] for part in content)
+
+
+def _joined(placed: Sequence[PlacedMessage], summaries: Set[int]) -> list[PlacedMessage]:
+    """A user's messages in a row are one where a summary is among them."""
+    joined: list[PlacedMessage] = []
+    for role, run in groupby(range(len(placed)), key=lambda position: placed[position].message["role"]):
+        positions = list(run)
+        messages = [placed[position] for position in positions]
+        if role == "user" and not summaries.isdisjoint(positions):
+            text = "\n\n".join(text_of(each.message) for each in messages)
+            joined.append(PlacedMessage({"role": "user", "content": text}, messages[0].path))
+        else:
+            joined += messages
+    return joined
+
+
+def _type_of(
+    item: Message, path: str
+) -> Literal["message", "function_call", "function_call_output", "reasoning", "compaction"]:
     kind = item.get("type")
     match kind:
         case None | "message":
             return "message"
-        case "function_call" | "function_call_output" | "reasoning":
+        case "function_call" | "function_call_output" | "reasoning" | "compaction":
             return kind
         case _:
             raise _invalid(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)

@@ -46,6 +46,7 @@ _ITEMS = [
         summary={"type": "array", "items": _object("summary_text", ("text",), text=_STRING)},
         content={"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)},
     ),
+    _object("compaction", ("encrypted_content",), encrypted_content=_NAME),
 ]
 
 Items = Annotated[list[object], Meta(extra_json_schema={"items": {"anyOf": _ITEMS}})]

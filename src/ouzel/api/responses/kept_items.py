@@ -8,12 +8,19 @@ from ouzel.api.responses.input_items import Message, PlacedItem
 from ouzel.api.responses.items import new_id
 from ouzel.store.records import Item
 
-_PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco", "reasoning": "rs"}
+_PREFIXES = {
+    "message": "msg",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "reasoning": "rs",
+    "compaction": "cmp",
+}
 _KEYS = {  # of an item or a part; what else a client sends is not shown to the model, and not kept either
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "arguments"),
     "function_call_output": ("call_id", "output"),
     "reasoning": ("summary", "content"),
+    "compaction": ("encrypted_content",),
     "input_text": ("text",),
     "output_text": ("text",),
     "refusal": ("refusal",),
@@ -32,7 +39,9 @@ def _kept(given: Message) -> Item:
     kind = given.get("type") or "message"
     assert isinstance(kind, str)
     item_id = new_id(_PREFIXES[kind])
-    shown: Message = {"type": kind, "id": item_id, "status": given.get("status") or "completed", **_known(given, kind)}
+    shown: Message = {"type": kind, "id": item_id, **_known(given, kind)}
+    if kind != "compaction":
+        shown["status"] = given.get("status") or "completed"
     match kind:
         case "message":
             is_answer = given["role"] == "assistant"

@@ -16,6 +16,7 @@ from ouzel.api.logprobs import chat_logprobs, token_text
 from ouzel.api.responses.building import Logprobs
 from ouzel.api.responses.context import Context, context_of
 from ouzel.api.responses.echoing import new_response
+from ouzel.api.responses.input_items import input_items_of
 from ouzel.api.responses.items import new_id
 from ouzel.api.responses.kept_items import kept_items
 from ouzel.api.responses.prompting import render_input
@@ -65,6 +66,10 @@ class Preparer:
         context = await context_of(asked, self._store, key_id)
         begin = partial(self._begin, asked, context, arrival_s, again)
         return await asyncio.to_thread(begin) if may_take_long(body) or context.earlier else begin()
+
+    def request_of(self, asked: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
+        """Of a response that continues nothing, and that nobody is shown."""
+        return self._request(asked, Context((), input_items_of(asked.input)), new_id("resp"), arrival_s)
 
     def _begin(
         self, asked: ResponsesRequest, context: Context, arrival_s: float, again: StoredResponse | None

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 from ouzel.api.body_endpoint import AnswerBody
 from ouzel.api.framing import SSE
 from ouzel.api.paths import PREFIXES
+from ouzel.api.responses.compacting import CompactResponse
 from ouzel.api.responses.counting import CountInputTokens
 from ouzel.api.responses.creating import CreateResponse
 from ouzel.api.responses.kept import KeptResponses
@@ -22,6 +23,7 @@ def responses_routes(
     runs: Runs,
     preparer: Preparer,
     limits: LimitsConfig,
+    compactor: CompactResponse,
     body_endpoint: Callable[[AnswerBody], ASGIApp],
     *,
     sends_done: bool,
@@ -31,13 +33,14 @@ def responses_routes(
     create = CreateResponse(runs, preparer, limits, framing)
     kept = KeptResponses(runs)
     retrieve = RetrieveResponse(kept, runs, framing, write_timeout_s=limits.write_timeout_s)
-    count = body_endpoint(CountInputTokens(preparer).count)
+    count, compact = body_endpoint(CountInputTokens(preparer).count), body_endpoint(compactor.compact)
     routes = []
     for prefix in PREFIXES:
         one = f"{prefix}/responses/{{response_id}}"
         routes += [
             Route(f"{prefix}/responses", create, methods=["POST"]),
             Route(f"{prefix}/responses/input_tokens", count, methods=["POST"]),
+            Route(f"{prefix}/responses/compact", compact, methods=["POST"]),
             Route(one, retrieve, methods=["GET"]),
             Route(one, kept.delete, methods=["DELETE"]),
             Route(f"{one}/cancel", kept.cancel, methods=["POST"]),

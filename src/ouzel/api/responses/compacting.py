@@ -1,0 +1,75 @@
+"""POST /responses/compact: a conversation becomes what the user has said in it, and a summary of the rest."""
+
+import asyncio
+import time
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+
+from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.exchange import exchange_of
+from ouzel.api.fields import check_model
+from ouzel.api.responses.compaction_item import CompactionItem, pack
+from ouzel.api.responses.context import context_of
+from ouzel.api.responses.input_items import PlacedItem, messages_of
+from ouzel.api.responses.input_schema import Input
+from ouzel.api.responses.items import new_id
+from ouzel.api.responses.kept_items import kept_items
+from ouzel.api.responses.request import ResponsesRequest
+from ouzel.api.responses.response_object import ResponseUsage, response_usage
+from ouzel.api.responses.summarising import Summariser
+from ouzel.generation import ServedModel
+from ouzel.store.store import Store
+
+
+class CompactRequest(msgspec.Struct, kw_only=True):
+    input: Input = None
+    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    instructions: Annotated[str | None, Meta(description="Summarised too, as a system message before the input.")] = (
+        None
+    )
+    previous_response_id: Annotated[str | None, Meta(description="The kept response that the input continues.")] = None
+    prompt_cache_key: Annotated[
+        str | None, Meta(description="A routing hint; one server has one cache, so there is nothing to route.")
+    ] = None
+
+
+class CompactedResponse(msgspec.Struct, frozen=True, tag_field="object", tag="response.compaction"):
+    """It is not kept: the client goes on with its items."""
+
+    id: str
+    created_at: int
+    output: list[msgspec.Raw | CompactionItem]
+    usage: ResponseUsage
+
+
+class CompactResponse:
+    def __init__(self, summariser: Summariser, model: ServedModel, store: Store | None) -> None:
+        self._summariser = summariser
+        self._model = model
+        self._store = store
+
+    async def compact(self, request: Request, body: bytes) -> CompactedResponse:
+        asked, unknown = decode_body(body, CompactRequest)
+        log_ignored(unknown)
+        check_model(asked.model, self._model)
+        exchange = exchange_of(request.scope)
+        wanted = ResponsesRequest(
+            model=self._model.names[0], input=asked.input, previous_response_id=asked.previous_response_id
+        )
+        items = (await context_of(wanted, self._store, exchange.key_id)).items
+        said = await asyncio.to_thread(messages_of, items, asked.instructions)
+        summary, usage = await self._summariser.summarise(said, exchange)
+        users = [msgspec.Raw(item.body) for item in kept_items(filter(_is_users, items))]
+        return CompactedResponse(
+            new_id("resp"),
+            int(time.time()),
+            [*users, CompactionItem(new_id("cmp"), pack(summary))],
+            response_usage(usage),
+        )
+
+
+def _is_users(placed: PlacedItem) -> bool:
+    return placed.item.get("type") in (None, "message") and placed.item["role"] == "user"

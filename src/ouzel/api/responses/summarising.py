@@ -1,0 +1,91 @@
+"""A model writes a summary: in one go of what fits into its context, else in parts, each with the summary so far."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from ouzel.api.exchange import Exchange
+from ouzel.api.fold import fold
+from ouzel.api.responses.input_items import PlacedMessage
+from ouzel.api.responses.preparing import Preparer
+from ouzel.api.responses.request import ResponsesRequest
+from ouzel.api.responses.transcript import entry_of, summary_prompt
+from ouzel.errors import ContextLengthExceeded, EngineFailed
+from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage
+from ouzel.observability import Metrics
+
+_SHARE_OF_SUMMARY = 8  # of the context: one part in so many
+
+
+class Summariser:
+    def __init__(self, preparer: Preparer, model: ServedModel, metrics: Metrics) -> None:
+        self._preparer = preparer
+        self._model = model
+        self._metrics = metrics
+
+    @property
+    def _max_tokens(self) -> int:
+        max_model_len = self._model.engine.info.max_model_len
+        return min(max(max_model_len // _SHARE_OF_SUMMARY, 1), self._model.max_tokens_limit or max_model_len)
+
+    async def summarise(self, said: Sequence[PlacedMessage], exchange: Exchange) -> tuple[str, Usage]:
+        """And what all parts have used. Raises ContextLengthExceeded for a message that is too long by itself."""
+        summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
+        while said:
+            request, num = await asyncio.to_thread(self._longest_part, said, summary, exchange.arrival_s)
+            generation = Generation(request, self._model, self._metrics)
+            exchange.generation = generation
+            summary = await self._written(generation)
+            usage = _sum(usage, generation.usage())
+            said = said[num:]
+        return summary, usage
+
+    def _longest_part(
+        self, said: Sequence[PlacedMessage], before: str, arrival_s: float
+    ) -> tuple[GenerationRequest, int]:
+        """The request for a summary of as many messages as fit, and their number."""
+        entries = [entry_of(each.message) for each in said]
+        longest: GenerationRequest | None = None
+        num, too_many, attempt = 0, len(entries) + 1, len(entries)
+        while attempt > num:
+            try:
+                longest = self._request(summary_prompt(entries[:attempt], before), arrival_s)
+                num = attempt
+            except ContextLengthExceeded:
+                too_many = attempt
+            attempt = (num + too_many) // 2
+        if longest is None:
+            path = said[0].path
+            raise ContextLengthExceeded(
+                f"{path} is too long to be summarised: with {self._max_tokens} tokens for the summary it must fit into "
+                f"max_model_len, {self._model.engine.info.max_model_len}",
+                param=path,
+            )
+        return longest, num
+
+    def _request(self, prompt_text: str, arrival_s: float) -> GenerationRequest:
+        asked = ResponsesRequest(
+            model=self._model.names[0], input=prompt_text, max_output_tokens=self._max_tokens, enable_thinking=False
+        )
+        return self._preparer.request_of(asked, arrival_s=arrival_s)
+
+    async def _written(self, generation: Generation) -> str:
+        """Of a summary that meets its limit what there is of it."""
+        events: list[Event] = []
+        async with aclosing(generation.events()) as steps:
+            async for new in steps:
+                events += new
+        [choice] = fold(events)
+        summary = choice.content.strip()
+        if not summary:
+            raise EngineFailed(f"the model wrote no summary within {self._max_tokens} tokens")
+        return summary
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        reasoning_tokens=one.reasoning_tokens + other.reasoning_tokens,
+    )

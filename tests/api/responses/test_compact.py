@@ -1,0 +1,208 @@
+"""Compaction: what stays of a conversation, what its summary is of, and how the model is shown it.
+
+The engine says what it is told to summarise, so a summary shows what it was made of.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+from openai.types.conversations.message import Message as OpenAIMessage
+from openai.types.responses import CompactedResponse
+from openai.types.responses.response_input_item_param import ResponseInputItemParam
+
+from ouzel.api.responses.compaction_item import pack, unpack
+from ouzel.api.responses.input_items import Message, input_items_of, messages_of
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.render import PromptRenderer
+from ouzel.tokenizer.model_files import SamplingDefaults
+from tests.api.requests import Json, error_of
+from tests.api.responses.strict import check, strict_items, strict_response
+from tests.api.responses.test_conversations import TALK, new_conversation
+from tests.api.responses.test_input import message
+from tests.api.responses.test_input_tokens import counted
+from tests.api.serving import RunningServer, byte_tokenizer, running_server
+from tests.prompts.families import FAMILIES
+
+
+def compacted(http: httpx.Client, **body: object) -> Json:
+    answer = http.post("/v1/responses/compact", json={"model": "parrot", **body})
+    shown: Json = json.loads(answer.text)
+    output = shown["output"]
+    assert isinstance(output, list)
+    # As OpenAI's answers do, the list begins with a user's messages; the client's type of it has none.
+    check(CompactedResponse.model_validate_json(json.dumps({**shown, "output": output[-1:]}), strict=True))
+    for user in output[:-1]:
+        check(OpenAIMessage.model_validate_json(json.dumps(user), strict=True))
+    return shown
+
+
+def summary_in(shown: Json) -> str:
+    content = shown["output"][-1]["encrypted_content"]  # type: ignore[index]  # a list of objects
+    summary = unpack(content)
+    assert summary is not None
+    return summary
+
+
+def item(summary: str) -> Message:
+    return {"type": "compaction", "encrypted_content": pack(summary)}
+
+
+def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx.Client) -> None:
+    shown = compacted(thinker_http, input=[*TALK, message("user", "And?")], instructions="Be kind.")
+    output = shown["output"]
+    assert isinstance(output, list)
+    assert [each["type"] for each in output] == ["message", "message", "compaction"]
+    assert [each["content"][0]["text"] for each in output[:-1]] == ["What is it?", "And?"]
+    assert [each["id"].partition("_")[0] for each in output] == ["msg", "msg", "cmp"]
+    summary = summary_in(shown)
+    for said in ("Be kind.", "Be brief.", "What is it?", "I look.", "[call of look]\n{}", "[result of look]\nan owl"):
+        assert said in summary
+    assert "hm" not in summary
+
+
+def test_the_usage_is_that_of_the_summary(thinker_http: httpx.Client) -> None:
+    usage = compacted(thinker_http, input="Hello")["usage"]
+    assert isinstance(usage, dict)
+    assert usage["input_tokens"] > counted(thinker_http, input="Hello")
+    assert 0 < usage["output_tokens"] <= 4096 // 8
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+
+
+def test_a_kept_response_is_compacted_with_what_led_to_it(thinker_http: httpx.Client) -> None:
+    first = strict_response(thinker_http.post("/v1/responses", json={"model": "parrot", "input": "Hello"}).text)
+    shown = compacted(thinker_http, previous_response_id=first.id)
+    assert "[user]\nHello\n\n[assistant]\nHello" in summary_in(shown)
+    shown = compacted(thinker_http, previous_response_id=first.id, input="Bye")
+    assert [each.get("role") for each in shown["output"]] == ["user", "user", None]  # type: ignore[attr-defined]  # a list
+
+
+def test_the_conversation_goes_on_from_what_is_left(thinker_http: httpx.Client) -> None:
+    output = compacted(thinker_http, input=[message("user", "Hello"), message("assistant", "Hi")])["output"]
+    assert isinstance(output, list)
+    response = strict_response(
+        thinker_http.post("/v1/responses", json={"model": "parrot", "input": [*output, message("user", "Bye")]}).text
+    )
+    assert response.output_text.startswith("Hello\n\n[What was said before, summarised]\n")
+    assert response.output_text.endswith("[End of the summary]\n\nBye")
+    again = compacted(thinker_http, previous_response_id=response.id)
+    assert [each["type"] for each in again["output"]] == ["message", "message", "compaction"]  # type: ignore[attr-defined]  # a list
+
+
+USER, ANSWER = message("user", "Hi"), message("assistant", "Hello")
+PLACES: list[list[Message]] = [
+    [item("X")],
+    [item("X"), USER],
+    [USER, USER, item("X"), USER, USER],
+    [USER, ANSWER, item("X"), ANSWER, USER],
+    [USER, item("X"), item("Y"), ANSWER, USER],
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("items", PLACES)
+def test_every_chat_template_takes_a_summary(family: str, items: list[Message]) -> None:
+    placed = messages_of(input_items_of(items), None)
+    template = ChatTemplate({"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"})
+    prompt = PromptRenderer(byte_tokenizer(), template, 4096).render_chat([each.message for each in placed])
+    assert "summarised]\nX\n" in prompt.text
+
+
+def test_users_messages_stay_apart_without_a_summary_among_them() -> None:
+    items = [USER, USER, ANSWER, USER, item("X"), ANSWER, USER, USER]
+    roles = [placed.message["role"] for placed in messages_of(input_items_of(items), None)]
+    assert roles == ["user", "user", "assistant", "user", "assistant", "user", "user"]
+
+
+def test_a_summary_is_an_item_as_others_are(thinker_http: httpx.Client) -> None:
+    conversation_id = new_conversation(thinker_http, items=[USER, item("X")])
+    path = f"/v1/conversations/{conversation_id}/items"
+    listed = strict_items(thinker_http.get(path, params={"order": "asc"}).text)
+    assert [each.type for each in listed.data] == ["message", "compaction"]
+    assert strict_items(thinker_http.get(path, params={"limit": 1}).text).data[0] == listed.data[1]
+
+
+GOOD = pack("What was said.")
+FOREIGN = [
+    "gAAAAABo",
+    "",
+    "ouzel-1.",
+    "ouzel-1.AAAA",
+    GOOD[:-1],
+    GOOD[:-4],
+    f"{GOOD}AAAA",
+    GOOD.replace("ouzel-1", "ouzel-2"),
+]
+FOREIGN += [GOOD[:at] + ("A" if GOOD[at] != "A" else "B") + GOOD[at + 1 :] for at in (8, 20, 35)]
+
+
+@pytest.mark.parametrize("content", [*FOREIGN, 7, None])
+def test_an_altered_or_foreign_summary_is_refused(thinker_http: httpx.Client, content: object) -> None:
+    body: Json = {"model": "parrot", "input": [USER, {"type": "compaction", "encrypted_content": content}]}
+    for path in ("/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"):
+        answer = thinker_http.post(path, json=body)
+        assert (answer.status_code, error_of(answer)["param"]) == (400, "input[1].encrypted_content")
+
+
+def test_what_is_too_long_for_one_summary_is_summarised_in_parts(thinker_http: httpx.Client) -> None:
+    talk = [message(role, f"{number} {'word ' * 20}") for number in range(60) for role in ("user", "assistant")]
+    shown = compacted(thinker_http, input=talk)
+    usage = shown["usage"]
+    assert isinstance(usage, dict) and usage["input_tokens"] > 3 * 4096
+    assert usage["output_tokens"] % (4096 // 8) == 0  # each summary here meets its limit
+    assert summary_in(shown).startswith("<summary_of_what_was_before>\n<summary_of_what_was_before>\n")
+    assert len(shown["output"]) == 61  # type: ignore[arg-type]  # a list
+
+
+def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Client) -> None:
+    body: Json = {"model": "parrot", "input": [USER, message("assistant", "word " * 800), USER]}
+    answer = thinker_http.post("/v1/responses/compact", json=body)
+    error = error_of(answer)
+    assert (answer.status_code, error["code"], error["param"]) == (400, "context_length_exceeded", "input[1]")
+    assert "4096" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"input": None}, "input"),
+        ({"input": [{"type": "mcp_call"}]}, "input[0].type"),
+        ({"model": "another"}, "model"),
+        ({"conversation": "conv_1"}, "conversation"),
+        ({"tools": [{"type": "function", "name": "x"}]}, "tools"),
+        ({"image": {"context_compression": "auto"}}, "image"),
+        ({"service_tier": "flex"}, "service_tier"),
+        ({"prompt_cache_options": {"mode": "implicit"}}, "prompt_cache_options"),
+        ({"prompt_cache_retention": "24h"}, "prompt_cache_retention"),
+        ({"previous_response_id": "resp_9"}, "previous_response_id"),
+    ],
+)
+def test_what_is_not_honoured_is_refused(thinker_http: httpx.Client, fields: Json, param: str) -> None:
+    answer = thinker_http.post("/v1/responses/compact", json={"model": "parrot", "input": "Hi", **fields})
+    assert answer.status_code == (404 if param in ("model", "previous_response_id") else 400)
+    assert error_of(answer)["param"] == param
+
+
+def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
+    defaults = SamplingDefaults(stop_strings="<conversation>")
+    with running_server(sampling_defaults=defaults) as server:
+        answer = httpx.post(f"{server.url}/v1/responses/compact", json={"model": "parrot", "input": "Hi"})
+    assert (answer.status_code, error_of(answer)["code"]) == (500, "engine_failed")
+    assert "no summary" in error_of(answer)["message"]
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer")  # the client's type of the list has no user's messages
+def test_the_clients_compact(thinker: RunningServer, thinker_client: openai.OpenAI) -> None:
+    items: list[ResponseInputItemParam] = [{"role": "user", "content": "Hello"}]
+
+    async def compact() -> CompactedResponse:
+        async with openai.AsyncOpenAI(base_url=f"{thinker.url}/v1", api_key="none", max_retries=0) as client:
+            return await client.responses.compact(model="parrot", input=items)
+
+    for made in (thinker_client.responses.compact(model="parrot", input=items), asyncio.run(compact())):
+        assert made.output[-1].type == "compaction"
+        response = thinker_client.responses.create(model="parrot", input=[*made.output, *items])  # type: ignore[list-item]
+        assert response.output_text.endswith("Hello")
