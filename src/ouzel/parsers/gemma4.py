@@ -24,17 +24,17 @@ class Gemma4Parser(LiteralReadingParser):
         super().__init__(tools, raw_quotes=(_QUOTE, _OTHER_QUOTE))
 
     def read(self) -> Reading[None]:
-        is_first = True
-        while start := (yield from self.content_until(_START, _OTHER_START, is_first=is_first)):
-            num_calls = 0
-            while (yield from self._read_call()):
-                num_calls += 1
-            is_first = not num_calls
-            if is_first:
-                self.keep_as_text(start)
-            else:
-                self.rewind()
-                yield from self.pass_end(_END, _OTHER_END)
+        yield from self.read_marked([_START, _OTHER_START], self._read_calls)
+
+    def _read_calls(self, start: str) -> Reading[bool]:
+        num_calls = 0
+        while (yield from self._read_call()):
+            num_calls += 1
+        if not num_calls:
+            return False
+        self.rewind()
+        yield from self.pass_end(_END, _OTHER_END)
+        return True
 
     def _read_call(self) -> Reading[bool]:
         yield from self.pass_whitespace()

@@ -26,13 +26,9 @@ _MARKS = ParameterMarks(
 
 class Glm45Parser(ParameterReadingParser):
     def read(self) -> Reading[None]:
-        is_first = True
-        while (yield from self.content_until(_START, is_first=is_first)):
-            is_first = not (yield from self._read_call())
-            if is_first:
-                self.keep_as_text(_START)
+        yield from self.read_marked([_START], self._read_call)
 
-    def _read_call(self) -> Reading[bool]:
+    def _read_call(self, start: str) -> Reading[bool]:
         yield from self.pass_whitespace()
         name = yield from self.pass_name()
         yield from self.pass_whitespace()

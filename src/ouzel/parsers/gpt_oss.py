@@ -46,11 +46,7 @@ class HarmonyParser(JsonReadingParser):
             yield from self.pass_whitespace()
             if (yield from self.passes("to=")) is None or not (yield from self._read_headed("to=")):
                 self.rewind()
-        is_first = True
-        while mark := (yield from self.content_until(_START, _CHANNEL, _MESSAGE, is_first=is_first)):
-            is_first = not (yield from self._read_headed(mark))
-            if is_first:
-                self.keep_as_text(mark)
+        yield from self.read_marked([_START, _CHANNEL, _MESSAGE], self._read_headed)
 
     def _read_headed(self, mark: str) -> Reading[bool]:
         """Reads on after the first mark of a header; False, and nothing passed, when it is none."""

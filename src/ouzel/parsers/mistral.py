@@ -32,12 +32,12 @@ class MistralParser(JsonReadingParser):
         yield from self.pass_whitespace()
         is_first = (yield from self.peek()) != "[" or not (yield from self.read_calls(known=self._names))
         self.rewind()
-        while (yield from self.content_until(_CALLS, is_first=is_first)):
-            yield from self.pass_whitespace()
-            is_json = (yield from self.peek()) in ("[", "{")
-            is_first = not (yield from self.read_calls() if is_json else self._read_named_call())
-            if is_first:
-                self.keep_as_text(_CALLS)
+        yield from self.read_marked([_CALLS], self._read_after_mark, is_first=is_first)
+
+    def _read_after_mark(self, mark: str) -> Reading[bool]:
+        yield from self.pass_whitespace()
+        is_json = (yield from self.peek()) in ("[", "{")
+        return (yield from self.read_calls() if is_json else self._read_named_call())
 
     def _read_named_call(self) -> Reading[bool]:
         name = yield from self.pass_name()

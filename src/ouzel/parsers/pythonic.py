@@ -36,13 +36,14 @@ class PythonicParser(LiteralReadingParser):
         yield from self.pass_whitespace()
         is_first = (yield from self.peek()) != "[" or not (yield from self._read_calls(self._names))
         self.rewind()
-        while start := (yield from self.content_until(*_STARTS, is_first=is_first)):
-            yield from self.pass_whitespace()
-            is_first = not (yield from self._read_calls(None))
-            if is_first:
-                self.keep_as_text(start)
-            else:
-                yield from self.pass_end(*_ENDS)
+        yield from self.read_marked(_STARTS, self._read_after_mark, is_first=is_first)
+
+    def _read_after_mark(self, mark: str) -> Reading[bool]:
+        yield from self.pass_whitespace()
+        if not (yield from self._read_calls(None)):
+            return False
+        yield from self.pass_end(*_ENDS)
+        return True
 
     def _read_calls(self, known: Collection[str] | None) -> Reading[bool]:
         """Reads calls, in a list or without one; False, and nothing passed, without any. `known`: the only names."""

@@ -30,11 +30,7 @@ _MARKS = ParameterMarks(
 
 class Qwen3CoderParser(ParameterReadingParser):
     def read(self) -> Reading[None]:
-        is_first = True
-        while mark := (yield from self.content_until(_START, _FUNCTION, is_first=is_first)):
-            is_first = not (yield from self._read_call(mark))
-            if is_first:
-                self.keep_as_text(mark)
+        yield from self.read_marked([_START, _FUNCTION], self._read_call)
 
     def _read_call(self, mark: str) -> Reading[bool]:
         if mark == _START:

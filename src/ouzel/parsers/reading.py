@@ -203,6 +203,19 @@ class ReadingParser:
         self.content(self._blank + marker)
         self._is_after_text = True
 
+    def read_marked(
+        self, marks: Sequence[str], read_on: Callable[[str], Reading[bool]], *, is_first: bool = True
+    ) -> Reading[None]:
+        """Reads to the end: content, and what begins with one of the marks.
+
+        `read_on` gets the mark, reads on after it and commits, or returns False: then the mark is text. `is_first`: as
+        of `content_until`.
+        """
+        while mark := (yield from self.content_until(*marks, is_first=is_first)):
+            is_first = not (yield from read_on(mark))
+            if is_first:
+                self.keep_as_text(mark)
+
     def read_sections(
         self, begins: Sequence[str], call_begin: str, end: str, read_call: Callable[[], Reading[bool]]
     ) -> Reading[None]:

@@ -109,21 +109,20 @@ class JsonReadingParser(ReadingParser):
         text = yield from self.pass_value()
         return None if text is None else decoded_string(text)
 
-    def read_marked_calls(self, starts: Sequence[str], ends: Sequence[str], *, is_first: bool = True) -> Reading[None]:
-        """Reads to the end: content, and calls between marks. An end mark may be missing.
+    def read_marked_calls(self, starts: Sequence[str], ends: Sequence[str]) -> Reading[None]:
+        """Reads to the end: content, and calls between marks. An end mark may be missing."""
 
-        `is_first`: as of `content_until`.
-        """
-        while start := (yield from self.content_until(*starts, is_first=is_first)):
+        def read_on(start: str) -> Reading[bool]:
             yield from self.pass_whitespace()
-            is_first = not (yield from self.read_calls())
-            if is_first:
-                self.keep_as_text(start)
-                continue
+            if not (yield from self.read_calls()):
+                return False
             yield from self.pass_closers()
             if (yield from self.passes_end(*ends)):
                 self.commit()
             self.rewind()
+            return True
+
+        yield from self.read_marked(starts, read_on)
 
     def read_calls(self, *, known: Collection[str] | None = None) -> Reading[bool]:
         """Reads one call `{"name": ..., "arguments": ...}` or a list of them; False, and nothing passed, without any.
