@@ -8,14 +8,11 @@ V3.1: <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool
       <｜tool▁calls▁end｜> (in one line)
 """
 
-from collections.abc import Sequence
-
 from ouzel.parsers.base import Calls, Family
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_json import JsonReadingParser
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
-from ouzel.types import FunctionTool
 
 _BEGIN, _END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL_BEGIN, _SEPARATOR, _CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
@@ -25,9 +22,6 @@ _MARKS = frozenset({_BEGIN, _END, _CALL_BEGIN, _SEPARATOR, _CALL_END})
 
 
 class DeepSeekParser(JsonReadingParser):
-    def __init__(self, tools: Sequence[FunctionTool]) -> None:
-        super().__init__()
-
     def read(self) -> Reading[None]:
         yield from self.read_sections([_BEGIN], _CALL_BEGIN, _END, self._read_call)
 

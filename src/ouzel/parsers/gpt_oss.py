@@ -33,8 +33,7 @@ _START_OF_HEADER = re.compile(r"[\w.=<|> /-]{0,200}")
 class HarmonyParser(JsonReadingParser):
     def __init__(self, tools: Sequence[FunctionTool], prompt_text: str) -> None:
         """`prompt_text`: an answer that goes on may be inside a message."""
-        super().__init__()
-        self._names = frozenset(tool.name for tool in tools)
+        super().__init__(tools)
         self._given: set[str] = set()  # kinds of messages so far
         header = prompt_text.rpartition(_START)[2]
         self._opened = header.removesuffix(_MESSAGE) if header.endswith(_MESSAGE) else None

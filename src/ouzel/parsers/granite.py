@@ -4,22 +4,16 @@ Here is my thought process: ... Here is my response: ...    (3.3: <think>...</th
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 """
 
-from collections.abc import Sequence
-
 from ouzel.parsers.base import Calls, Family, Reasoning
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_json import JsonReadingParser
 from ouzel.parsers.schemas import json_call_tag
 from ouzel.parsers.thinking import THINK_TAGS
-from ouzel.types import FunctionTool
 
 _START, _OTHER_START, _OTHER_END = "<|tool_call|>", "<tool_call>", "</tool_call>"
 
 
 class GraniteParser(JsonReadingParser):
-    def __init__(self, tools: Sequence[FunctionTool]) -> None:
-        super().__init__()
-
     def read(self) -> Reading[None]:
         yield from self.read_marked_calls([_START, _OTHER_START], [_OTHER_END])
 

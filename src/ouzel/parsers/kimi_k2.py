@@ -24,7 +24,7 @@ _ID = re.compile(r"(?:functions\.)?(?P<name>.+?)(?P<number>:\d+)?")
 
 class KimiK2Parser(JsonReadingParser):
     def __init__(self, tools: Sequence[FunctionTool]) -> None:
-        super().__init__()
+        super().__init__(tools)
         self._ids: set[str] = set()
 
     def read(self) -> Reading[None]:

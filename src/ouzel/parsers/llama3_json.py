@@ -6,23 +6,18 @@ Without the tag an object counts at the beginning of the output or of a line, an
 request's tools: any other JSON is an answer.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from ouzel.parsers.base import Calls, Family
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_json import JsonReadingParser
 from ouzel.parsers.schemas import json_call_tag
-from ouzel.types import FunctionTool
 
 _TAG = "<|python_tag|>"
 _SEPARATOR = ";"
 
 
 class Llama3JsonParser(JsonReadingParser):
-    def __init__(self, tools: Sequence[FunctionTool]) -> None:
-        super().__init__()
-        self._names = frozenset(tool.name for tool in tools)
-
     def read(self) -> Reading[None]:
         is_first = not (yield from self._read_row(self._names))
         while (marker := (yield from self.content_until(_TAG, "\n", is_first=is_first))) is not None:

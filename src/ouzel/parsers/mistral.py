@@ -7,7 +7,6 @@ The list may come without its mark, at the beginning of the output: then only wi
 """
 
 import secrets
-from collections.abc import Sequence
 
 from ouzel.parsers.base import Calls, Family, Format, Reasoning
 from ouzel.parsers.reading import Reading
@@ -20,10 +19,6 @@ _THINK = Reasoning(start="[THINK]", end="[/THINK]", special_tokens=frozenset({"[
 
 
 class MistralParser(JsonReadingParser):
-    def __init__(self, tools: Sequence[FunctionTool]) -> None:
-        super().__init__()
-        self._names = frozenset(tool.name for tool in tools)
-
     def open_call(self, name: str, call_id: str | None = None) -> None:
         # The templates refuse ids of another length.
         super().open_call(name, call_id or secrets.token_hex(5)[:9])

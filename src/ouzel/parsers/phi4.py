@@ -4,22 +4,16 @@ functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
 """
 
-from collections.abc import Sequence
-
 from ouzel.parsers.base import Calls, Family
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_json import JsonReadingParser
 from ouzel.parsers.schemas import json_call_tag
-from ouzel.types import FunctionTool
 
 _WORD = "functools"
 _START, _END = "<|tool_call|>", "<|/tool_call|>"
 
 
 class Phi4Parser(JsonReadingParser):
-    def __init__(self, tools: Sequence[FunctionTool]) -> None:
-        super().__init__()
-
     def read(self) -> Reading[None]:
         yield from self.read_marked_calls([_WORD, _START], [_END])
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from ouzel.parsers.json_string import StringDecoding, decoded_string
 from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
+from ouzel.types import FunctionTool
 
 _STRUCTURE = re.compile(r'["{}\[\]]')
 _STRING_PART = re.compile(r'["\\]')
@@ -76,6 +77,10 @@ class JsonReadingParser(ReadingParser):
 
     name_keys: Collection[str] = NAME_KEYS
     arguments_keys: Collection[str] = ARGUMENTS_KEYS
+
+    def __init__(self, tools: Sequence[FunctionTool]) -> None:
+        super().__init__()
+        self._names = frozenset(tool.name for tool in tools)
 
     def pass_value(self) -> Reading[str | None]:
         """Passes one value and returns its text; None when it is cut off, too deep, or none begins here."""

@@ -23,7 +23,7 @@ _TOKEN_LIKE = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 class TemplatedParser(JsonReadingParser):
     def __init__(self, template: ResponseTemplate, tools: Sequence[FunctionTool], prompt_text: str) -> None:
         """`prompt_text`: what it has after the last anchor belongs to the answer."""
-        super().__init__()
+        super().__init__(tools)
         calls = template.calls if tools else None
         if calls and calls.name_key:
             self.name_keys, self.arguments_keys = (calls.name_key,), (calls.arguments_key,)
