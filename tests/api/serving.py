@@ -8,7 +8,7 @@ Without a chat (completions) the engine repeats the prompt for ever.
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -39,6 +39,7 @@ from ouzel.types import EngineRequest
 MODEL = "org/parrot"
 ALIAS = "parrot"
 START, END, FAIL, DIE = 256, 257, 258, 259
+prompts_heard: list[Sequence[int]] = []
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -57,6 +58,17 @@ def say_what_the_user_said(request: EngineRequest, position: int) -> int:
 
 def create_parrot(options: dict[str, object]) -> FakeEngine:
     return FakeEngine(msgspec.convert(options, FakeOptions), say_what_the_user_said)
+
+
+def create_attentive_parrot(options: dict[str, object]) -> FakeEngine:
+    """Remembers what it was asked. Its engine runs in a thread of the tests' process."""
+
+    def say(request: EngineRequest, position: int) -> int:
+        if position == 0:
+            prompts_heard.append(request.prompt_token_ids)
+        return say_what_the_user_said(request, position)
+
+    return FakeEngine(msgspec.convert(options, FakeOptions), say)
 
 
 def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:

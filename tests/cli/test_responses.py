@@ -1,7 +1,6 @@
 """Responses of the demo model, by the official client and as OpenVINO Model Server's documents send them."""
 
 import json
-import re
 from collections.abc import Iterator
 
 import httpx
@@ -125,20 +124,3 @@ def test_a_tool_that_must_be_called_is_called(client: OpenAI, tool_choice: dict[
     call = response.output[-1]
     assert call.type == "function_call"
     assert json.loads(call.arguments)["city"] in ("Rome", "Oslo")
-
-
-def test_ten_turns_with_calls_resent_find_their_prefix_in_the_cache(server: RunningServer) -> None:
-    items: list[object] = []
-    for turn in range(10):
-        items.append({"role": "user", "content": f"What is the weather in Rome, question {turn}?"})
-        body = {"model": "ouzel-demo", "input": items, "tools": [WEATHER], "tool_choice": "required", "temperature": 0}
-        body |= {"max_output_tokens": 60, "parallel_tool_calls": False}
-        answer = httpx.post(f"{server.url}/responses", json=body, timeout=None)
-        response = strict_response(answer.text)
-        assert response.usage is not None
-        assert turn == 0 or response.usage.input_tokens_details.cached_tokens > 0
-        given = answer.json()["output"]
-        [call] = [item for item in given if item["type"] == "function_call"]
-        items += given
-        items.append({"type": "function_call_output", "call_id": call["call_id"], "output": "Sunny."})
-    assert re.fullmatch(r"call_\w+", call["call_id"])

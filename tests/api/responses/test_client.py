@@ -1,0 +1,258 @@
+"""The official client, synchronous and asynchronous, in every operation; pytest makes an error of each of its warnings.
+
+What it gives are its own types, to the letter: read leniently, as it does, anything would pass.
+"""
+
+import inspect
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any  # either client: they have the same methods, awaited or not
+
+import openai
+import pydantic
+import pytest
+from openai.lib.streaming.responses._responses import ResponseStreamState
+from openai.types.responses import Response, ResponseStreamEvent
+
+from tests.api.requests import Json
+from tests.api.responses.strict import strict_event, strict_response
+from tests.api.responses.test_response import LOOK, SAYINGS
+from tests.api.serving import RunningServer, running_server
+
+TOOLS = [{**LOOK, "strict": False}, {"type": "function", "name": "rest", "parameters": {}, "strict": False}]
+ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+@pytest.fixture(params=[openai.OpenAI, openai.AsyncOpenAI])
+async def client(thinker: RunningServer, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    async with connected(request.param, thinker) as client:
+        yield client
+
+
+@asynccontextmanager
+async def connected(kind: Any, server: RunningServer) -> AsyncIterator[Any]:
+    client = kind(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+    try:
+        yield client
+    finally:
+        await done(client.close())
+
+
+async def done(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+async def all_of(entries: Any) -> list[Any]:
+    return [entry async for entry in entries] if hasattr(entries, "__aiter__") else list(entries)
+
+
+@asynccontextmanager
+async def opened(stream: Any) -> AsyncIterator[Any]:
+    if hasattr(stream, "__aenter__"):
+        async with stream as following:
+            yield following
+    else:
+        with stream as following:
+            yield following
+
+
+def ask(said: str, **fields: object) -> Json:
+    return {"model": "parrot", "input": [{"role": "user", "content": said}], "tools": TOOLS, **fields}
+
+
+def typed(response: object) -> Response:
+    """It is one of the client's to the letter."""
+    assert isinstance(response, Response)
+    assert strict_response(response.to_json()) == Response.model_validate(response.to_dict())
+    return response
+
+
+def plain(model: pydantic.BaseModel) -> Json:
+    """Without what the client has parsed out of it."""
+    shown: Json = json.loads(model.model_dump_json(exclude_unset=True), object_hook=_unparsed)
+    return shown
+
+
+def _unparsed(given: Json) -> Json:
+    return {name: value for name, value in given.items() if name not in ("parsed", "parsed_arguments")}
+
+
+# Made
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+async def test_created_is_retrieved(client: Any, saying: str) -> None:
+    created = typed(await done(client.responses.create(**ask(SAYINGS[saying]))))
+    assert typed(await done(client.responses.retrieve(created.id))) == created
+
+
+@pytest.mark.parametrize("saying", [*SAYINGS, "-half a sent<|fail|>", "-<think>hm<|fail|>"])
+@pytest.mark.parametrize("fields", [{}, {"max_output_tokens": 40, "reasoning": {"summary": "auto"}}])
+async def test_a_stream_folded_by_the_client_is_what_is_retrieved(client: Any, saying: str, fields: Json) -> None:
+    stream = await done(client.responses.create(**ask(SAYINGS.get(saying, saying), stream=True, **fields)))
+    events = await all_of(stream)
+    for event in events:
+        assert strict_event(event.type, event.to_json()).to_dict() == event.to_dict()
+
+    folded = folded_by_the_client(events)
+
+    assert plain(folded) == plain(await done(client.responses.retrieve(folded.id)))
+
+
+def folded_by_the_client(events: list[Any]) -> Response:
+    """Its accumulator takes the whole output from the last event, unless that lacks it: then from all before."""
+    state: ResponseStreamState[Any] = ResponseStreamState(input_tools=[], text_format=openai.omit)
+    last = events[-1].model_copy(deep=True)
+    assert last.type in ENDS
+    output, last.response.output = last.response.output, None
+    shown = [shown for event in [*events[:-1], last] for shown in state.handle_event(event)]
+    for index, item in enumerate(output):
+        so_far: Any = state._get_output_item(index)  # of the deltas alone
+        if item.type == "message":
+            assert [part.text for part in so_far.content] == [part.text for part in item.content]
+        if item.type == "function_call":
+            assert so_far.arguments == item.arguments
+    folded = getattr(shown[-1], "response", None)
+    assert isinstance(folded, Response)
+    return folded
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+async def test_the_final_response_of_a_stream_is_what_is_retrieved(client: Any, saying: str) -> None:
+    async with opened(client.responses.stream(**ask(SAYINGS[saying]))) as stream:
+        final = await done(stream.get_final_response())
+    assert plain(final) == plain(typed(await done(client.responses.retrieve(final.id))))
+
+
+class Owl(pydantic.BaseModel):
+    name: str
+    eats: list[str]
+
+
+async def test_what_is_made_to_a_form_is_parsed(client: Any) -> None:
+    owl = Owl(name="Strix", eats=["mice"])
+    said = {"model": "parrot", "input": owl.model_dump_json(), "text_format": Owl}
+    parsed = await done(client.responses.parse(**said))
+    async with opened(client.responses.stream(**said)) as stream:
+        final = await done(stream.get_final_response())
+    assert parsed.output_parsed == final.output_parsed == owl
+    assert plain(parsed) == plain(typed(await done(client.responses.retrieve(parsed.id))))
+
+
+# Read again
+
+
+@pytest.mark.parametrize("after", [None, 0, 4])
+async def test_a_stream_is_retrieved_from_any_event_on(client: Any, after: int | None) -> None:
+    stream = await done(client.responses.create(**ask(SAYINGS["reasoning, text and calls"], stream=True)))
+    events: list[ResponseStreamEvent] = await all_of(stream)
+    assert events[0].type == "response.created"
+    response_id = events[0].response.id
+    start: Json = {} if after is None else {"starting_after": after}
+
+    again = await all_of(await done(client.responses.retrieve(response_id, stream=True, **start)))
+    async with opened(client.responses.stream(response_id=response_id, **start)) as stream:
+        final = await done(stream.get_final_response())
+
+    assert again == events[0 if after is None else after + 1 :]
+    assert plain(final) == plain(await done(client.responses.retrieve(response_id)))
+
+
+async def test_input_items_come_in_pages(client: Any) -> None:
+    first = await done(client.responses.create(**ask(SAYINGS["calls"])))
+    outputs = [{"type": "function_call_output", "call_id": item.call_id, "output": "Done."} for item in first.output]
+    second = await done(client.responses.create(**ask("", input=outputs, previous_response_id=first.id)))
+
+    listed = await all_of(client.responses.input_items.list(second.id, limit=2, order="asc"))
+    backwards = await all_of(client.responses.input_items.list(second.id, limit=3))
+
+    types = ["message", "function_call", "function_call", "function_call_output", "function_call_output"]
+    assert [item.type for item in listed] == types
+    assert backwards == listed[::-1]
+    assert [item.id for item in listed[1:3]] == [item.id for item in first.output]
+    rest = client.responses.input_items.list(second.id, order="asc", after=listed[2].id)
+    assert await all_of(rest) == listed[3:]
+    for item in listed:
+        assert type(item).model_validate_json(item.to_json(), strict=True) == item and not item.model_extra
+
+
+# Continued
+
+
+async def test_a_response_continues_another(client: Any) -> None:
+    first = await done(client.responses.create(**ask("Hello")))
+    second = typed(await done(client.responses.create(**ask("And?", previous_response_id=first.id))))
+    assert second.previous_response_id == first.id
+    assert second.usage.input_tokens > first.usage.total_tokens  # type: ignore[union-attr]
+
+
+async def test_responses_are_made_in_a_conversation(client: Any) -> None:
+    said = {"type": "message", "role": "user", "content": "I am Olga."}
+    conversation = await done(client.conversations.create(items=[said], metadata={"of": "owls"}))
+    first = typed(await done(client.responses.create(**ask("Hello", conversation=conversation.id))))
+    assert first.conversation is not None and first.conversation.id == conversation.id
+
+    [added] = (await done(client.conversations.items.create(conversation.id, items=[said]))).data
+    found = await done(client.conversations.items.retrieve(added.id, conversation_id=conversation.id))
+    assert found == added
+    listed = await all_of(client.conversations.items.list(conversation.id, limit=3, order="asc"))
+    assert [item.role for item in listed] == ["user", "user", "assistant", "user"]
+    assert listed[3] == added
+    for item in listed:
+        assert type(item).model_validate_json(item.to_json(), strict=True) == item and not item.model_extra
+
+    await done(client.conversations.items.delete(added.id, conversation_id=conversation.id))
+    changed = await done(client.conversations.update(conversation.id, metadata={"of": "cats"}))
+    assert changed == await done(client.conversations.retrieve(conversation.id))
+    assert changed.metadata == {"of": "cats"} and changed.created_at == conversation.created_at
+    assert len(await all_of(client.conversations.items.list(conversation.id))) == 3
+    assert (await done(client.conversations.delete(conversation.id))).deleted
+    with pytest.raises(openai.NotFoundError):
+        await done(client.conversations.retrieve(conversation.id))
+
+
+# Ended
+
+
+async def test_a_background_response_is_followed_to_its_end(client: Any) -> None:
+    queued = typed(await done(client.responses.create(**ask("Hello", background=True))))
+    assert queued.status in ("queued", "in_progress") and queued.background
+    events = await all_of(await done(client.responses.retrieve(queued.id, stream=True)))
+    assert [event.type for event in events[:3]] == ["response.created", "response.queued", "response.in_progress"]
+    assert plain(folded_by_the_client(events)) == plain(await done(client.responses.retrieve(queued.id)))
+
+
+async def test_a_background_response_is_streamed_from_the_beginning(client: Any) -> None:
+    async with opened(client.responses.stream(**ask("Hello", background=True))) as stream:
+        final = await done(stream.get_final_response())
+    assert final.status == "completed" and final.background
+    assert plain(final) == plain(await done(client.responses.retrieve(final.id)))
+
+
+async def test_deleted_is_gone(client: Any) -> None:
+    response = await done(client.responses.create(**ask("Hello")))
+    assert await done(client.responses.delete(response.id)) is None
+    with pytest.raises(openai.NotFoundError) as caught:
+        await done(client.responses.retrieve(response.id))
+    assert response.id in caught.value.message
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('slow')}/responses.sqlite3"
+    with running_server({"step_s": 0.02}, store_url=url) as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", [openai.OpenAI, openai.AsyncOpenAI])
+async def test_a_running_response_is_cancelled(slow: RunningServer, kind: Any) -> None:
+    async with connected(kind, slow) as client:
+        running = await done(client.responses.create(model="parrot", input="x" * 2000, background=True))
+        cancelled = typed(await done(client.responses.cancel(running.id)))
+        assert (cancelled.status, cancelled.id) == ("cancelled", running.id)
+        events = await all_of(await done(client.responses.retrieve(running.id, stream=True)))
+        assert plain(folded_by_the_client(events)) == plain(cancelled)
+        with pytest.raises(openai.BadRequestError):
+            ended = await done(client.responses.create(model="parrot", input="x"))
+            await done(client.responses.cancel(ended.id))

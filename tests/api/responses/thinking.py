@@ -1,0 +1,20 @@
+"""A server whose model thinks and calls tools: it says what the user said, and that may be either."""
+
+from contextlib import AbstractContextManager
+
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
+from tests.api.serving import RunningServer, running_server
+from tests.prompts.families import QWEN
+
+
+def thinking_server(
+    store_url: str, *, max_model_len: int = 4096, engine_factory: str = "create_parrot"
+) -> AbstractContextManager[RunningServer]:
+    return running_server(
+        {"max_model_len": max_model_len},
+        chat_template=QWEN,
+        output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
+        engine_factory=engine_factory,
+        store_url=store_url,
+    )
