@@ -13,7 +13,7 @@ import openai
 import pydantic
 import pytest
 from openai.lib.streaming.responses._responses import ResponseStreamState
-from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses import InputTokenCountResponse, Response, ResponseStreamEvent
 
 from tests.api.requests import Json
 from tests.api.responses.strict import strict_event, strict_response
@@ -175,6 +175,13 @@ async def test_input_items_come_in_pages(client: Any) -> None:
     assert await all_of(rest) == listed[3:]
     for item in listed:
         assert type(item).model_validate_json(item.to_json(), strict=True) == item and not item.model_extra
+
+
+async def test_input_tokens_are_counted_as_a_response_counts_them(client: Any) -> None:
+    counted = await done(client.responses.input_tokens.count(**ask("How many?")))
+    response = await done(client.responses.create(**ask("How many?")))
+    assert isinstance(counted, InputTokenCountResponse) and not counted.model_extra
+    assert counted.input_tokens == response.usage.input_tokens
 
 
 # Continued
