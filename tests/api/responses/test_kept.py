@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import httpx
 import openai
+import openai.types.responses as openai_types
+import pydantic
 import pytest
 
 from tests.api.requests import error_of
@@ -91,3 +93,23 @@ def test_a_running_response_is_cancelled(slow: RunningServer) -> None:
         assert client.responses.cancel(response.id) == client.responses.retrieve(response.id) == cancelled
         with client.responses.retrieve(response.id, stream=True) as stream:
             assert list(stream)[-1].type == "response.incomplete"
+
+
+ITEM: pydantic.TypeAdapter[openai_types.ResponseItem] = pydantic.TypeAdapter(openai_types.ResponseItem)
+TEXT, ANSWER, REFUSAL = (
+    {"type": "input_text", "text": "Hi"},
+    {"type": "output_text", "text": "Hi"},
+    {"type": "refusal", "refusal": "No."},
+)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "developer"])
+def test_messages_are_listed_with_the_parts_that_their_role_has(thinker_http: httpx.Client, role: str) -> None:
+    given = [{"role": role, "content": [TEXT, ANSWER, REFUSAL]}, {"role": "user", "content": "Hello"}]
+    response_id = thinker_http.post("/v1/responses", json={"model": "parrot", "input": given}).json()["id"]
+
+    listed = thinker_http.get(f"/v1/responses/{response_id}/input_items?order=asc").json()["data"]
+
+    items = [ITEM.validate_json(json.dumps(item), strict=True) for item in listed]
+    assert isinstance(items[0], openai_types.ResponseOutputMessage) == (role == "assistant")
+    assert ["No." in str(item) for item in items] == [True, False]

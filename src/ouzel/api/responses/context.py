@@ -1,5 +1,6 @@
 """What the input of a response continues: an earlier response, a conversation, single items kept before."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,7 @@ async def _earlier(asked: ResponsesRequest, store: Store, key_id: str | None) ->
     else:
         assert asked.previous_response_id is not None
         field, items = "previous_response_id", await _history(asked.previous_response_id, store, key_id)
-    return kept_before(items, field)
+    return await asyncio.to_thread(kept_before, items, field)
 
 
 async def _history(response_id: str, store: Store, key_id: str | None) -> list[Item]:

@@ -1,6 +1,6 @@
 """Input items as they are kept and listed: complete, each with an id, as OpenAI shows them (`ResponseItem`)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -27,6 +27,8 @@ _KEYS = {  # of an item or a part; what else a client sends is not shown to the 
     "reasoning_text": ("text",),
     "summary_text": ("text",),
 }
+_ANSWER_KINDS = {"input_text": "output_text", "output_text": "output_text", "refusal": "refusal"}
+_INPUT_KINDS = {"input_text": "input_text", "output_text": "input_text", "refusal": "input_text"}
 _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
@@ -44,8 +46,8 @@ def _kept(given: Message) -> Item:
         shown["status"] = given.get("status") or "completed"
     match kind:
         case "message":
-            is_answer = given["role"] == "assistant"
-            shown["content"] = _parts(given["content"], "output_text" if is_answer else "input_text")
+            kinds = _ANSWER_KINDS if given["role"] == "assistant" else _INPUT_KINDS
+            shown["content"] = _content(given["content"], kinds)
         case "reasoning":
             shown["summary"] = shown.get("summary") or []
     return Item(item_id, msgspec.json.encode(shown))
@@ -57,15 +59,19 @@ def _known(given: Message, kind: str) -> Message:
 
 
 def _plain(value: object) -> object:
-    return _parts(value, "") if isinstance(value, list) else value
+    return [_part(part) for part in value] if isinstance(value, list) else value
 
 
-def _parts(content: object, kind: str) -> list[Message]:
-    """`kind`: of a text that is no list."""
-    if isinstance(content, str):
-        content = [{"type": kind, "text": content}]
-    assert isinstance(content, list)
-    return [_part(part) for part in content]
+def _content(given: object, kinds: Mapping[str, str]) -> list[Message]:
+    if isinstance(given, str):
+        given = [{"type": "input_text", "text": given}]
+    assert isinstance(given, list)
+    return [_part(_as_said(part, kinds[part["type"]])) for part in given]
+
+
+def _as_said(part: Message, kind: str) -> Message:
+    """In a part of that kind."""
+    return part if part["type"] == kind else {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
 
 
 def _part(given: Message) -> Message:

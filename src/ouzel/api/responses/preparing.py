@@ -60,9 +60,8 @@ class Preparer:
         body_type: type[ResponsesRequest] = ResponsesRequest,
     ) -> PreparedResponse:
         """Decodes, checks and renders. `again`: the response that this body has once begun."""
-        asked, unknown = decode_body(body, body_type)
-        log_ignored(unknown)
-        self._check(asked)
+        decode = partial(self._decoded, body, body_type)
+        asked = await asyncio.to_thread(decode) if may_take_long(body) else decode()
         context = await context_of(asked, self._store, key_id)
         begin = partial(self._begin, asked, context, arrival_s, again)
         return await asyncio.to_thread(begin) if may_take_long(body) or context.earlier else begin()
@@ -70,6 +69,12 @@ class Preparer:
     def request_of(self, asked: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
         """Of a response that continues nothing, and that nobody is shown."""
         return self._request(asked, Context((), input_items_of(asked.input)), new_id("resp"), arrival_s)
+
+    def _decoded(self, body: bytes, body_type: type[ResponsesRequest]) -> ResponsesRequest:
+        asked, unknown = decode_body(body, body_type)
+        log_ignored(unknown)
+        self._check(asked)
+        return asked
 
     def _begin(
         self, asked: ResponsesRequest, context: Context, arrival_s: float, again: StoredResponse | None

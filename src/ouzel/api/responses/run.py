@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 _NOTE_EVERY_S = 0.5  # so much of an answer is lost at most when the server dies
 _TRY_AGAIN_S = 0.5
+_MANY_EVENTS = 64
 _encode = msgspec.json.Encoder().encode
 
 
@@ -156,7 +157,10 @@ class Run:
                     held += events
                 else:
                     self._advance(events)
-        self._advance(sorted(held, key=lambda event: event.index))
+        held.sort(key=lambda event: event.index)
+        for start in range(0, len(held), _MANY_EVENTS):
+            self._advance(held[start : start + _MANY_EVENTS])
+            await asyncio.sleep(0)  # others come between
 
     def _advance(self, events: Iterable[Event]) -> None:
         self.log.add([made for event in events for made in self._builder.advance(event)])
@@ -228,25 +232,25 @@ class Run:
         self._before_end = self.response
         try:
             last = list(final)
+            encoded = [_encode(event) for event in last]
             if self._keeping is not None:
-                last = await self._kept(last, self._keeping)
+                encoded = await self._kept(last, encoded, self._keeping)
         finally:
             self._before_end = None
         self._has_ended = True
-        self.log.add(last)
+        self.log.add(encoded)
 
-    async def _kept(self, last: list[ResponseEvent], keeping: Keeping) -> list[ResponseEvent]:
+    async def _kept(self, last: list[ResponseEvent], encoded: list[bytes], keeping: Keeping) -> list[bytes]:
         """`last`, or how another server has ended the response."""
-        is_ours = await self._keep(last, keeping)
+        is_ours = await self._keep(encoded, keeping)
         self.is_settled = True
         ended = None if is_ours else await keeping.ended_elsewhere()
         if ended is None:  # or it is deleted: this is for who still listens
-            return last
+            return encoded
         self._builder = ResponseBuilder.resumed(ended, len(self.log))
-        return [*last[:-1], end_event(last[-1].sequence_number, ended)]
+        return [*encoded[:-1], _encode(end_event(last[-1].sequence_number, ended))]
 
-    async def _keep(self, last: list[ResponseEvent], keeping: Keeping) -> bool:
-        encoded = [_encode(event) for event in last]
+    async def _keep(self, encoded: list[bytes], keeping: Keeping) -> bool:
         while True:
             try:
                 return await keeping.add(self._builder.response, encoded)
