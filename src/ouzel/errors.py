@@ -25,6 +25,14 @@ OuzelError
 from typing import ClassVar
 
 
+_MAX_SHOWN = 100
+
+
+def _shown(given_id: str) -> str:
+    """What a client calls an id may be any text."""
+    return given_id if len(given_id) <= _MAX_SHOWN else f"{given_id[:_MAX_SHOWN]}…"
+
+
 class OuzelError(Exception):
     """The root; `str(error)` is the message a user may read."""
 
@@ -70,7 +78,7 @@ class ResponseNotFound(InvalidRequest):
     status = 404
 
     def __init__(self, response_id: str, *, param: str | None = None) -> None:
-        super().__init__(f"Response with id '{response_id}' not found.", param=param)
+        super().__init__(f"Response with id '{_shown(response_id)}' not found.", param=param)
         self.response_id = response_id
 
 
@@ -80,7 +88,7 @@ class ConversationNotFound(InvalidRequest):
     status = 404
 
     def __init__(self, conversation_id: str, *, param: str | None = None) -> None:
-        super().__init__(f"Conversation with id '{conversation_id}' not found.", param=param)
+        super().__init__(f"Conversation with id '{_shown(conversation_id)}' not found.", param=param)
         self.conversation_id = conversation_id
 
 
@@ -90,7 +98,7 @@ class ItemNotFound(InvalidRequest):
     status = 404
 
     def __init__(self, item_id: str, *, param: str | None = None) -> None:
-        super().__init__(f"Item with id '{item_id}' not found.", param=param)
+        super().__init__(f"Item with id '{_shown(item_id)}' not found.", param=param)
         self.item_id = item_id
 
 

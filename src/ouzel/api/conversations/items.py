@@ -57,4 +57,4 @@ def _id(request: Request) -> str:
 
 
 def _not_found(request: Request) -> ItemNotFound:
-    return ItemNotFound(_id(request)[:100], param="item_id")
+    return ItemNotFound(_id(request), param="item_id")

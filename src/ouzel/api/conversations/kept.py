@@ -77,4 +77,4 @@ def _shown(stored: StoredConversation | None, request: Request) -> Conversation:
 
 
 def _not_found(request: Request) -> ConversationNotFound:
-    return ConversationNotFound(conversation_id(request)[:100], param="conversation_id")
+    return ConversationNotFound(conversation_id(request), param="conversation_id")

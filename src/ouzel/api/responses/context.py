@@ -8,7 +8,7 @@ import msgspec
 
 from ouzel.api.responses.input_items import Message, PlacedItem, input_items_of, referenced_id
 from ouzel.api.responses.request import ResponsesRequest, conversation_id_of
-from ouzel.errors import InvalidRequest, ItemNotFound, ResponseNotFound
+from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, ResponseNotFound
 from ouzel.store.records import Item
 from ouzel.store.store import Store
 
@@ -56,7 +56,7 @@ async def resolved(placed: PlacedItem, store: Store, key_id: str | None) -> Plac
         return placed
     item = await store.item(item_id, key_id)
     if item is None:
-        raise ItemNotFound(item_id[:100], param=placed.path)
+        raise ItemNotFound(item_id, param=placed.path)
     return PlacedItem(_decoded(item), placed.path)
 
 
@@ -67,18 +67,25 @@ async def _earlier(asked: ResponsesRequest, store: Store, key_id: str | None) ->
     if asked.previous_response_id is not None and conversation_id is not None:
         raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
     if conversation_id is not None:
-        field, items = "conversation", await store.conversation_items(conversation_id, key_id)
+        field, items = "conversation", await _said_in(conversation_id, store, key_id)
     else:
         assert asked.previous_response_id is not None
         field, items = "previous_response_id", await _history(asked.previous_response_id, store, key_id)
     return await asyncio.to_thread(kept_before, items, field)
 
 
+async def _said_in(conversation_id: str, store: Store, key_id: str | None) -> list[Item]:
+    try:
+        return await store.conversation_items(conversation_id, key_id)
+    except ConversationNotFound:
+        raise ConversationNotFound(conversation_id, param="conversation") from None
+
+
 async def _history(response_id: str, store: Store, key_id: str | None) -> list[Item]:
     field = "previous_response_id"
     previous = await store.response(response_id, key_id)
     if previous is None:
-        raise ResponseNotFound(response_id[:100], param=field)
+        raise ResponseNotFound(response_id, param=field)
     if not previous.status.is_final:
         said = previous.status.value.replace("_", " ")
         raise InvalidRequest(f"{field} must be of a response that has ended, given one {said}", param=field)

@@ -80,7 +80,7 @@ def _id(request: Request) -> str:
 
 
 def _not_found(request: Request) -> ResponseNotFound:
-    return ResponseNotFound(_id(request)[:100], param="response_id")
+    return ResponseNotFound(_id(request), param="response_id")
 
 
 def _json(value: object) -> Response:

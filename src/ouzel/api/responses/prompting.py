@@ -71,7 +71,8 @@ def _in_own_words(error: InvalidRequest, placed: Sequence[PlacedMessage], own_na
     at = _MESSAGE_PATH.match(param)
     if at is not None:
         own = "input" if at[1] is None else placed[int(at[1])].path
-        old, param = at[0], own + param[at.end() :]
+        is_given = own.startswith("input")  # else it is history, and the client knows no place in that
+        old, param = at[0], own + param[at.end() :] if is_given else own
     elif param in own_names:
         old, own = param, own_names[param]
         param = own
