@@ -24,7 +24,6 @@ OuzelError
 
 from typing import ClassVar
 
-
 _MAX_SHOWN = 100
 
 
