@@ -15,7 +15,7 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="session")
 def http(server: RunningServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=None) as client:
+    with server.client() as client:
         yield client
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 
+import httpx
 import msgspec
 import tokenizers
 import uvicorn
@@ -164,6 +165,10 @@ class RunningServer:
         self.model: ServedModel
         self._server: uvicorn.Server
         self._loop: asyncio.AbstractEventLoop
+
+    def client(self) -> httpx.Client:
+        """Waits for answers as long as they take: a slow machine is no failure."""
+        return httpx.Client(base_url=self.url, timeout=None)
 
     def shrink_send_buffers(self) -> None:
         """Of connections to come, so that slow clients are noticed early."""

@@ -360,7 +360,7 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client
 
 def test_the_models_makers_say_how_long_and_where_to_stop_unless_the_request_does() -> None:
     defaults = SamplingDefaults(max_new_tokens=5, stop_strings=["d"])
-    with running_server(sampling_defaults=defaults) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(sampling_defaults=defaults) as server, server.client() as http:
 
         def said(text: str, **fields: object) -> str:
             answer = http.post("/v1/chat/completions", json=chat(text, **fields)).json()
@@ -374,7 +374,7 @@ def test_the_models_makers_say_how_long_and_where_to_stop_unless_the_request_doe
 
 def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
     limits = LimitsConfig(max_tokens_limit=4)
-    with running_server(limits=limits) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(limits=limits) as server, server.client() as http:
         unsaid = http.post("/v1/chat/completions", json=chat("abcdefgh")).json()
         assert (unsaid["choices"][0]["message"]["content"], unsaid["choices"][0]["finish_reason"]) == ("abcd", "length")
         assert http.post("/v1/chat/completions", json=chat("abcdefgh", max_tokens=4)).status_code == 200
@@ -393,7 +393,7 @@ def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
 )
 def test_every_endpoint_with_a_body_limits_its_length(path: str) -> None:
     limits = LimitsConfig(max_body_bytes=1024)
-    with running_server(limits=limits) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    with running_server(limits=limits) as server, server.client() as http:
         for body in (b"x" * 1025, (b"x" * 205 for _ in range(5)), (b"x" for _ in range(2000))):
             response = http.post(path, content=body)
             assert response.status_code == 413
@@ -403,7 +403,7 @@ def test_every_endpoint_with_a_body_limits_its_length(path: str) -> None:
 
 
 def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:
-    with running_server(has_chat_template=False) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(has_chat_template=False) as server, server.client() as http:
         response = http.post("/v1/chat/completions", json=chat("Hi"))
         assert response.status_code == 400
         assert "no chat template" in error_of(response)["message"]
@@ -414,7 +414,7 @@ def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:
 
 def test_a_body_that_does_not_come_gives_its_place_back() -> None:
     limits = LimitsConfig(body_timeout_s=0.05)
-    with running_server(limits=limits) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    with running_server(limits=limits) as server, server.client() as http:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
             answer = ""

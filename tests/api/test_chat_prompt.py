@@ -43,7 +43,7 @@ def test_without_a_generation_prompt_the_prompt_is_shorter(http: httpx.Client) -
 
 def test_a_trusted_template_of_the_requests_own_is_used() -> None:
     own = "{% for m in messages %}<|im_start|>user\n{{ shout ~ m.content }}<|im_end|>{% endfor %}"
-    with running_server(trusts_request_template=True) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(trusts_request_template=True) as server, server.client() as http:
         body = chat("Hi", chat_template=own, chat_template_kwargs={"shout": "HO "})
         assert http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"] == "HO Hi"
         body["stream"] = True
@@ -85,7 +85,7 @@ def test_no_spaces_where_the_tokenizer_writes_them_is_refused() -> None:
     library_tokenizer.decoder = decoders.WordPiece()
     library_tokenizer.add_special_tokens(["<|x|>", "<|y|>"])
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
-    with running_server(tokenizer=tokenizer) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(tokenizer=tokenizer) as server, server.client() as http:
         body: Json = {"model": "parrot", "prompt": [0, 1], "spaces_between_special_tokens": False, "max_tokens": 1}
         assert http.post("/v1/completions", json=body).status_code == 200
         response = http.post("/v1/completions", json={**body, "skip_special_tokens": False})

@@ -17,10 +17,7 @@ BEST: Json = {"best_of": 6, "n": 2, "seed": 5, "top_k": 50, "logprobs": 2}
 
 @pytest.fixture(scope="module")
 def babbler() -> Iterator[httpx.Client]:
-    with (
-        running_server(engine_factory="create_babbler") as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
-    ):
+    with running_server(engine_factory="create_babbler") as server, server.client() as http:
         yield http
 
 

@@ -177,7 +177,7 @@ def coder() -> Iterator[httpx.Client]:
     """A parrot that knows StarCoder's tokens."""
     tokens = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>")
     tokenizer = byte_tokenizer(*tokens)
-    with running_server(tokenizer=tokenizer) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    with running_server(tokenizer=tokenizer) as server, server.client() as http:
         yield http
 
 

@@ -18,7 +18,7 @@ PREFLIGHT = {"access-control-request-method": "POST", "access-control-request-he
 def http() -> Iterator[httpx.Client]:
     """Of a server with one allowed origin and a key."""
     config = ServerConfig(allowed_origins=(PAGE, "null"), api_key=("sk-right",))
-    with running_server(config=config) as server, httpx.Client(base_url=server.url, timeout=None) as client:
+    with running_server(config=config) as server, server.client() as client:
         yield client
 
 
@@ -91,7 +91,7 @@ def test_answers_to_nobody_in_particular_vary_too(http: httpx.Client) -> None:
 
 
 def test_without_the_option_there_are_no_headers() -> None:
-    with running_server() as server, httpx.Client(base_url=server.url) as http:
+    with running_server() as server, server.client() as http:
         assert cors_headers(http.get("/v1/models", headers={"origin": PAGE})) == set()
         preflight = http.options("/v1/models", headers={"origin": PAGE, **PREFLIGHT})
 
@@ -101,7 +101,7 @@ def test_without_the_option_there_are_no_headers() -> None:
 
 def test_methods_and_headers_may_be_limited() -> None:
     config = ServerConfig(allowed_origins=("*",), allowed_methods=("GET",), allowed_headers=("X-Api-Key",))
-    with running_server(config=config) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(config=config) as server, server.client() as http:
 
         def preflight(method: str, header: str) -> httpx.Response:
             asked = {"access-control-request-method": method, "access-control-request-headers": header}
@@ -119,7 +119,7 @@ def test_methods_and_headers_may_be_limited() -> None:
 def test_all_origins_with_credentials_are_named_one_by_one(cookie: dict[str, str]) -> None:
     """Browsers refuse `*` to requests with credentials."""
     config = ServerConfig(allowed_origins=("*",), allow_credentials=True)
-    with running_server(config=config) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(config=config) as server, server.client() as http:
         preflight = http.options("/v1/models", headers={"origin": OTHER, **PREFLIGHT})
         actual = http.get("/v1/models", headers={"origin": OTHER, **cookie})
 

@@ -38,7 +38,7 @@ def guarded() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def http(guarded: RunningServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=guarded.url, timeout=None) as client:
+    with guarded.client() as client:
         yield client
 
 

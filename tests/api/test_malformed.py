@@ -30,7 +30,7 @@ GOOD: dict[str, Json] = {
 def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with (
         running_server(store_url=f"sqlite:///{tmp_path_factory.mktemp('store')}/store.sqlite3") as server,
-        httpx.Client(base_url=server.url, timeout=None) as client,
+        server.client() as client,
     ):
         yield client
 

@@ -16,10 +16,7 @@ MESSAGE = "too many other grammars are being compiled; try again later"
 
 @pytest.fixture(scope="module")
 def swamped() -> Iterator[httpx.Client]:
-    with (
-        running_server(engine_factory="create_swamped") as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
-    ):
+    with running_server(engine_factory="create_swamped") as server, server.client() as http:
         yield http
 
 
@@ -54,10 +51,7 @@ def test_a_grammar_whose_turn_does_not_come_is_put_off(
 )
 def test_each_profile_says_so_in_its_words(profile: Profile, path: str, status: int, answer: Json) -> None:
     config = ServerConfig(profile=profile)
-    with (
-        running_server(config=config, engine_factory="create_swamped") as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
-    ):
+    with running_server(config=config, engine_factory="create_swamped") as server, server.client() as http:
         for stream in (False, True):
             response = http.post(path, json=chat("Hi", stream=stream, **FORM))
             assert (response.status_code, response.headers["retry-after"]) == (status, "5")

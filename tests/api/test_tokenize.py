@@ -71,7 +71,7 @@ def test_more_than_fits_the_model_is_counted_all_the_same(http: httpx.Client) ->
 
 
 def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
-    with running_server(trusts_request_template=True) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(trusts_request_template=True) as server, server.client() as http:
         own = "{{ tools[0].function.name }} {{ messages[0].content }} {{ mood }}"
         tools = [{"type": "function", "function": {"name": "look"}}]
         fields = {"chat_template": own, "chat_template_kwargs": {"mood": "!"}, "tools": tools}
@@ -152,7 +152,7 @@ def test_the_door_is_that_of_the_other_endpoints(http: httpx.Client, path: str, 
 
 
 def test_without_a_chat_template_only_chats_are_refused() -> None:
-    with running_server(has_chat_template=False) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(has_chat_template=False) as server, server.client() as http:
         assert tokenize(http, text="a") == {"tokens": [97]}
         response = http.post("/tokenize", json={"messages": MESSAGES})
         assert response.status_code == 400
@@ -167,7 +167,7 @@ def framing_http() -> Iterator[httpx.Client]:
         single="<|im_start|> $A <|im_end|>", special_tokens=[("<|im_start|>", START), ("<|im_end|>", END)]
     )
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<|im_end|>", "pad_token": "<|fail|>"})
-    with running_server(tokenizer=tokenizer) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    with running_server(tokenizer=tokenizer) as server, server.client() as http:
         yield http
 
 

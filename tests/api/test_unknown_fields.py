@@ -23,7 +23,7 @@ def http() -> Iterator[httpx.Client]:
     """Of a server whose model can call."""
     with (
         running_server(chat_template=QWEN, output_format=OutputFormat(calls=HERMES)) as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
+        server.client() as http,
     ):
         yield http
 

@@ -15,7 +15,7 @@ def lmi_server() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="package")
 def lmi(lmi_server: RunningServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=lmi_server.url, timeout=None) as client:
+    with lmi_server.client() as client:
         yield client
 
 
@@ -27,5 +27,5 @@ def tgi_server() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="package")
 def tgi(tgi_server: RunningServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=tgi_server.url, timeout=None) as client:
+    with tgi_server.client() as client:
         yield client

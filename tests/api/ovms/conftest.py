@@ -12,16 +12,13 @@ def either(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     """A server of each profile, with the model names of OVMS's documents."""
     config = ServerConfig(profile=request.param)
     names = (MODEL, ALIAS, "llama3", "llava")
-    with running_server(config=config, names=names) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    with running_server(config=config, names=names) as server, server.client() as http:
         yield http
 
 
 @pytest.fixture(scope="package")
 def ovms() -> Iterator[httpx.Client]:
-    with (
-        running_server(config=ServerConfig(profile="ovms")) as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
-    ):
+    with running_server(config=ServerConfig(profile="ovms")) as server, server.client() as http:
         yield http
 
 
@@ -30,6 +27,6 @@ def babbler() -> Iterator[httpx.Client]:
     """Our own engine, for what needs more than one possible answer."""
     with (
         running_server(config=ServerConfig(profile="ovms"), engine_factory="create_babbler") as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
+        server.client() as http,
     ):
         yield http

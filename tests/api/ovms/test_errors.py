@@ -96,7 +96,7 @@ def test_wrong_paths_and_methods(ovms: httpx.Client, method: str, path: str, sta
 
 def test_a_wrong_key_is_a_401() -> None:
     config = ServerConfig(profile="ovms", api_key=("sk-right",))
-    with running_server(config=config) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    with running_server(config=config) as server, server.client() as http:
         refused = [http.get("/v3/models"), http.post(PATH, json=chat("Hi"), headers={"authorization": "Bearer no"})]
         ready = http.get("/v2/health/ready")
         right = http.post(PATH, json=chat("Hi"), headers={"authorization": "Bearer sk-right"})

@@ -129,7 +129,7 @@ def test_a_completion_without_a_limit_goes_on_to_the_end_of_the_context() -> Non
     body: Json = {"model": "parrot", "prompt": "abc"}
     with (
         running_server({"max_model_len": 64}, config=ServerConfig(profile="ovms")) as server,
-        httpx.Client(base_url=server.url, timeout=None) as http,
+        server.client() as http,
     ):
         unary = http.post(COMPLETIONS, json=body).json()
         streamed = events_of(http.post(COMPLETIONS, json=body | {"stream": True}))

@@ -32,7 +32,7 @@ def test_the_list_of_models_has_the_keys_of_ovms(either: httpx.Client, path: str
 
 
 def test_a_server_that_drains_is_live_and_not_ready() -> None:
-    with running_server(config=ServerConfig(profile="ovms")) as server, httpx.Client(base_url=server.url) as http:
+    with running_server(config=ServerConfig(profile="ovms")) as server, server.client() as http:
         server.run(server.engine.drain(0))
         assert [http.get(path).status_code for path in READY] == [503] * 3
         assert http.get("/v2/health/live").status_code == 200
