@@ -86,7 +86,7 @@ class ConversationNotFound(InvalidRequest):
 
     status = 404
 
-    def __init__(self, conversation_id: str, *, param: str | None = None) -> None:
+    def __init__(self, conversation_id: str, *, param: str | None = "conversation_id") -> None:
         super().__init__(f"Conversation with id '{_shown(conversation_id)}' not found.", param=param)
         self.conversation_id = conversation_id
 

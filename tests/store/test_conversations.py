@@ -159,6 +159,16 @@ async def test_of_many_responses_at_once_one_gets_the_conversation(store: Store)
     assert all(isinstance(outcome, OuzelError) and outcome.code == "conversation_locked" for outcome in refused)
 
 
+@pytest.mark.parametrize("before", [[], ["a"]])
+async def test_a_response_that_has_not_read_the_latest_is_refused(store: Store, before: list[str]) -> None:
+    await store.create_conversation("conv_1", "key", {}, items(*before))
+    read = "msg_a" if before else ""
+    await store.add_conversation_items("conv_1", "key", items("b"))
+    with pytest.raises(ConversationLocked):
+        await store.add_response(new_response("resp_1", conversation="conv_1", last_item_read=read))
+    await store.add_response(new_response("resp_2", conversation="conv_1", last_item_read="msg_b"))
+
+
 async def test_items_keep_bodies_that_are_no_text(store: Store) -> None:
     body = bytes(range(256)) * 1000
     await store.create_conversation("conv_1", None, {}, [Item("msg_a", body)])

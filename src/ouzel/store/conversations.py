@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from ouzel.errors import ConversationLocked, ConversationNotFound, ItemNotFound
 from ouzel.store.items import add_items, size_of
-from ouzel.store.records import Item, Page, PageRequest, StoredConversation
+from ouzel.store.records import Item, NewResponse, Page, PageRequest, StoredConversation
 from ouzel.store.tables import conversations, items, unix_now
 
 _ROW_BYTES = 512  # what a conversation costs beside its bytes
@@ -69,20 +69,21 @@ def remove(connection: Connection, conversation_id: str, key_id: str | None) -> 
     return bool(gone)
 
 
-def lock(connection: Connection, conversation_id: str, key_id: str | None, response_id: str) -> int:
+def lock(connection: Connection, conversation_id: str, new: NewResponse) -> int:
     """For the response, until it ends: the position of the item that will follow the last.
 
-    Raises ConversationNotFound, ConversationLocked.
+    Raises ConversationNotFound; ConversationLocked, also when another was made since this one has read the items.
     """
     query = (
         update(conversations)
-        .where(_of_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
-        .values(locked_by=response_id, used_at=unix_now())
+        .where(_of_key(conversation_id, new.key_id), conversations.c.locked_by.is_(None))
+        .values(locked_by=new.id, used_at=unix_now())
         .returning(conversations.c.next_position)
     )
     position = connection.execute(query).scalar_one_or_none()
     if position is None:
-        _check_exists(connection, conversation_id, key_id)
+        _check_exists(connection, conversation_id, new.key_id)
+    if position is None or new.last_item_read not in (None, _last_id(connection, conversation_id)):
         raise ConversationLocked(conversation_id)
     return int(position)
 
@@ -173,6 +174,12 @@ def remove_item(connection: Connection, conversation_id: str, key_id: str | None
         .values(size_bytes=conversations.c.size_bytes - size_of(gone), used_at=unix_now())
     )
     return bool(gone)
+
+
+def _last_id(connection: Connection, conversation_id: str) -> str:
+    """Empty where there is none."""
+    query = select(items.c.id).where(items.c.owner_id == conversation_id).order_by(items.c.position.desc())
+    return connection.execute(query.limit(1)).scalar_one_or_none() or ""
 
 
 def _check_exists(connection: Connection, conversation_id: str, key_id: str | None) -> None:

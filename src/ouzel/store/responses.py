@@ -18,7 +18,7 @@ _APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # what a conversation goes on
 def add(connection: Connection, new: NewResponse, owner: str) -> None:
     """Raises ConversationNotFound, ConversationLocked."""
     assert not (new.previous_response_id and new.conversation_id), "a response continues one or the other"
-    num_conversation_items = lock(connection, new.conversation_id, new.key_id, new.id) if new.conversation_id else 0
+    num_conversation_items = lock(connection, new.conversation_id, new) if new.conversation_id else 0
     batch = pack(new.events) if new.events else b""
     size_bytes = _ROW_BYTES + len(new.body) + len(new.request or b"") + len(batch) + size_of(new.input_items)
     connection.execute(

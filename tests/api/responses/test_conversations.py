@@ -167,7 +167,7 @@ def test_an_unknown_conversation_is_not_found(
     """Nor is any where nothing is kept."""
     for client in (thinker_http, http):
         answer = client.request(method, f"/v1/conversations/conv_9{rest}", json=body)
-        assert answer.status_code == 404
+        assert (answer.status_code, error_of(answer)["param"]) == (404, "conversation_id")
         assert "'conv_9' not found" in error_of(answer)["message"]
 
 

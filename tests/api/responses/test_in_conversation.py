@@ -91,7 +91,7 @@ def test_what_does_not_go_with_a_conversation_is_refused(thinker_http: httpx.Cli
 
 def test_an_unknown_conversation_is_not_continued(thinker_http: httpx.Client) -> None:
     answer = thinker_http.post("/v1/responses", json=said("Hi", conversation="conv_9"))
-    assert answer.status_code == 404
+    assert (answer.status_code, error_of(answer)["param"]) == (404, "conversation")
     assert "'conv_9' not found" in error_of(answer)["message"]
 
 

@@ -24,6 +24,11 @@ class Context:
     def items(self) -> list[PlacedItem]:
         return [*self.earlier, *self.given]
 
+    @property
+    def last_item_read(self) -> str:
+        """Its id, of those before the input; empty where there are none."""
+        return str(self.earlier[-1].item["id"]) if self.earlier else ""
+
 
 async def context_of(asked: ResponsesRequest, store: Store | None, key_id: str | None) -> Context:
     """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept."""

@@ -41,6 +41,7 @@ class PreparedResponse:
     summarises: bool
     is_stream: bool
     obfuscates: bool
+    last_item_read: str  # the id of the last one in what the input continues; empty where it continues nothing
     input_items: tuple[Item, ...]  # as they are kept; none for a response that is not
 
 
@@ -98,6 +99,7 @@ class Preparer:
             summarises=asked.reasoning is not None and asked.reasoning.summary is not None,
             is_stream=bool(asked.stream),
             obfuscates=asked.stream_options is not None and bool(asked.stream_options.include_obfuscation),
+            last_item_read=context.last_item_read,
             input_items=kept_items(context.given) if is_kept else (),
         )
 

@@ -179,6 +179,7 @@ def _new_response(
         conversation_id=None if response.conversation is None else response.conversation.id,
         body=msgspec.json.encode(response),
         request=body if response.background else None,
+        last_item_read=prepared.last_item_read,
         input_items=prepared.input_items,
         events=tuple(events),
     )
