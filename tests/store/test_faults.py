@@ -1,5 +1,6 @@
 """Databases that cannot be used: at the start, and later."""
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -88,4 +89,17 @@ async def test_a_postgres_that_goes_away_is_a_typed_error_until_it_is_back(own_p
     own_postgres.start()
     assert await store.response("resp_1", "key") is not None
     await store.add_response(new_response("resp_2"))
+    await store.close()
+
+
+async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path: Path) -> None:
+    file = tmp_path / "responses.sqlite3"
+    store = await open_store(f"sqlite:///{file}", busy_s=0.5, max_age_s=3600, max_bytes=2**30)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        adding = [store.add_response(new_response(f"resp_{number}")) for number in range(8)]
+        faults = await asyncio.gather(*adding, return_exceptions=True)
+        assert all(isinstance(fault, StoreUnavailable) for fault in faults)
+        assert "database is locked" in str(faults[0]) and "it is busy" in str(faults[-1])
+    await store.add_response(new_response("resp_9"))
     await store.close()

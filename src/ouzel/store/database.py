@@ -36,8 +36,10 @@ _MAX_FREE_PAGES = 256  # worth keeping
 class Database:
     """The engines and their threads; `reader` and `writer` may be one engine."""
 
-    def __init__(self, reader: Engine, writer: Engine, *, num_readers: int, num_writers: int) -> None:
+    def __init__(self, reader: Engine, writer: Engine, *, num_readers: int, num_writers: int, busy_s: float) -> None:
+        """`busy_s`: how long a transaction waits for those before it."""
         self.is_closed = False
+        self._busy_s = busy_s
         self._reader = reader
         self._writer = writer
         self._reading = ThreadPoolExecutor(num_readers, thread_name_prefix="store-read")
@@ -65,7 +67,16 @@ class Database:
     async def _run(self, executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
         if self.is_closed:
             raise StoreUnavailable("the store is closed: the server is shutting down", retry_after_s=1.0)
-        return await asyncio.get_running_loop().run_in_executor(executor, function)
+        loop = asyncio.get_running_loop()
+        latest_s = loop.time() + self._busy_s
+
+        def run_in_time() -> T:
+            """While each waits in vain for a lock, those behind it must not wait as long again, one after the other."""
+            if loop.time() > latest_s:
+                raise StoreUnavailable("the store cannot be used now: it is busy", retry_after_s=1.0)
+            return function()
+
+        return await loop.run_in_executor(executor, run_in_time)
 
 
 def _transact(

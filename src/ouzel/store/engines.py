@@ -15,23 +15,22 @@ _NUM_SQLITE_READERS = 2
 _NUM_POSTGRES_CONNECTIONS = 4
 # A server that vanishes without a word is noticed in seconds: the threads that wait for it are few.
 _POSTGRES_OPTIONS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "keepalives_interval": 5}
-_BUSY_S = 10.0  # how long a writer waits for another process's
 _MAX_WAL_BYTES = 64 * 2**20
 
 
-def database_of(url: str) -> Database:
+def database_of(url: str, *, busy_s: float) -> Database:
     """Connects to nothing yet. Raises StoreOpenError; its message never holds the URL, which may hold a password."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         raise StoreOpenError("the store's URL must be like sqlite:///PATH or postgresql://USER@HOST/NAME")
     if scheme == "sqlite":
-        return _sqlite(rest)
+        return _sqlite(rest, busy_s)
     if scheme in _POSTGRES_SCHEMES:
-        return _postgres(url)
+        return _postgres(url, busy_s)
     raise StoreOpenError(f"the store's URL must begin with sqlite:/// or postgresql://, given {scheme}://")
 
 
-def _sqlite(rest: str) -> Database:
+def _sqlite(rest: str, busy_s: float) -> Database:
     """All after sqlite:/// is the path, as it is: nothing in it is quoted."""
     name = rest.removeprefix("/")
     if name in ("", ":memory:") or name == rest:
@@ -44,12 +43,12 @@ def _sqlite(rest: str) -> Database:
             URL.create("sqlite", database=str(path)),
             pool_size=num_connections,
             max_overflow=0,
-            connect_args={"timeout": _BUSY_S, "check_same_thread": False},
+            connect_args={"timeout": busy_s, "check_same_thread": False},
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
         engines.append(engine)
-    return Database(*engines, num_readers=_NUM_SQLITE_READERS, num_writers=1)
+    return Database(*engines, num_readers=_NUM_SQLITE_READERS, num_writers=1, busy_s=busy_s)
 
 
 def _make_file(path: Path) -> None:
@@ -71,7 +70,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
 
 
-def _postgres(given: str) -> Database:
+def _postgres(given: str, busy_s: float) -> Database:
     try:
         url = make_url(given)
     except (ArgumentError, ValueError):
@@ -89,4 +88,4 @@ def _postgres(given: str) -> Database:
         raise StoreOpenError("Postgres needs a driver: pip install 'ouzel[postgres]'") from error
     readers = writers = _NUM_POSTGRES_CONNECTIONS // 2
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
-    return Database(reader, engine, num_readers=readers, num_writers=writers)
+    return Database(reader, engine, num_readers=readers, num_writers=writers, busy_s=busy_s)

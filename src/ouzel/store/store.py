@@ -17,9 +17,11 @@ _MAX_TOUCH_S = 60.0  # finer than this, "last used" is not known
 _MAX_TOUCHED = 500  # in one transaction
 
 
-async def open_store(url: str, *, lease_s: float = 10.0, max_age_s: float, max_bytes: int) -> "Store":
-    """Makes what is not there yet. Raises StoreOpenError."""
-    database = database_of(url)
+async def open_store(
+    url: str, *, lease_s: float = 10.0, busy_s: float = 10.0, max_age_s: float, max_bytes: int
+) -> "Store":
+    """Makes what is not there yet; `busy_s`: how long it waits for locks of others. Raises StoreOpenError."""
+    database = database_of(url, busy_s=busy_s)
     store = Store(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
     try:
         await database.write(prepare_schema)
