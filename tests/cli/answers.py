@@ -83,8 +83,18 @@ def _join_calls(before: list[Json], pieces: list[Json]) -> list[Json]:
 def essence(answer: Json) -> Json:
     """Without what differs by its nature, and without what is null or empty."""
     answer = {name: value for name, value in answer.items() if name not in _UNLIKE}
-    substance: Json = json.loads(json.dumps(answer), object_hook=_without_nothings)
-    return substance
+    told: Json = json.loads(json.dumps(answer), object_hook=_without_nothings)
+    return told
+
+
+def substance(answer: Answered) -> Json:
+    """Without what no two answers share."""
+    shared = essence(answer.whole)
+    shared["usage"].pop("prompt_tokens_details", None)
+    for call in shared["choices"][0]["message"].get("tool_calls", []):
+        call.pop("index", None)
+        call.pop("id")
+    return shared
 
 
 def _without_nothings(given: Json) -> Json:

@@ -13,7 +13,7 @@ import httpx
 import jsonschema
 import pytest
 
-from tests.cli.answers import Answered, Json, ask_all, chunks_of, essence
+from tests.cli.answers import Answered, Json, ask_all, chunks_of, substance
 from tests.cli.running import RunningServer, serving
 from tests.cli.tool_requests import MARKS, PARAMETERS, QUESTIONS, fits
 
@@ -111,15 +111,6 @@ def test_streamed_is_what_a_whole_answer_says(server: RunningServer, streamed: l
 
     for one, other in zip(streamed, whole, strict=True):
         assert substance(one) == substance(other), one.body
-
-
-def substance(answer: Answered) -> Json:
-    shared = essence(answer.whole)
-    shared["usage"].pop("prompt_tokens_details", None)
-    for call in shared["choices"][0]["message"].get("tool_calls", []):
-        call.pop("index", None)
-        call.pop("id")
-    return shared
 
 
 def test_an_answer_that_goes_on_within_its_reasoning_has_the_form_after_it(http: httpx.Client) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.cli.answers import Answered, Json, ask_all, essence
+from tests.cli.answers import Answered, Json, ask_all, substance
 from tests.cli.running import RunningServer, serving
 from tests.cli.tool_requests import MARKS, allowed_names, fits, may_call_once, must_call, obeys, tool_request
 
@@ -142,13 +142,3 @@ def test_streamed_is_what_a_whole_answer_says(server: RunningServer, answers: li
 
     for streamed, unstreamed in zip(compared, whole, strict=True):
         assert substance(streamed) == substance(unstreamed), streamed.body
-
-
-def substance(answer: Answered) -> Json:
-    """Without what no two answers share."""
-    shared = essence(answer.whole)
-    shared["usage"].pop("prompt_tokens_details", None)
-    for call in shared["choices"][0]["message"].get("tool_calls", []):
-        call.pop("index", None)
-        call.pop("id")
-    return shared
