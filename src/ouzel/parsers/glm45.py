@@ -9,7 +9,7 @@
 from ouzel.parsers.base import Calls, Family, Format
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
-from ouzel.parsers.schemas import arguments_schema
+from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool
 
@@ -42,8 +42,7 @@ class Glm45Parser(ParameterReadingParser):
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    content = {"type": "json_schema", "json_schema": arguments_schema(tool), "style": "glm_xml"}
-    return {"type": "tag", "begin": f"{_START}{tool.name}\n", "content": content, "end": _END}
+    return call_tag(tool, f"{_START}{tool.name}\n", _END, style="glm_xml")
 
 
 GLM45 = Family(

@@ -12,7 +12,7 @@ Paris
 from ouzel.parsers.base import Calls, Family, Format
 from ouzel.parsers.reading import Reading
 from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
-from ouzel.parsers.schemas import arguments_schema
+from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool
 
@@ -47,9 +47,7 @@ class Qwen3CoderParser(ParameterReadingParser):
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    content = {"type": "qwen_xml_parameter", "json_schema": arguments_schema(tool)}
-    begin = f"{_START}\n{_FUNCTION}{tool.name}>\n"
-    return {"type": "tag", "begin": begin, "content": content, "end": f"{_FUNCTION_END}\n{_END}"}
+    return call_tag(tool, f"{_START}\n{_FUNCTION}{tool.name}>\n", f"{_FUNCTION_END}\n{_END}", style="qwen_xml")
 
 
 QWEN3_CODER = Family(

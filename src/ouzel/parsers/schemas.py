@@ -14,14 +14,12 @@ def arguments_schema(tool: FunctionTool) -> dict[str, object]:
     return {"strict": True, "schema": schema} if tool.strict else schema
 
 
-def call_tag(tool: FunctionTool, begin: str, end: str) -> Format:
-    """The tool's arguments between two texts."""
-    return {
-        "type": "tag",
-        "begin": begin,
-        "content": {"type": "json_schema", "json_schema": arguments_schema(tool)},
-        "end": end,
-    }
+def call_tag(tool: FunctionTool, begin: str, end: str, *, style: str | None = None) -> Format:
+    """The tool's arguments between two texts: as JSON, or in a style that the grammars know."""
+    content: Format = {"type": "json_schema", "json_schema": arguments_schema(tool)}
+    if style is not None:
+        content = {**content, "style": style}
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
 def json_call_tag(tool: FunctionTool, *, begin: str = "", end: str = "", arguments_key: str = "arguments") -> Format:
