@@ -155,7 +155,7 @@ async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def run_uvicorn(app: Any, listener: socket.socket) -> None:
-    await uvicorn.Server(server_config(app)).serve([listener])
+    await uvicorn.Server(server_config(app, LimitsConfig())).serve([listener])
 
 
 # The load

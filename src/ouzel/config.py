@@ -104,6 +104,12 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_s: Annotated[
         float, Meta(gt=0, le=86400, description="How long a client may not read its answer until it counts as gone.")
     ] = 60.0
+    max_websockets: Annotated[
+        int, Meta(ge=0, description="WebSockets that may be open at a time; one more is a 429.")
+    ] = 1024
+    websocket_lifetime_s: Annotated[
+        float, Meta(gt=0, le=86400, description="How long a WebSocket takes requests; what it runs then is finished.")
+    ] = 3600.0
     max_tokens_limit: (
         Annotated[
             int,

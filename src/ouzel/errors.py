@@ -4,12 +4,17 @@ OuzelError
 ├── InvalidRequest            400  the client must change the request
 │   ├── ContextLengthExceeded 400
 │   ├── Unauthenticated       401
+│   ├── ForeignOrigin         403
 │   ├── ModelNotFound         404
 │   ├── ResponseNotFound      404
+│   │   └── PreviousResponseNotFound 404
 │   ├── ConversationNotFound  404
 │   ├── ItemNotFound          404
 │   ├── HistoryLost           400  a response or conversation that this one continues is gone
 │   ├── ConversationLocked    400
+│   ├── InvalidStreamId       400
+│   ├── StreamLimitReached    400
+│   ├── SocketTooOld          400
 │   ├── PayloadTooLarge       413
 │   ├── UnsupportedEncoding   415
 │   └── BodyTimeout           408
@@ -64,6 +69,13 @@ class Unauthenticated(InvalidRequest):
     code = "invalid_api_key"
 
 
+class ForeignOrigin(InvalidRequest):
+    """A browser's page of an origin that may not use this server."""
+
+    status = 403
+    code = "origin_not_allowed"
+
+
 class ModelNotFound(InvalidRequest):
     """The `model` value is none of the served model names."""
 
@@ -75,10 +87,18 @@ class ResponseNotFound(InvalidRequest):
     """No such response is stored for this API key."""
 
     status = 404
+    what: ClassVar[str] = "Response"
 
     def __init__(self, response_id: str, *, param: str | None = None) -> None:
-        super().__init__(f"Response with id '{_shown(response_id)}' not found.", param=param)
+        super().__init__(f"{self.what} with id '{_shown(response_id)}' not found.", param=param)
         self.response_id = response_id
+
+
+class PreviousResponseNotFound(ResponseNotFound):
+    """The one that a new response is to continue."""
+
+    code = "previous_response_not_found"
+    what = "Previous response"
 
 
 class ConversationNotFound(InvalidRequest):
@@ -126,6 +146,24 @@ class ConversationLocked(InvalidRequest):
             param=param,
         )
         self.conversation_id = conversation_id
+
+
+class InvalidStreamId(InvalidRequest):
+    """The name of a WebSocket's lane."""
+
+    code = "invalid_stream_id"
+
+
+class StreamLimitReached(InvalidRequest):
+    """A WebSocket has had as many lanes as it may."""
+
+    code = "websocket_stream_limit_reached"
+
+
+class SocketTooOld(InvalidRequest):
+    """A WebSocket takes no more requests, another one would."""
+
+    code = "websocket_connection_limit_reached"
 
 
 class PayloadTooLarge(InvalidRequest):

@@ -203,7 +203,7 @@ class RunningServer:
         self.model = self._model()
         store = None if self._store_url is None else await open_store(self._store_url, max_age_s=3600, max_bytes=2**30)
         app = create_app(self.model, self._limits, self._config, store)
-        self._server = uvicorn.Server(server_config(app))
+        self._server = uvicorn.Server(server_config(app, self._limits))
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
             await asyncio.sleep(0.001)

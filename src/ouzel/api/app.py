@@ -2,11 +2,13 @@
 
 import ssl
 from functools import partial
+from http import HTTPStatus
 
 import uvicorn
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.answer import Dialect
 from ouzel.api.body_endpoint import BodyEndpoint, computed
@@ -22,6 +24,7 @@ from ouzel.api.lifespan import Lifespan
 from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
 from ouzel.api.models import Models
 from ouzel.api.openapi import OpenApi
+from ouzel.api.origins import OwnPages
 from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
 from ouzel.api.paths import PREFIXES
 from ouzel.api.responses.compacting import CompactResponse
@@ -29,7 +32,9 @@ from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.summarising import Summariser
+from ouzel.api.socket_protocol import SocketProtocol
 from ouzel.api.tokenize import Tokenizing
+from ouzel.api.upgrades import Upgrades
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
@@ -53,13 +58,15 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
             *conversation_routes(store, body_endpoint),
         ],
         redirect_slashes=False,
+        default=_unknown_url,
     )
+    app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(app, server.api_key)
     app = ErrorAnswers(app, {**lmi_error_styles(server), **ovms_error_styles(server)})
     if server.allowed_origins:
         app = _cors(app, server)
-    return Lifespan(Edge(app), runs.watch, runs.close)
+    return Lifespan(Upgrades(Edge(app)), runs.watch, runs.close)
 
 
 def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig, metrics: Metrics) -> list[Route]:
@@ -112,13 +119,20 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
     )
 
 
-def server_config(app: ASGIApp, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
+async def _unknown_url(scope: Scope, receive: Receive, send: Send) -> None:
+    raise HTTPException(HTTPStatus.NOT_FOUND)
+
+
+def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
     """uvicorn as Ouzel runs it on sockets it is given: its fast parts, our own log line."""
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed
         http="httptools",
-        ws="none",
+        ws=SocketProtocol,
+        ws_max_size=limits.max_body_bytes,
+        ws_ping_timeout=limits.write_timeout_s,
+        ws_per_message_deflate=False,  # costs more time than it saves on messages of a few hundred bytes
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -8,12 +8,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.error_objects import ErrorStyle, fault_of, openai_style
-from ouzel.api.exchange import ClientDisconnected, exchange_of
+from ouzel.api.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
 from ouzel.errors import OuzelError
 
 logger = logging.getLogger(__name__)
-
-_CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
 
 
 class ErrorAnswers:
@@ -29,7 +27,7 @@ class ErrorAnswers:
         try:
             await self._app(scope, receive, send)
         except ClientDisconnected:
-            exchange_of(scope).status = _CLIENT_CLOSED_REQUEST
+            exchange_of(scope).status = CLIENT_CLOSED_REQUEST
         except Exception as error:
             await self._send_error(error, scope, send)
 
@@ -38,7 +36,7 @@ class ErrorAnswers:
         if not isinstance(error, OuzelError | HTTPException):
             logger.exception("unexpected error")
         exchange = exchange_of(scope)
-        fault = fault_of(error, method=scope["method"], path=scope["path"])
+        fault = fault_of(error, method=method_of(scope), path=scope["path"])
         answer = self._error_style(scope["path"])(fault)
         if exchange.status is None:
             body = msgspec.json.encode(answer.body)

@@ -13,7 +13,8 @@ from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, Unsupport
 from ouzel.generation import Generation, SeveralGenerations
 
 _SCOPE_KEY = "ouzel.exchange"
-_LONG_BODY_BYTES = 4096
+LONG_BODY_BYTES = 4096
+CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
 _TEMPLATE_FIELD = b'chat_template"'
 
 
@@ -82,7 +83,13 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int) -> 
 
 def may_take_long(body: bytes) -> bool:
     """Over a millisecond to make a prompt of: a long body, or one with a template of its own."""
-    return len(body) > _LONG_BODY_BYTES or _TEMPLATE_FIELD in body
+    return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
+
+
+def method_of(scope: Scope) -> str:
+    """A WebSocket begins as a GET."""
+    method: str = scope.get("method", "GET")
+    return method
 
 
 def header(scope: Scope, name: bytes) -> str | None:

@@ -153,7 +153,7 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/v1/responses",
-        summary="Answers a chat in items.",
+        summary="Answers a chat in items. A WebSocket to this path asks by events: docs/responses.md.",
         bodies=(ResponsesRequest,),
         answers=(ResponseObject,),
         chunks=EVENTS,

@@ -161,7 +161,7 @@ async def run_server(
     hurrying: asyncio.Event,
 ) -> None:
     """Listens until `stopping`, then drains; `hurrying` cuts that short."""
-    server = Server(server_config(app, listener.tls))
+    server = Server(server_config(app, options.limits, listener.tls))
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
     if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded

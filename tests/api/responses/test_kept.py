@@ -69,8 +69,9 @@ def test_deleted_is_gone(thinker_client: openai.OpenAI) -> None:
     thinker_client.responses.delete(response.id)
     with pytest.raises(openai.NotFoundError):
         thinker_client.responses.retrieve(response.id)
-    with pytest.raises(openai.NotFoundError):
+    with pytest.raises(openai.NotFoundError, match=response.id) as raised:
         thinker_client.responses.create(model="parrot", input="And?", previous_response_id=response.id)
+    assert raised.value.code == "previous_response_not_found"
 
 
 @pytest.fixture(scope="module")

@@ -65,6 +65,8 @@ class ResponseBuilder:
         self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
         self._is_cut = False
         self._is_told_of = num_events > 0
+        self.ends_after_item = False  # it shall, because the client has steered
+        self.is_steered = False  # and it has: nothing more is taken
 
     @classmethod
     def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
@@ -103,7 +105,12 @@ class ResponseBuilder:
             case Output(_, deltas, _, logprobs):
                 self._pending += logprobs
                 for delta in deltas:
+                    self.is_steered = self.is_steered or (self.ends_after_item and not self._goes_on(delta))
+                    if self.is_steered:
+                        return
                     yield from self._add(delta)
+            case Finished() if self.is_steered:
+                return
             case Finished(_, reason):
                 is_cut = reason is FinishReason.LENGTH
                 self._is_cut = self._is_cut or is_cut
@@ -121,6 +128,13 @@ class ResponseBuilder:
             incomplete_details=IncompleteDetails() if self._is_cut else None,
             usage=response_usage(usage),
         )
+        yield self._end_event()
+
+    def steer(self, usage: Usage) -> Iterator[ResponseEvent]:
+        """Ends it between two items; another response goes on from here."""
+        yield from self._close("completed")
+        details = IncompleteDetails("steered")
+        self.response = self._ended(status="incomplete", incomplete_details=details, usage=response_usage(usage))
         yield self._end_event()
 
     def fail(self, error: ResponseError) -> Iterator[ResponseEvent]:
@@ -165,6 +179,18 @@ class ResponseBuilder:
         if not self._is_told_of:
             yield from self.begin()
         yield from self._close("incomplete")
+
+    def _goes_on(self, delta: Delta) -> bool:
+        """With the item that is open."""
+        match delta:
+            case ContentDelta():
+                return isinstance(self._open, OpenMessage)
+            case ReasoningDelta():
+                return isinstance(self._open, OpenReasoning)
+            case ToolCallDelta(index):
+                return isinstance(self._open, OpenCall) and self._open.index == index
+            case unreachable:
+                assert_never(unreachable)
 
     def _new_place(self, prefix: str) -> Place:
         return Place(new_id(prefix), len(self._items), self._numbers)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import msgspec
 
 from ouzel.api.responses.input_items import Message, PlacedItem, input_items_of, referenced_id
+from ouzel.api.responses.recent import RecentResponses
 from ouzel.api.responses.request import ResponsesRequest, conversation_id_of
-from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, ResponseNotFound
+from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, PreviousResponseNotFound
 from ouzel.store.records import Item
 from ouzel.store.store import Store
 
@@ -19,6 +20,7 @@ _KEEPS_NOTHING = "this server keeps nothing"
 class Context:
     earlier: Sequence[PlacedItem]
     given: Sequence[PlacedItem]  # the input, its references resolved
+    keeps_earlier: bool = True  # the store does, where there are any
 
     @property
     def items(self) -> list[PlacedItem]:
@@ -26,23 +28,54 @@ class Context:
 
     @property
     def last_item_read(self) -> str:
-        """Its id, of those before the input; empty where there are none."""
-        return str(self.earlier[-1].item["id"]) if self.earlier else ""
+        """Its id, of those before the input that the store has; empty where there are none."""
+        return str(self.earlier[-1].item["id"]) if self.earlier and self.keeps_earlier else ""
+
+    @property
+    def to_keep(self) -> Sequence[PlacedItem]:
+        """With a response that is kept: what no other keeps."""
+        return self.given if self.keeps_earlier else self.items
 
 
-async def context_of(asked: ResponsesRequest, store: Store | None, key_id: str | None) -> Context:
-    """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept."""
+async def context_of(
+    asked: ResponsesRequest, store: Store | None, key_id: str | None, recent: RecentResponses | None = None
+) -> Context:
+    """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept.
+
+    `recent`: responses that are not, and may be continued all the same.
+    """
     continues = asked.previous_response_id is not None or asked.conversation is not None
-    given = [] if asked.input is None and continues else input_items_of(asked.input)
+    has_none = (asked.input is None and continues) or (asked.input == [] and recent is not None)
+    given = [] if has_none else input_items_of(asked.input)
+    said = None if recent is None else _recently_said(asked, recent, is_last_resort=store is None)
     if store is None:
-        _refuse_references(asked, given)
-        return Context((), given)
-    said = [await resolved(placed, store, key_id) for placed in given]
-    return Context(await _earlier(asked, store, key_id), said)
+        _refuse_references(asked, given, is_recent=said is not None)
+    else:
+        given = [await resolved(placed, store, key_id) for placed in given]
+    if said is not None:
+        return Context(said, given, keeps_earlier=False)
+    return Context(() if store is None else await _earlier(asked, store, key_id), given)
 
 
-def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem]) -> None:
-    references = {"previous_response_id": asked.previous_response_id, "conversation": conversation_id_of(asked)}
+def _recently_said(
+    asked: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool
+) -> list[PlacedItem] | None:
+    field, response_id = "previous_response_id", asked.previous_response_id
+    if response_id is None:
+        return None
+    if asked.conversation is not None:
+        raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
+    said = recent.find(response_id)
+    if said is None and is_last_resort:
+        raise PreviousResponseNotFound(response_id, param=field)
+    return None if said is None else [PlacedItem(item, field) for item in said]
+
+
+def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem], *, is_recent: bool) -> None:
+    references = {
+        "previous_response_id": None if is_recent else asked.previous_response_id,
+        "conversation": conversation_id_of(asked),
+    }
     for field, value in references.items():
         if value is not None:
             raise InvalidRequest(f"{field} must not be given: {_KEEPS_NOTHING}, given {value}", param=field)
@@ -90,7 +123,7 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
     field = "previous_response_id"
     previous = await store.response(response_id, key_id)
     if previous is None:
-        raise ResponseNotFound(response_id, param=field)
+        raise PreviousResponseNotFound(response_id, param=field)
     if not previous.status.is_final:
         said = previous.status.value.replace("_", " ")
         raise InvalidRequest(f"{field} must be of a response that has ended, given one {said}", param=field)

@@ -34,15 +34,10 @@ class CreateResponse:
 
     async def _answer(self, body: bytes, exchange: Exchange, place: ExitStack, send: Send) -> None:
         prepared = await self._preparer.prepare(body, key_id=exchange.key_id, arrival_s=exchange.arrival_s)
-        run = self._runs.start(prepared, body, key_id=exchange.key_id, place=place.pop_all())
-        exchange.generation = run.generation
-        try:
+        with self._runs.running(prepared, exchange, place) as run:
             if prepared.is_stream:
                 exchange.framing = self._framing
                 framing = EventFraming(self._framing, prepared.obfuscates)
                 await send_events(run.follow(), framing, send)
             else:
                 await send_json(await run.answer(), send)
-        finally:
-            if not run.is_background:
-                run.cancel()

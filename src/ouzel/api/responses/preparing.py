@@ -2,14 +2,15 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from ouzel.api.choice_fields import choosing_of
-from ouzel.api.decode import decode_body, log_ignored
+from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.exchange import may_take_long
 from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of
 from ouzel.api.logprobs import chat_logprobs, token_text
@@ -20,6 +21,7 @@ from ouzel.api.responses.input_items import input_items_of
 from ouzel.api.responses.items import new_id
 from ouzel.api.responses.kept_items import kept_items
 from ouzel.api.responses.prompting import render_input
+from ouzel.api.responses.recent import RecentResponses
 from ouzel.api.responses.request import LOGPROBS, ResponsesRequest, conversation_id_of, shows_logprobs
 from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.text_format import demanded_form
@@ -29,6 +31,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
 from ouzel.store.records import Item, StoredResponse
 from ouzel.store.store import Store
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,10 @@ class PreparedResponse:
     summarises: bool
     is_stream: bool
     obfuscates: bool
-    last_item_read: str  # the id of the last one in what the input continues; empty where it continues nothing
+    generates: bool  # else the prompt is computed, so that the response that continues it begins sooner
+    context: Context
     input_items: tuple[Item, ...]  # as they are kept; none for a response that is not
+    body: bytes | None  # of one in the background: it may have to run again
 
 
 class Preparer:
@@ -61,27 +67,50 @@ class Preparer:
         body_type: type[ResponsesRequest] = ResponsesRequest,
     ) -> PreparedResponse:
         """Decodes, checks and renders. `again`: the response that this body has once begun."""
-        decode = partial(self._decoded, body, body_type)
-        asked = await asyncio.to_thread(decode) if may_take_long(body) else decode()
+        takes_long = may_take_long(body)
+        asked = await _done(lambda: self._decoded(parse_object(body), body_type), takes_long)
         context = await context_of(asked, self._store, key_id)
-        begin = partial(self._begin, asked, context, arrival_s, again)
-        return await asyncio.to_thread(begin) if may_take_long(body) or context.earlier else begin()
+        begin = partial(self._begin, asked, context, arrival_s, again=again, body=body)
+        return await _done(begin, takes_long or bool(context.earlier))
+
+    async def prepare_object(
+        self,
+        given: JsonObject,
+        *,
+        key_id: str | None,
+        arrival_s: float,
+        takes_long: bool,
+        generates: bool,
+        recent: RecentResponses,
+    ) -> PreparedResponse:
+        """The same for a body that has been parsed. `recent`: those that it may continue beside the kept ones."""
+        asked = await _done(partial(self._decoded, given, ResponsesRequest), takes_long)
+        context = await context_of(asked, self._store, key_id, recent)
+        begin = partial(self._begin, asked, context, arrival_s, generates=generates)
+        return await _done(begin, takes_long or bool(context.earlier))
 
     def request_of(self, asked: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
         """Of a response that continues nothing, and that nobody is shown."""
-        return self._request(asked, Context((), input_items_of(asked.input)), new_id("resp"), arrival_s)
+        return self._request(asked, Context((), input_items_of(asked.input)), new_id("resp"), arrival_s, generates=True)
 
-    def _decoded(self, body: bytes, body_type: type[ResponsesRequest]) -> ResponsesRequest:
-        asked, unknown = decode_body(body, body_type)
+    def _decoded(self, given: JsonObject, body_type: type[ResponsesRequest]) -> ResponsesRequest:
+        asked, unknown = decode_object(given, body_type)
         log_ignored(unknown)
         self._check(asked)
         return asked
 
     def _begin(
-        self, asked: ResponsesRequest, context: Context, arrival_s: float, again: StoredResponse | None
+        self,
+        asked: ResponsesRequest,
+        context: Context,
+        arrival_s: float,
+        *,
+        again: StoredResponse | None = None,
+        body: bytes | None = None,
+        generates: bool = True,
     ) -> PreparedResponse:
         response_id = new_id("resp") if again is None else again.id
-        request = self._request(asked, context, response_id, arrival_s)
+        request = self._request(asked, context, response_id, arrival_s, generates=generates)
         is_kept = asked.store is not False and self._store is not None
         response = new_response(
             asked,
@@ -99,8 +128,10 @@ class Preparer:
             summarises=asked.reasoning is not None and asked.reasoning.summary is not None,
             is_stream=bool(asked.stream),
             obfuscates=asked.stream_options is not None and bool(asked.stream_options.include_obfuscation),
-            last_item_read=context.last_item_read,
-            input_items=kept_items(context.given) if is_kept else (),
+            generates=generates,
+            context=context,
+            input_items=kept_items(context.to_keep) if is_kept else (),
+            body=body if asked.background else None,
         )
 
     def _check(self, asked: ResponsesRequest) -> None:
@@ -122,10 +153,10 @@ class Preparer:
             raise InvalidRequest("background needs store to be true, given false", param="background")
 
     def _request(
-        self, asked: ResponsesRequest, context: Context, response_id: str, arrival_s: float
+        self, asked: ResponsesRequest, context: Context, response_id: str, arrival_s: float, *, generates: bool
     ) -> GenerationRequest:
         tools = asked_tools(_ToolFields.of(asked), guides_all=self._model.guides_tools)
-        max_tokens = _max_tokens(asked)
+        max_tokens = _max_tokens(asked) if generates else ("generate", 0)
         prompt = render_input(asked, context.items, self._model, tools=tools.shown, max_tokens=max_tokens[1])
         return generation_request(
             asked,
@@ -135,12 +166,17 @@ class Preparer:
             max_tokens=max_tokens,
             form=demanded_form(None if asked.text is None else asked.text.format, asked),
             default_max_tokens=None,
+            shows_prompt=not generates,
             num_logprobs=(asked.top_logprobs or 0) if shows_logprobs(asked) else None,
             continues_prompt=asked.continue_final_message or False,
             parses_output=True,
             tool_use=tools.use,
             arrival_s=arrival_s,
         )
+
+
+async def _done(work: Callable[[], Result], takes_long: bool) -> Result:
+    return await asyncio.to_thread(work) if takes_long else work()
 
 
 def created_at_of(stored: StoredResponse) -> int:

@@ -19,7 +19,7 @@ class ResponseError(msgspec.Struct, frozen=True):
 
 
 class IncompleteDetails(msgspec.Struct, frozen=True):
-    reason: Literal["max_output_tokens"] = "max_output_tokens"
+    reason: Literal["max_output_tokens", "steered"] = "max_output_tokens"
 
 
 class InputTokensDetails(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import msgspec
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from ouzel.api.body_endpoint import AnswerBody
@@ -16,6 +16,7 @@ from ouzel.api.responses.kept import KeptResponses
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.retrieving import RetrieveResponse
 from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.socket.endpoint import ResponsesSocket
 from ouzel.config import LimitsConfig
 
 
@@ -27,18 +28,20 @@ def responses_routes(
     body_endpoint: Callable[[AnswerBody], ASGIApp],
     *,
     sends_done: bool,
-) -> list[Route]:
+) -> list[BaseRoute]:
     """`sends_done`: streams end with `data: [DONE]`."""
     framing = SSE if sends_done else msgspec.structs.replace(SSE, end=b"")
     create = CreateResponse(runs, preparer, limits, framing)
     kept = KeptResponses(runs)
     retrieve = RetrieveResponse(kept, runs, framing, write_timeout_s=limits.write_timeout_s)
     count, compact = body_endpoint(CountInputTokens(preparer).count), body_endpoint(compactor.compact)
-    routes = []
+    socket = ResponsesSocket(runs, preparer, limits)
+    routes: list[BaseRoute] = []
     for prefix in PREFIXES:
         one = f"{prefix}/responses/{{response_id}}"
         routes += [
             Route(f"{prefix}/responses", create, methods=["POST"]),
+            WebSocketRoute(f"{prefix}/responses", socket),
             Route(f"{prefix}/responses/input_tokens", count, methods=["POST"]),
             Route(f"{prefix}/responses/compact", compact, methods=["POST"]),
             Route(one, retrieve, methods=["GET"]),

@@ -64,6 +64,7 @@ class Run:
             summarises=prepared.summarises,
             num_events=len(log),
         )
+        self._generates = prepared.generates
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._may_show = asyncio.Event()  # what it makes, of one that was queued
         self._generating: asyncio.Task[None] | None = None
@@ -104,6 +105,10 @@ class Run:
                 yield events
         if self.error is not None and not self._has_ended:
             raise self.error
+
+    def steer(self) -> None:
+        """Ends it as soon as the item that is being written is done."""
+        self._builder.ends_after_item = True
 
     def cancel(self) -> None:
         self._is_cancelled = True
@@ -153,10 +158,14 @@ class Run:
                         await self._may_show.wait()
                     else:
                         self.log.add(self._builder.begin())
+                if not self._generates:
+                    continue
                 if self.generation.request.n > 1:
                     held += events
                 else:
                     self._advance(events)
+                if self._builder.is_steered:
+                    return
         held.sort(key=lambda event: event.index)
         for start in range(0, len(held), _MANY_EVENTS):
             self._advance(held[start : start + _MANY_EVENTS])
@@ -203,6 +212,8 @@ class Run:
             if self._is_left and not self._is_cancelled:
                 raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
             await self._finish(self._builder.cancel())
+        elif self._builder.is_steered:
+            await self._finish(self._builder.steer(self.generation.usage()))
         else:
             await self._finish(self._builder.complete(self.generation.usage()))
 

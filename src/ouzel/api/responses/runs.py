@@ -8,12 +8,13 @@ ours that another server has cancelled.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import msgspec
 
+from ouzel.api.exchange import Exchange
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.keeping import Keeping
 from ouzel.api.responses.preparing import PreparedResponse, Preparer
@@ -54,12 +55,23 @@ class Runs:
             raise
         return place
 
-    def start(self, prepared: PreparedResponse, body: bytes, *, key_id: str | None, place: ExitStack) -> Run:
+    @contextmanager
+    def running(self, prepared: PreparedResponse, exchange: Exchange, place: ExitStack) -> Iterator[Run]:
+        """Starts it. Whoever leaves the block cancels it, unless it is made in the background."""
+        run = self.start(prepared, key_id=exchange.key_id, place=place.pop_all())
+        exchange.generation = run.generation
+        try:
+            yield run
+        finally:
+            if not run.is_background:
+                run.cancel()
+
+    def start(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Run:
         """`place` in the engine's admission goes over to the run."""
         response = prepared.response
         log = EventLog()
         keeping = Keeping(self.store, response.id, key_id, log) if self.store is not None and response.store else None
-        return self._run(prepared, place, log, keeping, partial(_new_response, prepared, body, key_id))
+        return self._run(prepared, place, log, keeping, partial(_new_response, prepared, key_id))
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
         """Of those that are kept."""
@@ -167,7 +179,7 @@ async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> N
 
 
 def _new_response(
-    prepared: PreparedResponse, body: bytes, key_id: str | None, response: ResponseObject, events: list[bytes]
+    prepared: PreparedResponse, key_id: str | None, response: ResponseObject, events: list[bytes]
 ) -> NewResponse:
     return NewResponse(
         id=response.id,
@@ -175,11 +187,11 @@ def _new_response(
         model=response.model,
         status=Status(response.status),
         is_background=response.background,
-        previous_response_id=response.previous_response_id,
+        previous_response_id=response.previous_response_id if prepared.context.keeps_earlier else None,
         conversation_id=None if response.conversation is None else response.conversation.id,
         body=msgspec.json.encode(response),
-        request=body if response.background else None,
-        last_item_read=prepared.last_item_read,
+        request=prepared.body,
+        last_item_read=prepared.context.last_item_read,
         input_items=prepared.input_items,
         events=tuple(events),
     )

@@ -1,0 +1,26 @@
+"""The one log line of a request, or of a response that a WebSocket asked for."""
+
+import logging
+import time
+
+from ouzel.api.exchange import Exchange
+
+logger = logging.getLogger(__name__)
+
+
+def log_exchange(exchange: Exchange, method: str, path: str) -> None:
+    """`path` is percent-encoded: no line breaks in the log."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    duration_s = time.perf_counter() - exchange.arrival_s
+    generation = exchange.generation
+    if generation is None:
+        logger.info("%s %s %s duration_s=%.4f", method, path, exchange.status, duration_s)
+        return
+    usage = generation.usage()
+    logger.info(
+        "%s %s %s model=%s prompt_tokens=%d completion_tokens=%d ttft_s=%.4f duration_s=%.4f finish=%s",
+        *(method, path, exchange.status, generation.model_name),
+        *(usage.prompt_tokens, usage.completion_tokens, generation.ttft_s or 0.0, duration_s),
+        ",".join(generation.finish_reasons),
+    )

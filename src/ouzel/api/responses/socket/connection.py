@@ -1,0 +1,118 @@
+"""One open WebSocket: reads what the client sends, and ends when either side has had enough."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.types import Receive, Send
+
+from ouzel.api.decode import JsonObject, parse_object
+from ouzel.api.exchange import LONG_BODY_BYTES, ClientDisconnected, send_within
+from ouzel.api.responses.socket.lanes import Lanes
+from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
+from ouzel.api.responses.socket.outbox import Outbox
+from ouzel.api.responses.socket.responding import Responder
+from ouzel.api.responses.socket.steering import Steering
+from ouzel.api.socket_protocol import SERVER_STOPS
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
+
+_NORMAL_END = 1000
+
+
+class Connection:
+    def __init__(
+        self, responder: Responder, steering: Steering, limits: LimitsConfig, *, path: str, receive: Receive, send: Send
+    ) -> None:
+        """It has been accepted."""
+        self._responder = responder
+        self._steering = steering
+        self._limits = limits
+        self._path = path
+        self._receive = receive
+        self._send = send
+        self._is_too_old = False
+
+    async def serve(self) -> None:
+        """To its end. What still runs on it then is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                max_bytes = self._limits.max_body_bytes
+                lanes = Lanes(tasks, self._responder.respond, self._outbox, max_waiting_bytes=max_bytes)
+                ageing = tasks.create_task(self._age(lanes))
+                code = await self._read(lanes)
+                if code == SERVER_STOPS:
+                    await lanes.idle()
+                    await self._close(SERVER_STOPS)
+                ageing.cancel()
+                lanes.close()
+        except* ClientDisconnected:
+            pass
+
+    async def _read(self, lanes: Lanes) -> int:
+        """Until the connection ends, by that code."""
+        with self._sending() as send:
+            while True:
+                message = await self._receive()
+                if message["type"] == "websocket.disconnect":
+                    code: int = message.get("code", _NORMAL_END)
+                    return code
+                await self._take(message.get("text"), lanes, send)
+
+    async def _take(self, text: str | None, lanes: Lanes, send: Send) -> None:
+        stream_id = None
+        try:
+            if text is None:
+                raise InvalidRequest("a message must be text, given a binary one")
+            given = await _parsed(text)
+            stream_id = stream_id_of(given)
+            await self._act(given, len(text), lanes, send)
+        except OuzelError as error:
+            await Outbox(send, stream_id, self._path).put_error(error)
+
+    async def _act(self, given: JsonObject, num_bytes: int, lanes: Lanes, send: Send) -> None:
+        match message_of(given, num_bytes):
+            case Create() as create:
+                if self._is_too_old:
+                    raise self._too_old()
+                lanes.add(create)
+            case Cancel(response_id):
+                self._steering.cancel(response_id)
+            case Steer() as steer:
+                lane = self._steering.lane_of(steer.response_id)
+                await self._steering.steer(steer, Outbox(send, lane, self._path))
+
+    async def _age(self, lanes: Lanes) -> None:
+        await asyncio.sleep(self._limits.websocket_lifetime_s)
+        self._is_too_old = True
+        await lanes.idle()
+        with self._outbox(None) as outbox:
+            await outbox.put_error(self._too_old())
+        await self._close(_NORMAL_END)
+
+    def _too_old(self) -> SocketTooOld:
+        limit = f"{self._limits.websocket_lifetime_s:g} s"
+        return SocketTooOld(f"this WebSocket is as old as it may become ({limit}): open another to go on")
+
+    async def _close(self, code: int) -> None:
+        try:
+            await self._send({"type": "websocket.close", "code": code})
+        except OSError as error:  # so ASGI says that nobody is there
+            raise ClientDisconnected from error
+
+    @contextmanager
+    def _outbox(self, stream_id: str | None) -> Iterator[Outbox]:
+        with self._sending() as send:
+            yield Outbox(send, stream_id, self._path)
+
+    @contextmanager
+    def _sending(self) -> Iterator[Send]:
+        """For the task that asks: it is the one that leaves when the client reads nothing."""
+        with send_within(self._send, self._limits.write_timeout_s) as send:
+            yield send
+
+
+async def _parsed(text: str) -> JsonObject:
+    if len(text) > LONG_BODY_BYTES:
+        return await asyncio.to_thread(lambda: parse_object(text.encode()))
+    return parse_object(text.encode())

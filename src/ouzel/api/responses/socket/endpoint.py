@@ -1,0 +1,50 @@
+"""The WebSocket mode of the Responses API: the door of its connections."""
+
+from starlette.types import Receive, Scope, Send
+
+from ouzel.api.exchange import exchange_of
+from ouzel.api.responses.preparing import Preparer
+from ouzel.api.responses.recent import RecentResponses
+from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.socket.connection import Connection
+from ouzel.api.responses.socket.responding import Responder
+from ouzel.api.responses.socket.steering import Steering
+from ouzel.config import LimitsConfig
+from ouzel.errors import Overloaded
+
+_MAX_RECENT = 64
+_RECENT_MESSAGES = 4  # so many of the longest ones are remembered on a connection
+_RETRY_AFTER_S = 1.0
+
+
+class ResponsesSocket:
+    """An ASGI app."""
+
+    def __init__(self, runs: Runs, preparer: Preparer, limits: LimitsConfig) -> None:
+        self._runs = runs
+        self._preparer = preparer
+        self._limits = limits
+        self._num_open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        limit = self._limits.max_websockets
+        if self._num_open >= limit:
+            what = f"{self._num_open} WebSockets are open, the limit is {limit}"
+            raise Overloaded(what, retry_after_s=_RETRY_AFTER_S)
+        self._num_open += 1
+        try:
+            await receive()  # connect
+            await send({"type": "websocket.accept"})
+            await self._connection(scope, receive, send).serve()
+        finally:
+            self._num_open -= 1
+
+    def _connection(self, scope: Scope, receive: Receive, send: Send) -> Connection:
+        max_bytes = _RECENT_MESSAGES * self._limits.max_body_bytes
+        recent = RecentResponses(max_responses=_MAX_RECENT, max_bytes=max_bytes)
+        steering = Steering()
+        path = scope["raw_path"].decode("latin-1")
+        responder = Responder(
+            self._runs, self._preparer, recent=recent, steering=steering, exchange=exchange_of(scope), path=path
+        )
+        return Connection(responder, steering, self._limits, path=path, receive=receive, send=send)

@@ -1,0 +1,89 @@
+"""Requests on one WebSocket: those of a lane one after the other, lanes beside each other.
+
+add ─> the lane's queue ─> its worker, when fewer than MAX_IN_FLIGHT work ─> respond
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+
+from ouzel.api.responses.socket.messages import Create
+from ouzel.api.responses.socket.outbox import Outbox
+from ouzel.errors import Overloaded, StreamLimitReached
+
+MAX_LANES = 32  # that have a name; OpenAI's limit, and so is the next
+MAX_IN_FLIGHT = 16
+MAX_WAITING = 64
+_RETRY_AFTER_S = 1.0
+
+Respond = Callable[[Create, Outbox], Awaitable[None]]
+MakeOutbox = Callable[[str | None], AbstractContextManager[Outbox]]
+
+
+class Lanes:
+    """`tasks` runs the workers; what `respond` raises ends them all."""
+
+    def __init__(
+        self, tasks: asyncio.TaskGroup, respond: Respond, make_outbox: MakeOutbox, *, max_waiting_bytes: int
+    ) -> None:
+        self._tasks = tasks
+        self._respond = respond
+        self._make_outbox = make_outbox
+        self._max_waiting_bytes = max_waiting_bytes
+        self._lanes: dict[str | None, asyncio.Queue[Create]] = {}
+        self._workers: list[asyncio.Task[None]] = []
+        self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._num_waiting = self._num_waiting_bytes = 0
+        self._num_open = 0  # waiting or in flight
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    def add(self, create: Create) -> None:
+        """Raises StreamLimitReached, or Overloaded when too much waits."""
+        self._check_room(create)
+        lane = self._lanes.get(create.stream_id)
+        if lane is None:
+            lane = self._open(create.stream_id)
+        lane.put_nowait(create)
+        self._num_waiting += 1
+        self._num_waiting_bytes += create.num_bytes
+        self._num_open += 1
+        self._is_idle.clear()
+
+    async def idle(self) -> None:
+        """Until nothing waits or is in flight."""
+        await self._is_idle.wait()
+
+    def close(self) -> None:
+        """Cancels what is in flight."""
+        for worker in self._workers:
+            worker.cancel()
+
+    def _check_room(self, create: Create) -> None:
+        if self._num_waiting >= MAX_WAITING:
+            limit = f"{MAX_WAITING} requests wait on this WebSocket, which is the limit"
+        elif self._num_waiting and self._num_waiting_bytes + create.num_bytes > self._max_waiting_bytes:
+            limit = f"requests that wait on this WebSocket must be <= {self._max_waiting_bytes} bytes long together"
+        else:
+            return
+        raise Overloaded(f"{limit}: send more when one has been answered", retry_after_s=_RETRY_AFTER_S)
+
+    def _open(self, stream_id: str | None) -> asyncio.Queue[Create]:
+        if stream_id is not None and len(self._lanes.keys() - {None}) >= MAX_LANES:
+            limit = f"stream_id must be one of the {MAX_LANES} that this WebSocket has had, its limit"
+            raise StreamLimitReached(f"{limit}, given {stream_id}", param="stream_id")
+        lane = self._lanes[stream_id] = asyncio.Queue()
+        self._workers.append(self._tasks.create_task(self._work(lane, stream_id)))
+        return lane
+
+    async def _work(self, lane: asyncio.Queue[Create], stream_id: str | None) -> None:
+        with self._make_outbox(stream_id) as outbox:
+            while True:
+                create = await lane.get()
+                async with self._in_flight:
+                    self._num_waiting -= 1
+                    self._num_waiting_bytes -= create.num_bytes
+                    await self._respond(create, outbox)
+                self._num_open -= 1
+                if not self._num_open:
+                    self._is_idle.set()

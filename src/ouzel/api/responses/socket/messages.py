@@ -1,0 +1,102 @@
+"""What a client may send on a WebSocket: one JSON object a text frame, told apart by its type."""
+
+import re
+from dataclasses import dataclass, field
+
+from ouzel.api.decode import JsonObject
+from ouzel.api.responses.socket.steers import QueuedSteer
+from ouzel.api.validation_errors import shown
+from ouzel.errors import InvalidRequest, InvalidStreamId
+
+_STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
+_TYPES = ("response.create", "response.cancel", "response.steer")
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    body: JsonObject  # that of POST /responses
+    stream_id: str | None  # of its lane; None: the one without a name
+    num_bytes: int
+    generates: bool
+    steers: tuple[QueuedSteer, ...] = field(default=())  # whose input the body has been given, and that it commits
+
+    @property
+    def previous_response_id(self) -> object:
+        return self.body.get("previous_response_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Ours: OpenAI's clients close the connection."""
+
+    response_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    response_id: str
+    input: object  # as it came
+
+
+ClientMessage = Create | Cancel | Steer
+
+
+def stream_id_of(given: JsonObject) -> str | None:
+    """Of a message; errors about it go to that lane."""
+    stream_id = given.get("stream_id")
+    if stream_id is None:
+        return None
+    if not isinstance(stream_id, str) or _STREAM_ID.fullmatch(stream_id) is None:
+        limit = "1 to 256 letters, digits, underscores, hyphens and periods"
+        raise InvalidStreamId(f"stream_id must be {limit}, given {shown(stream_id)}", param="stream_id")
+    return stream_id
+
+
+def message_of(given: JsonObject, num_bytes: int) -> ClientMessage:
+    """Raises InvalidRequest for what is none."""
+    match given.get("type"):
+        case "response.create":
+            return _create(given, num_bytes)
+        case "response.cancel":
+            _refuse_others(given, "response_id")
+            return Cancel(_string(given, "response_id"))
+        case "response.steer":
+            _refuse_others(given, "previous_response_id", "input")
+            return Steer(_string(given, "previous_response_id"), _steering_input(given))
+        case other:
+            raise InvalidRequest(f"type must be one of {', '.join(_TYPES)}, given {shown(other)}", param="type")
+
+
+def _create(given: JsonObject, num_bytes: int) -> Create:
+    body = {name: value for name, value in given.items() if name not in ("type", "stream_id", "generate")}
+    for name, only in (("stream", True), ("background", False)):
+        if body.setdefault(name, only) not in (only, None):
+            raise InvalidRequest(f"{name} must not be given on a WebSocket, given {shown(body[name])}", param=name)
+    body["stream"] = True
+    generates = given.get("generate")
+    if generates not in (True, False, None):
+        raise InvalidRequest(f"generate must be true or false, given {shown(generates)}", param="generate")
+    if body.get("input") is None and (body.get("previous_response_id") is not None or generates is False):
+        body["input"] = []
+    return Create(body, stream_id_of(given), num_bytes, generates is not False)
+
+
+def _steering_input(given: JsonObject) -> object:
+    value = given.get("input")
+    if not isinstance(value, str | list):
+        raise InvalidRequest(f"input must be a string or a list of messages, given {shown(value)}", param="input")
+    return value
+
+
+def _string(given: JsonObject, name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"{name} must be a non-empty string, given {shown(value)}", param=name)
+    return value
+
+
+def _refuse_others(given: JsonObject, *known: str) -> None:
+    unknown = sorted(given.keys() - {"type", *known})
+    if unknown:
+        takes = f"{shown(given['type'])} takes {' and '.join(known)} only"
+        raise InvalidRequest(f"{unknown[0][:60]} must not be given: {takes}", param=unknown[0][:60])

@@ -1,0 +1,39 @@
+"""Events on their way to the client, each a text frame."""
+
+from http import HTTPMethod
+
+import msgspec
+from starlette.types import Send
+
+from ouzel.api.error_objects import fault_of
+from ouzel.api.exchange import ClientDisconnected
+from ouzel.api.responses.socket.events import ErrorEvent
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Outbox:
+    """Of one lane: its events name it."""
+
+    def __init__(self, send: Send, stream_id: str | None, path: str) -> None:
+        self.stream_id = stream_id
+        self._send = send
+        self._path = path
+        self._lane = b"" if stream_id is None else b',"stream_id":"' + stream_id.encode() + b'"'  # needs no escapes
+
+    async def put(self, event: msgspec.Struct) -> None:
+        await self.put_encoded(_encode(event))
+
+    async def put_encoded(self, event: bytes) -> None:
+        """Raises ClientDisconnected."""
+        text = (event[:-1] + self._lane + b"}").decode()
+        try:
+            await self._send({"type": "websocket.send", "text": text})
+        except OSError as error:  # so ASGI says that nobody is there
+            raise ClientDisconnected from error
+
+    async def put_error(self, error: Exception) -> int:
+        """Returns its status."""
+        fault = fault_of(error, method=HTTPMethod.GET, path=self._path)
+        await self.put(ErrorEvent.of(fault))
+        return fault.status

@@ -1,0 +1,120 @@
+"""One request of a WebSocket: its response, event by event, and those that follow it by steering."""
+
+import itertools
+import logging
+from contextlib import ExitStack, aclosing
+from http import HTTPMethod, HTTPStatus
+
+from ouzel.api.error_objects import fault_of
+from ouzel.api.exchange import CLIENT_CLOSED_REQUEST, LONG_BODY_BYTES, ClientDisconnected, Exchange
+from ouzel.api.request_log import log_exchange
+from ouzel.api.responses.event_framing import event_name, obfuscated
+from ouzel.api.responses.preparing import PreparedResponse, Preparer
+from ouzel.api.responses.recent import RecentResponses
+from ouzel.api.responses.run import Run
+from ouzel.api.responses.runs import Runs
+from ouzel.api.responses.socket.events import SteerError
+from ouzel.api.responses.socket.messages import Create
+from ouzel.api.responses.socket.outbox import Outbox
+from ouzel.api.responses.socket.steering import Active, Steering, give_back
+from ouzel.errors import OuzelError
+from ouzel.observability import request_id_in_scope
+
+logger = logging.getLogger(__name__)
+
+
+class Responder:
+    """Of one connection, whose `exchange` is that of its opening."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        preparer: Preparer,
+        *,
+        recent: RecentResponses,
+        steering: Steering,
+        exchange: Exchange,
+        path: str,
+    ) -> None:
+        self._runs = runs
+        self._preparer = preparer
+        self._recent = recent
+        self._steering = steering
+        self._exchange = exchange
+        self._path = path
+        self._numbers = itertools.count(1)
+
+    async def respond(self, create: Create, outbox: Outbox) -> None:
+        """Raises ClientDisconnected."""
+        following: Create | None = self._steering.with_waiting(create)
+        is_automatic = False
+        while following is not None:
+            following = await self._respond(following, outbox, is_automatic=is_automatic)
+            is_automatic = True
+
+    async def _respond(self, create: Create, outbox: Outbox, *, is_automatic: bool) -> Create | None:
+        """Returns the successor to make."""
+        exchange = Exchange(f"{self._exchange.request_id}/{next(self._numbers)}", key_id=self._exchange.key_id)
+        request_id_in_scope.set(exchange.request_id)
+        try:
+            active = await self._make(create, exchange, outbox)
+            exchange.status = HTTPStatus.OK
+            return await self._steering.follow_up(active, outbox)
+        except ClientDisconnected:
+            exchange.status = CLIENT_CLOSED_REQUEST
+            raise
+        except Exception as error:  # broad: the connection, and all else that runs on it, outlives one request
+            exchange.status = await self._refuse(create, error, outbox, is_automatic=is_automatic)
+            return None
+        finally:
+            if exchange.status is None:  # the whole connection ends
+                exchange.status = CLIENT_CLOSED_REQUEST
+            log_exchange(exchange, "response.create", self._path)
+
+    async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
+        with self._runs.take_place() as place:
+            prepared = await self._preparer.prepare_object(
+                create.body,
+                key_id=exchange.key_id,
+                arrival_s=exchange.arrival_s,
+                takes_long=create.num_bytes > LONG_BODY_BYTES or "chat_template" in create.body,
+                generates=create.generates,
+                recent=self._recent,
+            )
+            return await self._send_events(prepared, create, exchange, place, outbox)
+
+    async def _send_events(
+        self, prepared: PreparedResponse, create: Create, exchange: Exchange, place: ExitStack, outbox: Outbox
+    ) -> Active:
+        with self._runs.running(prepared, exchange, place) as run:
+            active = self._steering.begin(run, create)
+            try:
+                async with aclosing(run.follow()) as following:
+                    async for events in following:
+                        self._remember(run, prepared, create)
+                        for event in events:
+                            is_padded = prepared.obfuscates and event_name(event).endswith(b".delta")
+                            await outbox.put_encoded(obfuscated(event) if is_padded else event)
+                            active.num_sent += 1
+            finally:
+                self._steering.end(active)
+            return active
+
+    def _remember(self, run: Run, prepared: PreparedResponse, create: Create) -> None:
+        """Before the client reads of its end, and may go on from it."""
+        response = run.response
+        if response.store or response.status in ("queued", "in_progress") or response.id in self._recent:
+            return
+        context = prepared.context
+        self._recent.add(response, earlier=context.earlier, given=context.given, num_given_bytes=create.num_bytes)
+
+    async def _refuse(self, create: Create, error: Exception, outbox: Outbox, *, is_automatic: bool) -> int:
+        """Returns the status."""
+        if not isinstance(error, OuzelError):
+            logger.error("unexpected error", exc_info=error)
+        if not is_automatic:
+            self._steering.wait_again(create)
+            return await outbox.put_error(error)
+        fault = fault_of(error, method=HTTPMethod.GET, path=self._path)
+        await give_back(create.steers, SteerError("successor_creation_failed", fault.message), 0, outbox)
+        return fault.status

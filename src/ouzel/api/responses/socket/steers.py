@@ -1,0 +1,46 @@
+"""Input that a client queues for a response that is being made: `response.steer`."""
+
+from dataclasses import dataclass
+
+from ouzel.api.responses.input_items import Message
+from ouzel.api.validation_errors import shown
+
+_KEYS = {"type", "role", "content"}
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedSteer:
+    """Accepted: the server owns it until a response has begun that reads it, or until it is given back."""
+
+    id: str
+    response_id: str  # that it steers
+    input: object  # as it came
+
+    @property
+    def items(self) -> list[Message]:
+        return steering_items(self.input)
+
+
+def steering_items(given: object) -> list[Message]:
+    """As input of a response. `fault_of_steering` has found no fault."""
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}]
+    assert isinstance(given, list)
+    return given
+
+
+def fault_of_steering(given: object) -> str | None:
+    """Why it cannot be queued. What its content may be is the model's matter, as in every other input."""
+    if isinstance(given, str):
+        return None if given else "input must be a non-empty string, given ''"
+    if not isinstance(given, list) or not given:
+        return f"input must be a string or a non-empty list of messages, given {shown(given)}"
+    for position, item in enumerate(given):
+        at = f"input[{position}]"
+        if not isinstance(item, dict) or item.get("type", "message") != "message" or item.get("role") != "user":
+            return f"{at} must be a user's message, given {shown(item)}"
+        if not isinstance(item.get("content"), str | list):
+            return f"{at}.content must be a string or a list, given {shown(item.get('content'))}"
+        if item.keys() - _KEYS:
+            return f"{at} must have nothing but type, role and content, given {shown(sorted(item.keys() - _KEYS)[0])}"
+    return None

@@ -1,0 +1,140 @@
+"""Who may open a WebSocket, for how long, and how it ends."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from ouzel.config import LimitsConfig, ServerConfig
+from tests.api.requests import Json, wait_until
+from tests.api.responses.sockets import Socket, ended, error, socket_to
+from tests.api.serving import RunningServer, running_server
+
+PAGE = "https://chat.example.org"
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[RunningServer]:
+    with running_server(config=ServerConfig(api_key=("sk-right",), allowed_origins=(PAGE,))) as server:
+        yield server
+
+
+def refusal(server: RunningServer, path: str = "/v1/responses", **headers: str) -> tuple[int, Json, dict[str, str]]:
+    with pytest.raises(InvalidStatus) as raised, socket_to(server.url, path=path, additional_headers=headers):
+        pass
+    response = raised.value.response
+    assert response.headers["content-type"] == "application/json"
+    told: Json = json.loads(response.body or b"")["error"]
+    return response.status_code, told, dict(response.headers.raw_items())
+
+
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer sk-wrong"}])
+def test_without_a_key_it_is_a_401(guarded: RunningServer, headers: dict[str, str]) -> None:
+    status, told, sent = refusal(guarded, **headers, **{"x-request-id": "abc"})
+    assert (status, told["code"], told["type"]) == (401, "invalid_api_key", "invalid_request_error")
+    assert (sent["www-authenticate"], sent["x-request-id"]) == ("Bearer", "abc")
+
+
+@pytest.mark.parametrize("name", ["authorization", "api-key", "x-api-key"])
+def test_with_a_key_it_opens(guarded: RunningServer, name: str) -> None:
+    key = "Bearer sk-right" if name == "authorization" else "sk-right"
+    with socket_to(guarded.url, additional_headers={name: key, "x-request-id": "abc"}) as socket:
+        assert socket.connection.response is not None
+        assert socket.connection.response.headers["x-request-id"] == "abc"
+        assert socket.response("Hello").output_text == "Hello"
+
+
+@pytest.mark.parametrize("path", ["/v1/nowhere", "/v1/chat/completions", "/v1/models", "/"])
+def test_elsewhere_it_is_a_404(server: RunningServer, path: str) -> None:
+    status, told, _ = refusal(server, path)
+    assert (status, told["code"], told["message"]) == (404, "unknown_url", f"unknown URL: GET {path}")
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "http://127.0.0.1:1"])
+def test_pages_of_other_origins_are_a_403(server: RunningServer, guarded: RunningServer, origin: str) -> None:
+    for each in (server, guarded):
+        status, told, _ = refusal(each, origin=origin, authorization="Bearer sk-right")
+        assert (status, told["code"]) == (403, "origin_not_allowed")
+        assert origin in str(told["message"])
+
+
+def test_pages_of_allowed_origins_may(guarded: RunningServer) -> None:
+    for origin in (PAGE, guarded.url):
+        with socket_to(guarded.url, additional_headers={"authorization": "Bearer sk-right"}, origin=origin) as socket:
+            assert socket.response("Hello").output_text == "Hello"
+
+
+def test_all_origins_may_where_all_are_allowed() -> None:
+    config = ServerConfig(allowed_origins=("*",))
+    with running_server(config=config) as server, socket_to(server.url, origin="https://evil.example.org") as socket:
+        assert socket.response("Hello").output_text == "Hello"
+
+
+def test_so_many_are_open_at_a_time() -> None:
+    with running_server(limits=LimitsConfig(max_websockets=1)) as server:
+        with socket_to(server.url) as socket:
+            status, told, sent = refusal(server)
+            assert (status, told["type"], sent["retry-after"]) == (429, "rate_limit_error", "1")
+            assert socket.response("Hello").output_text == "Hello"
+        wait_until(lambda: opens(server))
+
+
+def opens(server: RunningServer) -> bool:
+    try:
+        with socket_to(server.url):
+            return True
+    except InvalidStatus:
+        return False
+
+
+def test_each_response_has_a_line_in_the_log(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    with socket_to(server.url, additional_headers={"x-request-id": "abc"}) as socket:
+        socket.response("Hello")
+        socket.create("Hello", temperature=3)
+        socket.events()
+    wait_until(lambda: "GET /v1/responses 101 duration_s=" in caplog.text)
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.request_log"]
+    assert lines[0].startswith("response.create /v1/responses 200 model=org/parrot prompt_tokens=24 completion_")
+    assert lines[1].startswith("response.create /v1/responses 400 duration_s=")
+
+
+def test_it_takes_requests_for_so_long_and_finishes_them() -> None:
+    limits = LimitsConfig(websocket_lifetime_s=0.5)
+    with running_server({"step_s": 0.01}, limits) as server, socket_to(server.url) as socket:
+        socket.create("x" * 100, stream_id="main")
+        assert ended(socket.events()[-1]).output_text == "x" * 100
+        told = socket.event()
+        assert (told.stream_id, error(told)["code"]) == (None, "websocket_connection_limit_reached")
+        assert close_code(socket) == 1000
+
+
+def test_a_server_that_stops_finishes_what_runs_and_says_goodbye() -> None:
+    with running_server({"step_s": 0.01}) as server, socket_to(server.url) as idle, socket_to(server.url) as busy:
+        busy.create("x" * 100)
+        busy.until("response.created")
+        stopping = threading.Thread(target=drain_and_stop, args=(server,))
+        stopping.start()
+        wait_until(lambda: server.engine.num_free == 0)
+        busy.create("Too late", stream_id="b")
+        events = busy.until("response.completed")
+        assert ended(events[-1]).output_text == "x" * 100
+        [told] = [event for event in events if event.type == "error"]
+        assert (told.stream_id, error(told)["status"]) == ("b", 503)
+        assert close_code(busy) == close_code(idle) == 1012
+        stopping.join()
+
+
+def drain_and_stop(server: RunningServer) -> None:
+    server.run(server.engine.drain(3600))
+    server.stop()
+
+
+def close_code(socket: Socket) -> int:
+    with pytest.raises(ConnectionClosed) as closed:
+        socket.event()
+    assert closed.value.rcvd is not None
+    return closed.value.rcvd.code
