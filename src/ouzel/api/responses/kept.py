@@ -4,6 +4,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.body_endpoint import json_response
 from ouzel.api.exchange import exchange_of
 from ouzel.api.query import Query
 from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, page_asked
@@ -41,7 +42,7 @@ class KeptResponses:
             await run.log.closed()
         if not await self.store(request).delete_response(stored.id, stored.key_id):
             raise _not_found(request)
-        return _json(DeletedResponse(stored.id))
+        return json_response(DeletedResponse(stored.id))
 
     async def cancel(self, request: Request) -> Response:
         """Of one that has ended: 400, unless it has ended so."""
@@ -57,7 +58,7 @@ class KeptResponses:
             raise _not_found(request)
         if response.status != "cancelled":
             raise InvalidRequest(f"a response that is {response.status} cannot be cancelled", param="response_id")
-        return _json(response)
+        return json_response(response)
 
     async def input_items(self, request: Request) -> Response:
         page = page_asked(Query(request.query_params, *PAGE_PARAMETERS))
@@ -65,7 +66,7 @@ class KeptResponses:
         found = await store.input_items(_id(request), exchange_of(request.scope).key_id, page)
         if found is None:
             raise _not_found(request)
-        return _json(ItemList.of(found))
+        return json_response(ItemList.of(found))
 
     def store(self, request: Request) -> Store:
         if self._runs.store is None:
@@ -81,7 +82,3 @@ def _id(request: Request) -> str:
 
 def _not_found(request: Request) -> ResponseNotFound:
     return ResponseNotFound(_id(request), param="response_id")
-
-
-def _json(value: object) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")
