@@ -5,6 +5,7 @@ The engine says what it is told to summarise, so a summary shows what it was mad
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 
 import httpx
@@ -19,7 +20,7 @@ from ouzel.api.responses.input_items import Message, input_items_of, messages_of
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.model_files import SamplingDefaults
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, error_of, metric, wait_until
 from tests.api.responses.strict import check, strict_items, strict_response
 from tests.api.responses.test_conversations import TALK, new_conversation
 from tests.api.responses.test_input import message
@@ -192,6 +193,19 @@ def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
         answer = httpx.post(f"{server.url}/v1/responses/compact", json={"model": "parrot", "input": "Hi"})
     assert (answer.status_code, error_of(answer)["code"]) == (500, "engine_failed")
     assert "no summary" in error_of(answer)["message"]
+
+
+def test_who_leaves_ends_the_summary() -> None:
+    """In the midst of it: the model has begun, and would go on for long."""
+    with running_server({"step_s": 0.02, "max_model_len": 2**16}) as server:
+        address, body = ("127.0.0.1", server.port), json.dumps({"input": "word " * 2000}).encode()
+        with socket.create_connection(address) as connection:
+            head = f"POST /v1/responses/compact HTTP/1.1\r\nHost: ouzel\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            metrics = f"{server.url}/metrics"
+            wait_until(lambda: metric(httpx.get(metrics).text, "vllm:generation_tokens_total") > 0)
+        wait_until(lambda: server.engine.num_unfinished == 0)
+        assert metric(httpx.get(metrics).text, "ouzel_num_aborts_total") == 1
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer")  # the client's type of the list has no user's messages
