@@ -77,6 +77,16 @@ CASES: dict[str, tuple[object, list[Message]]] = {
         [call("a"), message("assistant", "I look.")],
         [message("assistant", "I look.", tool_calls=[tool_call("a")])],
     ),
+    "a call id comes again once it is answered": (
+        [call("a"), output("a"), USER, call("a", "rest"), output("a")],
+        [
+            CALLED,
+            SEEN,
+            USER,
+            message("assistant", "", tool_calls=[tool_call("a", "rest")]),
+            message("tool", "seen", tool_call_id="a", name="rest"),
+        ],
+    ),
     "reasoning goes with what follows": (
         [reasoning("one", "two"), reasoning("three"), message("assistant", "Hi")],
         [message("assistant", "Hi", reasoning_content="one\ntwo\nthree")],

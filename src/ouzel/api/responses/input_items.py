@@ -94,6 +94,7 @@ class _Reader:
         self._placed = placed
         self._turn: _Turn | None = None
         self._names: dict[str, str] = {}  # of the functions called, by call id
+        self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
         self._summaries: set[int] = set()  # the places of messages that are one
 
     def finish(self) -> list[PlacedMessage]:
@@ -144,9 +145,10 @@ class _Reader:
         arguments = item.get("arguments")
         if not isinstance(arguments, str):
             raise _invalid(f"{path}.arguments", "a string", arguments)
-        if call_id in self._names:
-            raise _invalid(f"{path}.call_id", "unique among the function calls", call_id)
+        if call_id in self._unanswered:
+            raise _invalid(f"{path}.call_id", "unique among the function calls without an output", call_id)
         self._names[call_id] = name
+        self._unanswered.add(call_id)
         function = {"name": name, "arguments": arguments}
         self._open_turn(path).calls.append({"id": call_id, "type": "function", "function": function})
 
@@ -155,6 +157,7 @@ class _Reader:
         if call_id not in self._names:
             raise _invalid(f"{path}.call_id", "the call_id of a function_call before it", call_id)
         content = _content(item.get("output"), f"{path}.output", ("input_text",))
+        self._unanswered.discard(call_id)
         self._end_turn()
         message: Message = {
             "role": "tool",

@@ -93,7 +93,8 @@ class Runs:
         """Ends those that still run; the engine has been drained or stopped."""
         for run in self._runs.values():
             run.leave()
-        await asyncio.gather(*(run.task for run in self._runs.values()))
+        if self._runs:
+            await asyncio.wait([run.task for run in self._runs.values()])
 
     def _run(
         self,
