@@ -7,7 +7,7 @@ from http import HTTPStatus
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route, Router
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.answer import Dialect
@@ -32,6 +32,7 @@ from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.summarising import Summariser
+from ouzel.api.routing import MethodRouter
 from ouzel.api.socket_protocol import SocketProtocol
 from ouzel.api.tokenize import Tokenizing
 from ouzel.api.upgrades import Upgrades
@@ -51,7 +52,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
     runs = Runs(model, metrics, preparer, store)
     compactor = CompactResponse(Summariser(preparer, model, metrics), model, store)
     body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
-    app: ASGIApp = Router(
+    app: ASGIApp = MethodRouter(
         [
             *api_routes(model, limits, server, metrics),
             *responses_routes(runs, preparer, limits, compactor, body_endpoint, sends_done=server.responses_done),

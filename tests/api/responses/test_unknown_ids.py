@@ -80,3 +80,18 @@ def test_what_belongs_to_another_key(ours: httpx.Client, theirs: httpx.Client, i
     assert status in ("queued", "in_progress") if is_background else status == "completed"
     assert theirs.delete(f"/v1/responses/{response_id}").status_code == 200
     assert asked_by_path(theirs, response_id)[0].text == by_path[0].text
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/responses", "POST"),
+        ("/v1/responses/resp_1", "DELETE, GET, HEAD"),
+        ("/v1/responses/resp_1/cancel", "POST"),
+        ("/v1/conversations/conv_1", "DELETE, GET, HEAD, POST"),
+    ],
+)
+def test_a_method_that_a_path_has_not_is_told_those_it_has(ours: httpx.Client, path: str, allowed: str) -> None:
+    answer = ours.put(path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    assert allowed in error_of(answer)["message"]

@@ -1,0 +1,22 @@
+"""Starlette's router, whose 405 names all methods of the path: each method of a path is a route of its own here."""
+
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route, Router
+from starlette.types import Receive, Scope, Send
+
+
+class MethodRouter(Router):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except HTTPException as error:
+            if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
+                raise
+            raise HTTPException(error.status_code, headers={"Allow": ", ".join(self._allowed(scope))}) from error
+
+    def _allowed(self, scope: Scope) -> list[str]:
+        routes = [route for route in self.routes if isinstance(route, Route)]
+        found = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
+        return sorted(set().union(*found))
