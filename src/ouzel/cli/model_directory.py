@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 
 DEMO_NAME = "ouzel-demo"
-_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +28,6 @@ def locate_model(model: str) -> LocalModel:
         raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights")
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         raise ModelLoadError(f"there is no directory {model}")
-    return LocalModel(_download(model), model)
+    from ouzel.cli.hub import download  # noqa: PLC0415  slow to import, seldom needed
 
-
-def _download(repo_id: str) -> Path:
-    try:
-        return Path(snapshot_download(repo_id, allow_patterns=_FILES))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelLoadError(
-            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: {error}"
-        ) from error
+    return LocalModel(download(model), model)
