@@ -45,7 +45,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineRequest, StepOutput
+from ouzel.types import EngineInfo, EngineRequest, StepOutput
 
 ALL_CORES = range(os.cpu_count() or 1)
 SPAWN = multiprocessing.get_context("spawn")
@@ -82,10 +82,18 @@ class TimedClient(EngineClient):
 
 
 def create_engine(options: dict[str, object]) -> FakeEngine:
-    """Says the same sentence again and again; with a step time, it is timed."""
+    """With a step time, it is timed."""
+    return _engine(options, TimedEngine if options["step_s"] else FakeEngine)
+
+
+def create_untimed_engine(options: dict[str, object]) -> FakeEngine:
+    return _engine(options, FakeEngine)
+
+
+def _engine(options: dict[str, object], engine_type: type[FakeEngine]) -> FakeEngine:
+    """Says the same sentence again and again."""
     token_ids = load_tokenizer(MODEL_DIRECTORY).encode(ANSWER_TEXT, add_special_tokens=False)
     fake_options = msgspec.convert(options, FakeOptions)
-    engine_type = TimedEngine if fake_options.step_s else FakeEngine
     return engine_type(fake_options, lambda _, position: token_ids[position % len(token_ids)])
 
 
@@ -106,19 +114,7 @@ def serve(listener: socket.socket, step_s: float) -> None:
 async def _serve(listener: socket.socket, step_s: float) -> None:
     spec = EngineSpec(factory=f"{__name__}:create_engine", options={"step_s": step_s})
     engine = (TimedClient if step_s else EngineClient)(spec, in_thread=True)
-    info = await engine.start()
-    tokenizer = load_tokenizer(MODEL_DIRECTORY)
-    model = ServedModel(
-        names=("fake",),
-        tokenizer=tokenizer,
-        renderer=PromptRenderer(tokenizer, ChatTemplate.load(MODEL_DIRECTORY), info.max_model_len),
-        sampling_defaults=SamplingDefaults(),
-        engine=engine,
-        output_format=PLAIN,
-        vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
-        created=int(time.time()),
-        system_fingerprint=system_fingerprint("fake", info, __version__),
-    )
+    model = served_model(engine, await engine.start())
     app = create_app(model, LimitsConfig(), ServerConfig())
 
     async def app_that_tells(scope: Any, receive: Any, send: Any) -> None:
@@ -131,6 +127,21 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
 
     await run_uvicorn(app_that_tells if step_s else app, listener)
     await engine.close()
+
+
+def served_model(engine: EngineClient, info: EngineInfo) -> ServedModel:
+    tokenizer = load_tokenizer(MODEL_DIRECTORY)
+    return ServedModel(
+        names=("fake",),
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(tokenizer, ChatTemplate.load(MODEL_DIRECTORY), info.max_model_len),
+        sampling_defaults=SamplingDefaults(),
+        engine=engine,
+        output_format=PLAIN,
+        vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
+        created=int(time.time()),
+        system_fingerprint=system_fingerprint("fake", info, __version__),
+    )
 
 
 def serve_constants(listener: socket.socket) -> None:
@@ -174,12 +185,17 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.WriteTransport, transport)
 
     async def post(self, body: bytes, *, is_stream: bool) -> None:
+        await self.send("POST /v1/chat/completions", body, is_stream=is_stream)
+
+    async def send(self, what: str, body: bytes = b"", *, is_stream: bool = False) -> bytes:
+        """`what`: method and path. Gives the answer's body, but not that of a stream."""
         self._answered = asyncio.get_running_loop().create_future()
         self._is_stream = is_stream
         self._received.clear()
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"{what} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
         self._transport.write(head.encode() + body)
         await self._answered
+        return bytes(self._received.partition(b"\r\n\r\n")[2])
 
     def data_received(self, data: bytes) -> None:
         if not self._received:
@@ -202,9 +218,9 @@ def chat_body(*, max_tokens: int, is_stream: bool) -> bytes:
     return json.dumps(body).encode()
 
 
-async def connect(port: int) -> list[Connection]:
+async def connect(port: int, num_connections: int = CONCURRENCY) -> list[Connection]:
     loop = asyncio.get_running_loop()
-    pairs = [await loop.create_connection(Connection, "127.0.0.1", port) for _ in range(CONCURRENCY)]
+    pairs = [await loop.create_connection(Connection, "127.0.0.1", port) for _ in range(num_connections)]
     return [connection for _, connection in pairs]
 
 
@@ -260,7 +276,7 @@ async def request_seconds(port: int, body: bytes, duration_s: float) -> list[flo
 
 
 @contextmanager
-def server_process(target: Callable[..., None], *arguments: float) -> Iterator[int]:
+def server_process(target: Callable[..., None], *arguments: object) -> Iterator[int]:
     """Runs a server in a process of its own; gives the port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         process = SPAWN.Process(target=target, args=(listener, *arguments))
