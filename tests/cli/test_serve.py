@@ -115,7 +115,8 @@ def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:
             server.process.send_signal(signal.SIGTERM)
             list(lines)
 
-        assert server.process.wait() == 0
+        _, log = server.process.communicate()
+        assert (server.process.returncode, log) == (0, "")
 
 
 def broken_copy(directory: Path) -> Path:

@@ -186,6 +186,8 @@ async def run_server(
     await first_of(serving, hurry)
     server.force_exit = True
     await serving
+    if hurry.done():
+        await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
 
 
 async def first_of(*tasks: asyncio.Task[Any]) -> None:
