@@ -1,5 +1,6 @@
 """The door as a user meets it: keys, TLS and unix sockets, on servers in processes of their own."""
 
+import json
 import socket
 import ssl
 import stat
@@ -11,6 +12,9 @@ import httpx
 import openai
 import pytest
 import trustme
+from openai.types.websocket_connection_options import SyncWebSocketConnectionOptions
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import unix_connect
 
 from tests.cli.running import RunningServer, failure, send, serving, start
 
@@ -82,6 +86,25 @@ def test_the_openai_client_over_tls_with_a_wrong_key_and_a_right_one(
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
 
 
+def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
+    secured: RunningServer, trusting: ssl.SSLContext
+) -> None:
+    # Handed on to websockets, which takes it; the client has no type for it.
+    options: SyncWebSocketConnectionOptions = {"ssl": trusting}  # type: ignore[typeddict-unknown-key]
+    with openai.OpenAI(base_url=secured.url, api_key="sk-wrong") as wrong, pytest.raises(InvalidStatus) as refused:
+        wrong.responses.connect(websocket_connection_options=options).enter()
+    assert refused.value.response.status_code == 401
+    assert json.loads(refused.value.response.body or b"")["error"]["code"] == "invalid_api_key"
+
+    with (
+        openai.OpenAI(base_url=secured.url, api_key=KEY) as right,
+        right.responses.connect(websocket_connection_options=options) as connection,
+    ):
+        connection.response.create(model="ouzel-demo", input="What is 17 plus 25?", temperature=0)
+        end = next(event for event in connection if event.type == "response.completed")
+    assert "42" in end.response.output_text
+
+
 def test_plain_http_is_not_spoken_there(secured: RunningServer) -> None:
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{secured.root.replace('https', 'http')}/health")
@@ -137,6 +160,9 @@ def test_a_unix_socket(cache_dir: Path, tmp_path: Path) -> None:
         assert f"cannot listen on {path}: it is in use" in failure("--uds", str(path), cache_dir=cache_dir)
         assert stat.S_ISSOCK(path.stat().st_mode)
         assert send(server.curl)["object"] == "chat.completion", "the first server is as it was"
+        with unix_connect(str(path), uri="ws://localhost/v1/responses", open_timeout=None) as connection:
+            connection.send(json.dumps({"type": "response.create", "model": "ouzel-demo", "input": "Hello!"}))
+            assert json.loads(connection.recv())["type"] == "response.created"
 
         server.process.terminate()
         assert server.process.wait() == 0

@@ -12,6 +12,7 @@ import httpx
 import psutil
 import pytest
 from openai import OpenAI
+from websockets.exceptions import ConnectionClosed
 
 from ouzel.demo import MODEL_DIRECTORY
 from tests.cli.running import RunningServer, failure, send, serving, start
@@ -102,6 +103,24 @@ def wait_until_idle(process: psutil.Process) -> None:
     while (used_s := sum(process.cpu_times()[:2])) > before:
         before = used_s
         time.sleep(0.2)
+
+
+def test_sigterm_drains_what_runs_on_a_websocket(cache_dir: Path) -> None:
+    with (
+        serving(cache_dir=cache_dir) as server,
+        OpenAI(base_url=server.url, api_key="none") as client,
+        client.responses.connect() as connection,
+    ):
+        ask = {"type": "response.create", "model": "ouzel-demo", "input": "Count.", "ignore_eos": True}
+        connection.send_raw(json.dumps(ask | {"max_output_tokens": 200}))
+        assert connection.recv().type == "response.created"
+        server.process.send_signal(signal.SIGTERM)
+        last = next(event for event in connection if event.type == "response.incomplete")
+        assert last.response.usage is not None and last.response.usage.output_tokens == 200
+        with pytest.raises(ConnectionClosed) as closed:
+            connection.recv()
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 1012
+        assert server.process.wait() == 0
 
 
 def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:

@@ -42,7 +42,7 @@ class ResponsesSocket:
     def _connection(self, scope: Scope, receive: Receive, send: Send) -> Connection:
         max_bytes = _RECENT_MESSAGES * self._limits.max_body_bytes
         recent = RecentResponses(max_responses=_MAX_RECENT, max_bytes=max_bytes)
-        steering = Steering()
+        steering = Steering(max_queued_bytes=self._limits.max_body_bytes)
         path = scope["raw_path"].decode("latin-1")
         responder = Responder(
             self._runs, self._preparer, recent=recent, steering=steering, exchange=exchange_of(scope), path=path

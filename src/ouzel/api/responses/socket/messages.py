@@ -36,6 +36,7 @@ class Cancel:
 class Steer:
     response_id: str
     input: object  # as it came
+    num_bytes: int
 
 
 ClientMessage = Create | Cancel | Steer
@@ -62,7 +63,7 @@ def message_of(given: JsonObject, num_bytes: int) -> ClientMessage:
             return Cancel(_string(given, "response_id"))
         case "response.steer":
             _refuse_others(given, "previous_response_id", "input")
-            return Steer(_string(given, "previous_response_id"), _steering_input(given))
+            return Steer(_string(given, "previous_response_id"), _steering_input(given), num_bytes)
         case other:
             raise InvalidRequest(f"type must be one of {', '.join(_TYPES)}, given {shown(other)}", param="type")
 

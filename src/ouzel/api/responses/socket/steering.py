@@ -26,6 +26,7 @@ from ouzel.api.responses.socket.steers import QueuedSteer, fault_of_steering
 from ouzel.errors import InvalidRequest
 
 MAX_STEERS = 16  # that wait for one response
+_MAX_QUEUED = 64  # and on one WebSocket
 
 
 @dataclass(slots=True)
@@ -43,7 +44,8 @@ class Active:
 
 
 class Steering:
-    def __init__(self) -> None:
+    def __init__(self, *, max_queued_bytes: int) -> None:
+        self._max_queued_bytes = max_queued_bytes
         self._active: dict[str, Active] = {}
         self._ended: dict[str, None] = {}  # ids, oldest first
         self._waiting: dict[str, list[QueuedSteer]] = {}  # for tools' outputs, by the response that called
@@ -80,7 +82,7 @@ class Steering:
             await outbox.put(SteerFailed(0 if active is None else active.last_number, refused, refusal))
             return
         assert active is not None
-        queued = QueuedSteer(new_id("steer"), message.response_id, message.input)
+        queued = QueuedSteer(new_id("steer"), message.response_id, message.input, message.num_bytes)
         active.steers.append(queued)
         active.run.steer()
         await outbox.put(SteerAccepted(active.last_number, AcceptedSteer(queued.id, queued.response_id)))
@@ -121,11 +123,22 @@ class Steering:
         if fault is not None:
             return SteerError("invalid_input", fault)
         if active is not None:
-            return _refusal_by(active)
+            return _refusal_by(active) or self._refusal_for_room(message)
         if message.response_id in self._ended:
             why = "the response has ended: continue it by response.create"
             return SteerError("response_already_completed", why)
         return SteerError("response_not_found", "no such response is being made on this WebSocket")
+
+    def _refusal_for_room(self, message: Steer) -> SteerError | None:
+        lists = [*(active.steers for active in self._active.values()), *self._waiting.values()]
+        sizes = [steer.num_bytes for steers in lists for steer in steers]
+        if len(sizes) >= _MAX_QUEUED:
+            limit = f"{_MAX_QUEUED} submissions wait on this WebSocket, which is the limit"
+        elif sizes and sum(sizes) + message.num_bytes > self._max_queued_bytes:
+            limit = f"what waits on this WebSocket must be <= {self._max_queued_bytes} bytes long together"
+        else:
+            return None
+        return SteerError("too_many_pending_steers", limit)
 
 
 def _refusal_by(active: Active) -> SteerError | None:

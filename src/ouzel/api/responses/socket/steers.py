@@ -15,6 +15,7 @@ class QueuedSteer:
     id: str
     response_id: str  # that it steers
     input: object  # as it came
+    num_bytes: int
 
     @property
     def items(self) -> list[Message]:
