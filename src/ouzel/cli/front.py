@@ -1,0 +1,125 @@
+"""The HTTP side of a server: the model's texts, the store and the app; and how it listens, drains and leaves."""
+
+import asyncio
+import contextlib
+import logging
+import shlex
+import socket
+import sys
+from collections.abc import Iterator
+
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+
+import ouzel
+from ouzel.api.app import create_app, server_config
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.listening import Listener
+from ouzel.cli.loading import load_served_model
+from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.options import Options
+from ouzel.cli.signals import first_of
+from ouzel.cli.storing import store_of
+from ouzel.engine_client import EngineClient
+from ouzel.generation import ServedModel
+from ouzel.store.store import Store
+from ouzel.types import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+
+async def open_front(
+    options: Options, local: LocalModel, engine: EngineClient, starting: asyncio.Task[EngineInfo]
+) -> "Front":
+    """Waits for the engine that is `starting`. Raises OuzelError."""
+    store = await store_of(options.store)
+    try:
+        model = await load_served_model(options, local, engine, starting)
+    except BaseException:
+        if store is not None:
+            await store.close()
+        raise
+    return Front(options, model, store)
+
+
+class Front:
+    def __init__(self, options: Options, model: ServedModel, store: Store | None) -> None:
+        self._options = options
+        self._model = model
+        self._store = store
+        self._app: ASGIApp = create_app(model, options.limits, options.server, store)
+
+    async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
+        """Listens until `stopping`, then drains; `hurrying` cuts that short."""
+        options, model = self._options, self._model
+        server = _Server(server_config(self._app, options.limits, listener.tls))
+        serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
+        await first_of(serving, asyncio.create_task(server.listening.wait()))
+        if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded
+            await server.lifespan.shutdown()
+            raise InvalidOption(f"cannot listen on {listener.address}: it is in use")
+        if listener.unix is not None and not listener.unix.is_ours():
+            server.should_exit = True
+            await serving
+            raise InvalidOption(f"cannot listen on {listener.address}: another server has taken it")
+        _announce(model, listener, needs_key=bool(options.server.api_key))
+        await first_of(serving, asyncio.create_task(stopping.wait()))
+        drain_timeout_s = options.limits.drain_timeout_s
+        logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
+        hurry = asyncio.create_task(hurrying.wait())
+        draining = asyncio.create_task(model.engine.drain(drain_timeout_s))
+        await first_of(draining, hurry)
+        if not draining.done():
+            logger.info("stopping at once")
+            draining.cancel()
+            await model.engine.drain(0)
+        server.should_exit = True
+        await first_of(serving, hurry)
+        server.force_exit = True
+        await serving
+        if hurry.done():
+            await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
+
+    async def close(self) -> None:
+        """After the engine: what it still makes is kept."""
+        if self._store is not None:
+            await self._store.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server without its signal handlers: ours drain first, and do not raise the signal again."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _announce(model: ServedModel, listener: Listener, *, needs_key: bool) -> None:
+    """Tells a person where it listens, with a line to try at once."""
+    url = f"{listener.url}/v1"
+    if model.renderer.chat_template is None:
+        path, body = "completions", {"model": model.names[0], "prompt": "Once upon a time", "max_tokens": 32}
+    else:
+        path, body = "chat/completions", {"model": model.names[0], "messages": [{"role": "user", "content": "Hello!"}]}
+    command = ["curl", f"{url}/{path}", "-H 'Content-Type: application/json'"]
+    where, hints = url, []
+    if listener.unix is not None:
+        where += f" on the socket {listener.address}"
+        command.append(f"--unix-socket {shlex.quote(listener.address)}")
+    if needs_key:
+        command.append('-H "Authorization: Bearer $API_KEY"')  # the shell's variable: keys are not shown
+    if listener.tls is not None:
+        hints.append("  (curl needs --cacert FILE where it does not know who issued the certificate)\n")
+    command.append(f"-d {shlex.quote(msgspec.json.encode(body).decode())}")
+    sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {where}\n\n  {' '.join(command)}\n")
+    sys.stdout.write("".join([*hints, "\n"]))
+    sys.stdout.flush()

@@ -1,0 +1,90 @@
+"""The model as this process needs it: tokenizer, chat template, formats; the weights are the engine's."""
+
+import asyncio
+import logging
+import time
+
+import ouzel
+from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.options import Options
+from ouzel.engine_client import EngineClient
+from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.grammar.tokenizer import special_token_ids
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.parsers.registry import choose_output_format
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.render import PromptRenderer
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
+from ouzel.tokenizer.model_files import read_response_template, sampling_defaults
+from ouzel.types import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+_REASONING_FIELDS = {
+    "both": ("reasoning_content", "reasoning"),
+    "reasoning_content": ("reasoning_content",),
+    "reasoning": ("reasoning",),
+}
+
+
+async def load_served_model(
+    options: Options, local: LocalModel, engine: EngineClient, starting: asyncio.Task[EngineInfo]
+) -> ServedModel:
+    """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
+    tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
+    chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+    output_format = choose_output_format(
+        "\n".join(chat_template.sources.values()) if chat_template else "",
+        tool_parser=options.model.tool_parser,
+        reasoning_parser=options.model.reasoning_parser,
+        response_template=read_response_template(local.directory),
+    )
+    info = await starting
+    _log_engine(info)
+    names = options.model.served_model_name or (local.name,)
+    return ServedModel(
+        names=names,
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(
+            tokenizer,
+            chat_template,
+            info.max_model_len,
+            info.vocab_size,
+            trusts_request_template=options.model.trust_request_chat_template,
+        ),
+        sampling_defaults=sampling_defaults(local.directory),
+        engine=engine,
+        output_format=output_format,
+        vocabulary=_grammar_vocabulary(tokenizer),
+        max_tokens_limit=options.limits.max_tokens_limit,
+        guides_tools=options.model.enable_tool_guided_generation,
+        reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
+        created=int(time.time()),
+        system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
+    )
+
+
+def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
+    added = [
+        {"id": token_id, "content": token.content, "special": token.special}
+        for token_id, token in tokenizer.added_tokens.items()
+    ]
+    return GrammarVocabulary(
+        special_ids=special_token_ids({"added_tokens": added}),
+        vocab_size=tokenizer.vocab_size,
+        eos_token_ids=tokenizer.eos_token_ids,
+    )
+
+
+def _log_engine(info: EngineInfo) -> None:
+    logger.info(
+        "%s on %s: weights %s, inference %s, KV cache %s with room for %d tokens, context %d tokens, loaded in %.1f s",
+        info.model_type,
+        info.device,
+        info.weights,
+        info.precision,
+        info.kv_cache_dtype,
+        info.num_blocks * info.block_size,
+        info.max_model_len,
+        info.load_s,
+    )
