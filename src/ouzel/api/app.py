@@ -33,7 +33,6 @@ from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.summarising import Summariser
 from ouzel.api.routing import MethodRouter
-from ouzel.api.socket_protocol import SocketProtocol
 from ouzel.api.tokenize import Tokenizing
 from ouzel.api.upgrades import Upgrades
 from ouzel.config import LimitsConfig, ServerConfig
@@ -130,7 +129,7 @@ def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None
         app,
         loop="auto",  # uvloop where it is installed
         http="httptools",
-        ws=SocketProtocol,
+        ws="ouzel.api.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
         ws_max_size=limits.max_body_bytes,
         ws_ping_timeout=limits.write_timeout_s,
         ws_per_message_deflate=False,  # costs more time than it saves on messages of a few hundred bytes

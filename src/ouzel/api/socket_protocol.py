@@ -4,7 +4,8 @@ import asyncio
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-SERVER_STOPS = 1012  # "service restart": clients should connect anew (IANA's registry of close codes)
+from ouzel.api.close_codes import SERVER_STOPS
+
 _LAST_WORDS_S = 1.0
 
 

@@ -5,7 +5,7 @@ So whoever refuses a request need not know what it was to become: errors have th
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_SERVER_FAILED = 1011  # RFC 6455, section 7.4.1
+from ouzel.api.close_codes import SERVER_FAILED
 
 
 class Upgrades:
@@ -30,6 +30,6 @@ class Upgrades:
             elif not is_accepted:
                 await send({**message, "type": f"websocket.{kind}"})
             else:
-                await send({"type": "websocket.close", "code": _SERVER_FAILED})
+                await send({"type": "websocket.close", "code": SERVER_FAILED})
 
         await self._app(scope, receive, send_translated)

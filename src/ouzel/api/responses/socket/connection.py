@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from starlette.types import Receive, Send
 
+from ouzel.api.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.decode import JsonObject, parse_object
 from ouzel.api.exchange import LONG_BODY_BYTES, ClientDisconnected, send_within
 from ouzel.api.responses.socket.lanes import Lanes
@@ -13,11 +14,8 @@ from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_o
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.responding import Responder
 from ouzel.api.responses.socket.steering import Steering
-from ouzel.api.socket_protocol import SERVER_STOPS
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
-
-_NORMAL_END = 1000
 
 
 class Connection:
@@ -55,7 +53,7 @@ class Connection:
             while True:
                 message = await self._receive()
                 if message["type"] == "websocket.disconnect":
-                    code: int = message.get("code", _NORMAL_END)
+                    code: int = message.get("code", NORMAL_END)
                     return code
                 await self._take(message.get("text"), lanes, send)
 
@@ -88,7 +86,7 @@ class Connection:
         await lanes.idle()
         with self._outbox(None) as outbox:
             await outbox.put_error(self._too_old())
-        await self._close(_NORMAL_END)
+        await self._close(NORMAL_END)
 
     def _too_old(self) -> SocketTooOld:
         limit = f"{self._limits.websocket_lifetime_s:g} s"
