@@ -1,5 +1,5 @@
-"""Every request parameter that the documents of OpenVINO Model Server and LMI list for chat completions, tried on the
-demo model. Writes docs/conformance.md: `uv run python -m tests.cli.conformance`.
+"""Every request parameter that the documents of OpenVINO Model Server and LMI list for chat completions and responses,
+tried on the demo model. Writes docs/conformance.md: `uv run python -m tests.cli.conformance`.
 
 A parameter works where its effect is seen; a 200 alone is no proof.
 """
@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -76,7 +76,7 @@ WEATHER: Json = {
         "parameters": {"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]},
     },
 }
-COUNT_TO_2 = {
+COUNT_TO_2: Json = {
     "type": "json_schema",
     "json_schema": {
         "name": "count",
@@ -98,7 +98,9 @@ class Endpoint:
     path: str
     fields: Json  # that every body has
     refused_param: Callable[[httpx.Response], str | None]  # None: not refused
-    chunks: Callable[[httpx.Response], list[Json]]
+    read: Callable[[httpx.Response], Json]  # as a chat, with `num_chunks`
+    prompt: str = "messages"
+    streaming: Json = field(default_factory=lambda: {"stream": True, "stream_options": {"include_usage": True}})
 
 
 def openai_param(response: httpx.Response) -> str | None:
@@ -121,9 +123,24 @@ def ovms_param(response: httpx.Response) -> str | None:
     return named[1] if named else "?"
 
 
-OPENAI = Endpoint("/v1/chat/completions", {"model": "ouzel-demo"}, openai_param, chunks_of)
-OVMS = Endpoint("/v3/chat/completions", {"model": "ouzel-demo"}, ovms_param, chunks_of)
-LMI = Endpoint("/invocations", {}, lmi_param, lambda response: [json.loads(line) for line in response.iter_lines()])
+def reading(chunks: Callable[[httpx.Response], list[Json]]) -> Callable[[httpx.Response], Json]:
+    def read(response: httpx.Response) -> Json:
+        if response.headers["content-type"] == "application/json":
+            whole: Json = response.json()
+            return whole | {"num_chunks": 1}
+        streamed = chunks(response)
+        return put_together(streamed) | {"num_chunks": len(streamed)}
+
+    return read
+
+
+def lmi_chunks(response: httpx.Response) -> list[Json]:
+    return [json.loads(line) for line in response.iter_lines()]
+
+
+OPENAI = Endpoint("/v1/chat/completions", {"model": "ouzel-demo"}, openai_param, reading(chunks_of))
+OVMS = Endpoint("/v3/chat/completions", {"model": "ouzel-demo"}, ovms_param, reading(chunks_of))
+LMI = Endpoint("/invocations", {}, lmi_param, reading(lmi_chunks))
 
 
 class Asker:
@@ -137,18 +154,14 @@ class Asker:
     def __call__(self, said: object = QUESTION, **fields: object) -> Json:
         """The answer, a stream's put together, with `num_chunks`."""
         endpoint = self._endpoint
-        messages = [{"role": "user", "content": said}]
-        defaults = {"messages": messages, "temperature": 0, "max_tokens": 20, "logprobs": True} | endpoint.fields
-        streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.is_stream else {}
-        response = self._http.post(endpoint.path, json=defaults | streaming | fields)
+        defaults = {endpoint.prompt: [{"role": "user", "content": said}], "temperature": 0, "max_tokens": 20}
+        streaming = endpoint.streaming if self.is_stream else {}
+        body = defaults | {"logprobs": True} | endpoint.fields | streaming | fields
+        response = self._http.post(endpoint.path, json=body)
         if (param := endpoint.refused_param(response)) is not None:
             raise Refused(param, response.status_code)
         response.raise_for_status()
-        if response.headers["content-type"] == "application/json":
-            whole: Json = response.json()
-            return whole | {"num_chunks": 1}
-        chunks = endpoint.chunks(response)
-        return put_together(chunks) | {"num_chunks": len(chunks)}
+        return endpoint.read(response)
 
 
 def text(answer: Json) -> str:
@@ -526,12 +539,16 @@ def result(probe: Probe, ask: Asker) -> str:
 
 
 def conformance_document(cache_dir: Path) -> str:
+    from tests.cli import conformance_responses, conformance_state  # noqa: PLC0415  one takes its probes from here
+
     with (
         serving(*SERVER_OPTIONS, cache_dir=cache_dir) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
         text = _INTRODUCTION.format(command=COMMAND) + _rows(http, OPENAI, PROBES)
         text += _LMI_INTRODUCTION + _rows(http, LMI, LMI_PROBES)
+        text += conformance_responses.section(http, lambda endpoint, probes: _rows(http, endpoint, probes))
+        text += conformance_state.section(http)
     with (
         serving(*SERVER_OPTIONS, "--profile", "ovms", cache_dir=cache_dir) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,

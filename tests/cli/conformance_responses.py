@@ -1,0 +1,199 @@
+"""The part of docs/conformance.md about /v1/responses."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import httpx
+
+from tests.api.responses.strict import named_events
+from tests.cli.answers import Json
+from tests.cli.conformance import (
+    COUNT_TO_2,
+    PIXEL,
+    PROBES,
+    QUESTION,
+    Asker,
+    Endpoint,
+    Probe,
+    openai_param,
+    text,
+    tokens,
+)
+
+_INTRODUCTION = """
+## /v1/responses
+
+Every parameter of OpenVINO Model Server's page on responses (**E**, 2026), and of its list of OpenAI's parameters that
+are not supported there (**F**).
+
+| parameter | in | unary | streamed | what was seen |
+|---|---|---|---|---|
+"""
+
+
+def as_chat(response: httpx.Response) -> Json:
+    """So that the probes of chats read it."""
+    if response.headers["content-type"] == "application/json":
+        return _as_chat(response.json(), num_chunks=1)
+    events = named_events(response)
+    return _as_chat(json.loads(events[-1][1])["response"], num_chunks=len(events))
+
+
+def _as_chat(answer: Json, *, num_chunks: int) -> Json:
+    messages = [item for item in answer["output"] if item["type"] == "message"]
+    calls = [item for item in answer["output"] if item["type"] == "function_call"]
+    choices = []
+    for message in messages or [{"content": [{"text": "", "logprobs": []}]}]:
+        [part] = message["content"]
+        choices.append(
+            {
+                "message": {"content": part["text"], "tool_calls": [{"function": call} for call in calls]},
+                "logprobs": {"content": part["logprobs"]} if part["logprobs"] else None,
+                "finish_reason": "stop" if answer["status"] == "completed" else "length",
+            }
+        )
+    counted = answer["usage"] or {"input_tokens": 0, "output_tokens": 0}  # it has only begun
+    usage = {"prompt_tokens": counted["input_tokens"], "completion_tokens": counted["output_tokens"]}
+    return answer | {"choices": choices, "usage": usage, "num_chunks": num_chunks}
+
+
+RESPONSES = Endpoint(
+    "/v1/responses", {"model": "ouzel-demo"}, openai_param, as_chat, prompt="input", streaming={"stream": True}
+)
+
+AS_IN_CHATS = """
+    model stop ignore_eos include_stop_str_in_output logprobs response_format tools tool_choice parallel_tool_calls
+    chat_template_kwargs n best_of length_penalty temperature top_p top_k repetition_penalty frequency_penalty
+    presence_penalty seed num_assistant_tokens assistant_confidence_threshold max_ngram_size
+"""
+
+
+def repeated(name: str, value: object) -> Callable[[Asker], bool]:
+    return lambda ask: bool(ask(**{name: value})[name] == value)
+
+
+def longer_prompt(ask: Asker, **fields: object) -> bool:
+    return bool(ask(**fields)["usage"]["prompt_tokens"] > ask()["usage"]["prompt_tokens"])
+
+
+def continued(ask: Asker) -> bool:
+    return longer_prompt(ask, previous_response_id=ask()["id"])
+
+
+def effort(ask: Asker) -> bool:
+    thinking, not_thinking = (ask(reasoning={"effort": how}, max_tokens=60)["output"][0] for how in ("low", "none"))
+    return bool(thinking["type"] == "reasoning" and not_thinking["type"] == "message")
+
+
+def summary(ask: Asker) -> bool:
+    answer = ask(reasoning={"summary": "auto"}, enable_thinking=True, max_tokens=60)
+    reasoning = answer["output"][0]
+    return bool(reasoning["summary"][0]["text"] == reasoning["content"][0]["text"] != "")
+
+
+def truncation(ask: Asker) -> bool:
+    """Turns that together do not fit into the demo model's context."""
+    turn = {"role": "user", "content": "Say fox. " * 400}
+    answer = ask(input=[turn, turn, turn, turn, turn, {"role": "user", "content": QUESTION}], truncation="auto")
+    return text(answer) != "" and answer["truncation"] == "auto"
+
+
+def in_the_background(ask: Asker) -> bool:
+    answer = ask(background=True, logprobs=False)
+    return bool(answer["background"]) and answer["status"] == ("incomplete" if ask.is_stream else "queued")
+
+
+OWN_PROBES = (
+    Probe(
+        "input",
+        "E",
+        {},
+        "a text, or items: the answer repeats what was said",
+        lambda ask: "fox" in text(ask("Say fox.")),
+    ),
+    Probe(
+        "input, parts input_image",
+        "E",
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]}]},
+        "the demo model reads text only",
+        param="input[0].content[0].type",
+    ),
+    Probe("stream", "E", {}, "one object, or many events", lambda ask: (ask()["num_chunks"] > 8) == ask.is_stream),
+    Probe(
+        "max_output_tokens",
+        "E",
+        {},
+        "so many tokens; the response is incomplete",
+        lambda ask: len(tokens(ask(max_output_tokens=3, max_tokens=None))) == 3,
+    ),
+    Probe("reasoning.effort", "E", {}, "low thinks, none does not", effort),
+    Probe("reasoning.summary", "E", {}, "the reasoning itself", summary),
+    Probe(
+        "stream_options",
+        "E",
+        {"stream_options": {"include_obfuscation": True}},
+        "only with stream",
+        lambda ask: ask(stream_options={"include_obfuscation": True}) is not None,
+    ),
+    Probe("instructions", "F", {}, "the prompt shows them", lambda ask: longer_prompt(ask, instructions="Be brief.")),
+    Probe("previous_response_id", "F", {}, "the prompt begins with what was said", continued),
+    Probe("context_management", "F", {"context_management": [{"type": "compaction"}]}),
+    Probe(
+        "text.format",
+        "F",
+        {},
+        "an object of the schema",
+        lambda ask: (
+            json.loads(text(ask(text={"format": {"type": "json_schema", **COUNT_TO_2["json_schema"]}})))
+            in ({"n": 1}, {"n": 2})
+        ),
+    ),
+    Probe("text.verbosity", "F", {"text": {"verbosity": "low"}}, "the demo model's template does not read it"),
+    Probe("truncation", "F", {}, "the oldest turns are left out", truncation),
+    Probe(
+        "top_logprobs",
+        "F",
+        {},
+        "so many alternatives",
+        lambda ask: len(ask(top_logprobs=3)["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 3,
+    ),
+    Probe(
+        "include",
+        "F",
+        {},
+        "log probabilities",
+        lambda ask: tokens(ask(logprobs=None, include=["message.output_text.logprobs"])) == tokens(ask()),
+    ),
+    Probe(
+        "include, reasoning.encrypted_content", "F", {"include": ["reasoning.encrypted_content"]}, param="include[0]"
+    ),
+    Probe("store", "F", {}, "the response says so", repeated("store", False)),
+    Probe("metadata", "F", {}, "the response repeats it", repeated("metadata", {"ticket": "7"})),
+    Probe(
+        "max_tool_calls",
+        "F",
+        {},
+        "the response repeats it; it limits tools that a server runs",
+        repeated("max_tool_calls", 3),
+    ),
+    Probe("background", "F", {}, "answers while it is queued; a stream goes to the end", in_the_background),
+    Probe("prompt", "F", {"prompt": {"id": "pmpt_1"}}, "templates that OpenAI keeps"),
+    Probe("prompt_cache_retention", "F", {"prompt_cache_retention": "24h"}),
+    Probe(
+        "service_tier",
+        "F",
+        {"service_tier": "auto"},
+        "the response says default",
+        lambda ask: ask(service_tier="auto")["service_tier"] == "default",
+    ),
+    Probe("prompt_cache_key", "F", {}, "the response repeats it", repeated("prompt_cache_key", "key")),
+    Probe("safety_identifier", "F", {}, "the response repeats it", repeated("safety_identifier", "someone")),
+    Probe("user", "F", {}, "the response repeats it", repeated("user", "someone")),
+)
+
+
+def section(http: httpx.Client, rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
+    by_name = {probe.parameter: probe for probe in PROBES}
+    probes = [*OWN_PROBES, *(replace(by_name[name], listed="E") for name in AS_IN_CHATS.split())]
+    return _INTRODUCTION + rows(RESPONSES, probes)
