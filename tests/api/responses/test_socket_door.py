@@ -103,10 +103,10 @@ def test_each_response_has_a_line_in_the_log(server: RunningServer, caplog: pyte
 
 
 def test_it_takes_requests_for_so_long_and_finishes_them() -> None:
-    limits = LimitsConfig(websocket_lifetime_s=0.5)
+    limits = LimitsConfig(websocket_lifetime_s=1.5)
     with running_server({"step_s": 0.01}, limits) as server, socket_to(server.url) as socket:
-        socket.create("x" * 100, stream_id="main")
-        assert ended(socket.events()[-1]).output_text == "x" * 100
+        socket.create("x" * 200, stream_id="main")
+        assert ended(socket.events()[-1]).output_text == "x" * 200
         told = socket.event()
         assert (told.stream_id, error(told)["code"]) == (None, "websocket_connection_limit_reached")
         assert close_code(socket) == 1000
@@ -114,14 +114,14 @@ def test_it_takes_requests_for_so_long_and_finishes_them() -> None:
 
 def test_a_server_that_stops_finishes_what_runs_and_says_goodbye() -> None:
     with running_server({"step_s": 0.01}) as server, socket_to(server.url) as idle, socket_to(server.url) as busy:
-        busy.create("x" * 100)
+        busy.create("x" * 200)
         busy.until("response.created")
         stopping = threading.Thread(target=drain_and_stop, args=(server,))
         stopping.start()
         wait_until(lambda: server.engine.num_free == 0)
         busy.create("Too late", stream_id="b")
         events = busy.until("response.completed")
-        assert ended(events[-1]).output_text == "x" * 100
+        assert ended(events[-1]).output_text == "x" * 200
         [told] = [event for event in events if event.type == "error"]
         assert (told.stream_id, error(told)["status"]) == ("b", 503)
         assert close_code(busy) == close_code(idle) == 1012
