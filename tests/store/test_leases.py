@@ -61,6 +61,19 @@ async def test_a_server_that_beats_stays_alive(opened: OpenStore) -> None:
         await asyncio.sleep(0.05)
 
 
+async def test_a_server_that_had_nothing_to_do_is_alive_again_with_its_next_response(opened: OpenStore) -> None:
+    lease_s = 1.0
+    resting, other = await opened(lease_s=lease_s), await opened()
+    is_shown = False
+    while not is_shown:
+        await asyncio.sleep(lease_s * 1.1)
+        added_at = time.monotonic()
+        await resting.add_response(new_response())
+        taken = await other.take_abandoned()
+        is_shown = time.monotonic() < added_at + lease_s  # else this machine was too slow to say
+        assert taken == [] or not is_shown
+
+
 async def test_a_server_that_closes_leaves_its_work_at_once(opened: OpenStore) -> None:
     closing, other = await opened(), await opened()
     await closing.add_response(new_response("resp_1"))

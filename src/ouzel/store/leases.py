@@ -26,19 +26,23 @@ def end(connection: Connection, server_id: str) -> None:
     connection.execute(delete(servers).where(servers.c.id == server_id))
 
 
-def take_abandoned(connection: Connection, server_id: str) -> list[StoredResponse]:
+def take_abandoned(connection: Connection, server_id: str, lease_s: float) -> list[StoredResponse]:
     """Those that ran, and those that cannot run because the request was not kept."""
     cannot_run = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_(None)
-    return _take(connection, server_id, or_(responses.c.status == Status.IN_PROGRESS.value, cannot_run), limit=None)
+    return _take(
+        connection, server_id, lease_s, or_(responses.c.status == Status.IN_PROGRESS.value, cannot_run), limit=None
+    )
 
 
-def take_queued(connection: Connection, server_id: str, models: Sequence[str], limit: int) -> list[StoredResponse]:
+def take_queued(
+    connection: Connection, server_id: str, lease_s: float, models: Sequence[str], limit: int
+) -> list[StoredResponse]:
     is_queued = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_not(None)
-    return _take(connection, server_id, is_queued & responses.c.model.in_(models), limit=limit)
+    return _take(connection, server_id, lease_s, is_queued & responses.c.model.in_(models), limit=limit)
 
 
 def _take(
-    connection: Connection, server_id: str, condition: ColumnElement[bool], limit: int | None
+    connection: Connection, server_id: str, lease_s: float, condition: ColumnElement[bool], limit: int | None
 ) -> list[StoredResponse]:
     """Oldest first. Two servers that take at once skip what the other has locked (Postgres) or wait (SQLite)."""
     alive = select(servers.c.id).where(servers.c.expires_at > unix_now())
@@ -55,6 +59,7 @@ def _take(
     )
     taken = [stored(row) for row in connection.execute(query)]
     if taken:
+        renew(connection, server_id, lease_s)
         ids = [response.id for response in taken]
         connection.execute(update(responses).where(responses.c.id.in_(ids)).values(owner=server_id))
     return taken

@@ -1,6 +1,7 @@
 """The store: what others know of it. Each method is one transaction."""
 
 import secrets
+import time
 from collections.abc import Collection, Sequence
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -47,6 +48,7 @@ class Store:
         self._max_bytes = max_bytes
         self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
         self._used: set[str] = set()  # responses and conversations read since the last beat
+        self._renewed_s = -lease_s  # when the lease was, by the monotonic clock
 
     async def close(self) -> None:
         """Ends the lease too: what this server still runs is abandoned from now on."""
@@ -64,6 +66,7 @@ class Store:
 
     async def add_response(self, new: NewResponse) -> None:
         """Locks its conversation until it ends. Raises ConversationNotFound, ConversationLocked."""
+        await self._renew_if_old()
         await self._database.write(responses.add, new, self.server_id)
 
     async def record(self, response_id: str, progress: Progress, *, first_event: int) -> bool:
@@ -109,17 +112,23 @@ class Store:
     # Several servers, and restarts
 
     async def beat(self) -> None:
-        """Renews this server's lease; to be called several times in `lease_s`."""
+        """Renews this server's lease; to be called several times in `lease_s` while a response runs here."""
+        self._renewed_s = time.monotonic()
         await self._database.write(leases.renew, self.server_id, self._lease_s)
         await self._touch_used()
 
+    async def _renew_if_old(self) -> None:
+        """A server without anything to do lets its lease run out, and its disk sleep."""
+        if time.monotonic() - self._renewed_s > self._lease_s / 4:
+            await self.beat()
+
     async def take_abandoned(self) -> list[StoredResponse]:
         """Those in progress without a living owner, and queued ones whose request was not kept; now this server's."""
-        return await self._database.write(leases.take_abandoned, self.server_id)
+        return await self._database.write(leases.take_abandoned, self.server_id, self._lease_s)
 
     async def take_queued(self, models: Sequence[str], limit: int) -> list[StoredResponse]:
         """Those without a living owner that can run, oldest first; now this server's."""
-        return await self._database.write(leases.take_queued, self.server_id, models, limit)
+        return await self._database.write(leases.take_queued, self.server_id, self._lease_s, models, limit)
 
     async def release(self, ids: Collection[str]) -> None:
         """Those of this server that go on, but not here any more: any server may take them."""

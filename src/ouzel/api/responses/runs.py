@@ -84,7 +84,7 @@ class Runs:
             return
         store = self.store
         async with asyncio.TaskGroup() as group:  # apart, so that the lease is renewed whatever takes long
-            group.create_task(_repeat(store.beat, every_s=_BEAT_EVERY_S))
+            group.create_task(_repeat(partial(self._beat, store), every_s=_BEAT_EVERY_S))
             group.create_task(_repeat(partial(self._leave_those_that_ended, store), every_s=_WATCH_EVERY_S))
             group.create_task(_repeat(partial(self._take_over, store), every_s=_LOOK_FOR_LEFT_EVERY_S))
             group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
@@ -114,6 +114,10 @@ class Runs:
         del self._runs[run.id]
         if not run.is_settled:
             self._left.add(run.id)
+
+    async def _beat(self, store: Store) -> None:
+        if self._runs or self._left:
+            await store.beat()
 
     async def _leave_those_that_ended(self, store: Store) -> None:
         kept = [run.id for run in self._runs.values() if run.is_kept]
