@@ -13,7 +13,7 @@ import openai
 import pydantic
 import pytest
 from openai.lib.streaming.responses._responses import ResponseStreamState
-from openai.types.responses import InputTokenCountResponse, Response, ResponseStreamEvent
+from openai.types.responses import CompactedResponse, InputTokenCountResponse, Response, ResponseStreamEvent
 
 from tests.api.requests import Json
 from tests.api.responses.strict import strict_event, strict_response
@@ -185,6 +185,16 @@ async def test_input_tokens_are_counted_as_a_response_counts_them(client: Any) -
 
 
 # Continued
+
+
+async def test_a_conversation_is_compacted_and_goes_on(client: Any) -> None:
+    said = [{"role": "user", "content": "I am Olga."}, {"role": "assistant", "content": "Hello, Olga."}]
+    compacted = await done(client.responses.compact(model="parrot", input=said))
+    assert isinstance(compacted, CompactedResponse) and not compacted.model_extra
+    assert compacted.output[-1].type == "compaction"
+    assert compacted.usage.total_tokens > 0
+    shortened = [item.to_dict(warnings=False) for item in compacted.output]  # its type has no users' messages
+    typed(await done(client.responses.create(**ask("", input=[*shortened, {"role": "user", "content": "And?"}]))))
 
 
 async def test_a_response_continues_another(client: Any) -> None:
