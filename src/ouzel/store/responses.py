@@ -1,5 +1,6 @@
 """Responses: added, moved on by compare-and-set, read, deleted."""
 
+from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
@@ -15,12 +16,14 @@ COLUMNS = [responses.c[name] for name in StoredResponse.__struct_fields__]
 _APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # what a conversation goes on from
 
 
-def add(connection: Connection, new: NewResponse, owner: str) -> None:
+def add(connection: Connection, new: NewResponse, owner: str, output_items: Sequence[Item] = ()) -> None:
     """Raises ConversationNotFound, ConversationLocked."""
     assert not (new.previous_response_id and new.conversation_id), "a response continues one or the other"
+    assert not (new.status.is_final and new.conversation_id), "the conversation would stay locked"
     num_conversation_items = lock(connection, new.conversation_id, new) if new.conversation_id else 0
     batch = pack(new.events) if new.events else b""
-    size_bytes = _ROW_BYTES + len(new.body) + len(new.request or b"") + len(batch) + size_of(new.input_items)
+    num_bytes = len(new.body) + len(new.request or b"") + len(batch)
+    size_bytes = _ROW_BYTES + num_bytes + size_of([*new.input_items, *output_items])
     connection.execute(
         insert(responses).values(
             id=new.id,
@@ -35,13 +38,14 @@ def add(connection: Connection, new: NewResponse, owner: str) -> None:
             request=new.request,
             num_items=len(new.input_items),
             num_events=len(new.events),
-            owner=owner,
+            owner=None if new.status.is_final else owner,
             created_at=unix_now(),
             used_at=unix_now(),
             size_bytes=size_bytes,
         )
     )
     add_items(connection, new.id, new.key_id, new.input_items, position=0)
+    add_items(connection, new.id, new.key_id, output_items, position=len(new.input_items), is_output=True)
     _add_events(connection, new.id, 0, len(new.events), batch)
 
 

@@ -64,10 +64,13 @@ class Store:
 
     # Responses
 
-    async def add_response(self, new: NewResponse) -> None:
-        """Locks its conversation until it ends. Raises ConversationNotFound, ConversationLocked."""
+    async def add_response(self, new: NewResponse, output_items: Sequence[Item] = ()) -> None:
+        """Locks its conversation until it ends. Raises ConversationNotFound, ConversationLocked.
+
+        `output_items`: of one that has ended already, which can be in no conversation.
+        """
         await self._renew_if_old()
-        await self._database.write(responses.add, new, self.server_id)
+        await self._database.write(responses.add, new, self.server_id, output_items)
 
     async def record(self, response_id: str, progress: Progress, *, first_event: int) -> bool:
         """Any server may; False, with nothing changed, unless it goes on and has exactly `first_event` events.

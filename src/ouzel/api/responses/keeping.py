@@ -3,7 +3,10 @@
 Every write says whether the response is still ours: another server may have cancelled or deleted it.
 """
 
+from collections.abc import Sequence
+
 import msgspec
+from msgspec.structs import replace
 
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.response_object import ResponseObject
@@ -21,13 +24,16 @@ class Keeping:
         self._store = store
         self._log = log
         self._num_recorded = len(log)
+        self._held: NewResponse | None = None
         self.has_begun = len(log) > 0
 
     async def begin(self, new: NewResponse) -> None:
         """Raises what `Store.add_response` raises."""
-        await self._store.add_response(new)
-        self._num_recorded = len(new.events)
-        self.has_begun = True
+        await self._add(new, ())
+
+    def hold(self, new: NewResponse) -> None:
+        """Begins with the first thing there is to tell, in one transaction; for a response whose id nobody has yet."""
+        self._held = new
 
     async def note(self, response: ResponseObject) -> bool:
         """`response` as far as it has come, with the events that have led there."""
@@ -38,8 +44,9 @@ class Keeping:
         return await self._record(response, [*self._log.encoded(self._num_recorded), *new])
 
     async def drop(self) -> None:
-        """Of a response that has not begun."""
-        await self._store.delete_response(self.response_id, self.key_id)
+        """Of a response that nobody has seen."""
+        if self.has_begun:
+            await self._store.delete_response(self.response_id, self.key_id)
 
     async def ended_elsewhere(self) -> ResponseObject | None:
         """As another server has ended it; None: nobody has."""
@@ -47,12 +54,21 @@ class Keeping:
         return shown_response(stored) if stored is not None and stored.status.is_final else None
 
     async def _record(self, response: ResponseObject, events: list[bytes]) -> bool:
-        is_ours = await self._store.record(
-            self.response_id, progress_to(response, events), first_event=self._num_recorded
-        )
+        progress = progress_to(response, events)
+        if self._held is not None:
+            new = replace(self._held, status=progress.status, body=progress.body, events=progress.events)
+            await self._add(new, progress.output_items)
+            return True
+        is_ours = await self._store.record(self.response_id, progress, first_event=self._num_recorded)
         if is_ours:
             self._num_recorded += len(events)
         return is_ours
+
+    async def _add(self, new: NewResponse, output_items: Sequence[Item]) -> None:
+        await self._store.add_response(new, output_items)
+        self._held = None
+        self._num_recorded = len(new.events)
+        self.has_begun = True
 
 
 def progress_to(response: ResponseObject, events: list[bytes]) -> Progress:

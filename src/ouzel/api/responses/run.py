@@ -65,6 +65,8 @@ class Run:
             num_events=len(log),
         )
         self._generates = prepared.generates
+        # Who has its id may ask for it, and a conversation is locked before anything is made in it.
+        self._is_told_at_once = prepared.is_stream or self.is_background or prepared.response.conversation is not None
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._may_show = asyncio.Event()  # what it makes, of one that was queued
         self._generating: asyncio.Task[None] | None = None
@@ -144,7 +146,11 @@ class Run:
         if self._keeping is None or self._new is None:
             return
         events = [_encode(event) for event in self._builder.queue()] if self.is_background else []
-        await self._keeping.begin(self._new(self._builder.response, events))
+        new = self._new(self._builder.response, events)
+        if self._is_told_at_once:
+            await self._keeping.begin(new)
+        else:
+            self._keeping.hold(new)
         self._new = None  # frees the request
         self.log.add(events)
 
