@@ -168,5 +168,13 @@ def refuse_unsupported(given: Mapping[str, object], *, known: Collection[str]) -
     for name, value in given.items():
         if name in known or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
             continue
-        hint = f" (use {INSTEAD[name]})" if name in INSTEAD else ""
-        raise InvalidRequest(f"{name} is not supported yet by this server{hint}, given {shown(value)}", param=name)
+        raise InvalidRequest(
+            f"{name} is not supported yet by this server{_hint(name)}, given {shown(value)}", param=name
+        )
+
+
+def _hint(name: str) -> str:
+    if name in INSTEAD:
+        return f" (use {INSTEAD[name]})"
+    neutral = NEUTRAL_VALUES[name]
+    return f" (only {' or '.join(shown(value) for value in neutral)})" if neutral else ""

@@ -130,11 +130,9 @@ class _Reader:
         self._open_turn(path).content = content
 
     def _read_reasoning(self, item: Message, path: str) -> None:
-        if item.get("encrypted_content") is not None:
-            raise InvalidRequest(
-                f"{path}.encrypted_content cannot be read by this server, given a value",
-                param=f"{path}.encrypted_content",
-            )
+        if (encrypted := item.get("encrypted_content")) is not None:
+            why = ": only who wrote it can read it, leave the item out"
+            raise _invalid(f"{path}.encrypted_content", "null", encrypted, why)
         texts = _texts(item, "content", "reasoning_text", path) or _texts(item, "summary", "summary_text", path)
         if self._turn is not None and (self._turn.content is not None or self._turn.calls):
             self._end_turn()

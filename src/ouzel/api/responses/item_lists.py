@@ -3,8 +3,7 @@
 import msgspec
 
 from ouzel.api.query import Query
-from ouzel.api.responses.request import LOGPROBS
-from ouzel.errors import InvalidRequest
+from ouzel.api.responses.request import check_includable
 from ouzel.store.records import Page, PageRequest
 
 PAGE_PARAMETERS = ("include", "limit", "order", "after")
@@ -40,7 +39,6 @@ def page_asked(query: Query) -> PageRequest:
 def asks_for_logprobs(query: Query) -> bool:
     """Items have them when their response was made with them."""
     wanted = query.texts("include")
-    for each in wanted:
-        if each != LOGPROBS:
-            raise InvalidRequest(f"include must be {LOGPROBS}, given {each[:100]}", param="include")
+    for name in wanted:
+        check_includable(name, "include")
     return bool(wanted)

@@ -22,7 +22,13 @@ from ouzel.api.responses.items import new_id
 from ouzel.api.responses.kept_items import kept_items
 from ouzel.api.responses.prompting import render_input
 from ouzel.api.responses.recent import RecentResponses
-from ouzel.api.responses.request import LOGPROBS, ResponsesRequest, conversation_id_of, shows_logprobs
+from ouzel.api.responses.request import (
+    LOGPROBS,
+    ResponsesRequest,
+    check_includable,
+    conversation_id_of,
+    shows_logprobs,
+)
 from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.text_format import demanded_form
 from ouzel.api.tools import Choice, FunctionDefinition, NamedFunction, Tool, asked_tools
@@ -137,6 +143,8 @@ class Preparer:
     def _check(self, asked: ResponsesRequest) -> None:
         check_limits(asked, self._model, self._limits)
         check_num_logprobs(asked.top_logprobs, self._limits, param="top_logprobs")
+        for position, name in enumerate(asked.include or []):
+            check_includable(name, f"include[{position}]")
         if asked.top_logprobs and not shows_logprobs(asked):
             limit = f'needs include to have "{LOGPROBS}"'
             raise InvalidRequest(f"top_logprobs {limit}, given {asked.top_logprobs}", param="top_logprobs")

@@ -19,9 +19,12 @@ from ouzel.api.fields import GenerationFields
 from ouzel.api.responses.input_schema import Input
 from ouzel.api.responses.text_format import TextFormat
 from ouzel.api.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
+from ouzel.api.validation_errors import shown
+from ouzel.errors import InvalidRequest
 
 Verbosity = Literal["low", "medium", "high"]
 LOGPROBS = "message.output_text.logprobs"
+_ENCRYPTED = "reasoning.encrypted_content"
 Labels = Annotated[dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
 
 
@@ -77,8 +80,8 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         None
     )
     include: Annotated[
-        list[Literal["message.output_text.logprobs"]] | None,
-        Meta(description="What the response shows beside the text."),
+        list[str] | None,
+        Meta(description="What the response shows beside the text: only message.output_text.logprobs is supported."),
     ] = None
     logprobs: Annotated[bool | None, Meta(description="The same as include with message.output_text.logprobs.")] = None
     top_logprobs: (
@@ -111,6 +114,13 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     reasoning_effort: Effort = None
     enable_thinking: Thinking = None
     thinking: Thinking = None
+
+
+def check_includable(name: str, path: str) -> None:
+    """Agents ask for encrypted reasoning unless told otherwise, so the error says that they need not."""
+    if name != LOGPROBS:
+        why = ": leave it out, reasoning is text here and is read when sent back" if name == _ENCRYPTED else ""
+        raise InvalidRequest(f'{path} must be "{LOGPROBS}", given {shown(name)}{why}', param=path)
 
 
 def shows_logprobs(asked: ResponsesRequest) -> bool:

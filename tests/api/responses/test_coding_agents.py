@@ -1,0 +1,141 @@
+"""What coding agents send, Codex CLI before all: no state, everything resent, options that no reader asked for."""
+
+import httpx
+import pytest
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
+
+from tests.api.requests import Json, error_of
+from tests.api.responses.strict import strict_events
+from tests.api.responses.test_input import call, message, output
+from tests.api.responses.test_response import SAYINGS
+
+SHELL: Json = {
+    "type": "function",
+    "name": "look",
+    "description": "Runs a command",
+    "strict": False,
+    "parameters": {
+        "type": "object",
+        "properties": {"command": {"type": "array", "items": {"type": "string"}}, "timeout_ms": {"type": "number"}},
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+}
+
+
+def text(role: str, *said: str) -> Json:
+    parts = [{"type": "input_text", "text": each} for each in said]
+    return {"type": "message", "id": None, "role": role, "content": parts, "phase": None}
+
+
+FIRST_TURN: list[Json] = [text("developer", "Ask before you write."), text("user", "<cwd>/home</cwd>", "Hi")]
+LATER: list[Json] = [
+    {"type": "reasoning", "id": None, "summary": [], "content": None, "encrypted_content": None},
+    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": None},
+    message("assistant", [{"type": "output_text", "text": "I look."}], type="message", id="msg_1", end_turn=None),
+    call("call_1", "look", '{"command": ["ls"]}'),
+    output("call_1", [{"type": "input_text", "text": "a.py"}, {"type": "input_text", "text": "b.py"}]),
+]
+
+
+def request(*items: Json, **fields: object) -> Json:
+    return {
+        "model": "parrot",
+        "instructions": "You are a coding agent.",
+        "input": [*FIRST_TURN, *items],
+        "tools": [SHELL],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "reasoning": {"effort": None, "summary": "auto"},
+        "store": False,
+        "stream": True,
+        "include": [],
+        "prompt_cache_key": "0199c2",
+        "client_metadata": {"session": "0199c2"},
+        **fields,
+    }
+
+
+def ended(http: httpx.Client, body: Json) -> Response:
+    answer = http.post("/v1/responses", json=body, headers={"Accept": "text/event-stream", "session_id": "0199c2"})
+    assert answer.status_code == 200, answer.text
+    *events, end = strict_events(answer)
+    assert isinstance(end, ResponseCompletedEvent)
+    items = [event.item for event in events if isinstance(event, ResponseOutputItemDoneEvent)]
+    assert items == end.response.output  # agents take them from one or the other
+    return end.response
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+def test_each_turn_is_sent_back_whole(thinker_http: httpx.Client, saying: str) -> None:
+    tools = [SHELL, {**SHELL, "name": "rest"}]
+    question, next_question = text("user", SAYINGS[saying]), text("user", "And?")
+    items = ended(thinker_http, request(question, tools=tools)).model_dump(mode="json", exclude_unset=True)["output"]
+    outputs = [output(item["call_id"]) for item in items if item["type"] == "function_call"]
+
+    again = ended(thinker_http, request(question, *items, *outputs, next_question, tools=tools))
+
+    assert again.output_text == "And?"
+
+
+def test_items_of_other_turns_are_read(thinker_http: httpx.Client) -> None:
+    response = ended(thinker_http, request(*LATER, text("user", "And?")))
+
+    assert (response.output_text, response.prompt_cache_key) == ("And?", "0199c2")
+    assert thinker_http.get(f"/v1/responses/{response.id}").status_code == 404
+
+
+REFUSED: dict[str, tuple[Json, str, str]] = {
+    "encrypted reasoning is asked for": (
+        request(include=["reasoning.encrypted_content"]),
+        "include[0]",
+        'must be "message.output_text.logprobs", given "reasoning.encrypted_content": leave it out',
+    ),
+    "encrypted reasoning of another server": (
+        request({"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"}),
+        "input[2].encrypted_content",
+        'must be null, given "gAAAA": only who wrote it can read it, leave the item out',
+    ),
+    "a search that the server would make": (
+        request(tools=[SHELL, {"type": "web_search"}]),
+        "tools[1].type",
+        'must be one of "function", given "web_search"',
+    ),
+    "a tool of free text": (
+        request(tools=[{"type": "custom", "name": "apply_patch", "format": {"type": "text"}}]),
+        "tools[0].type",
+        'must be one of "function", given "custom"',
+    ),
+    "a call of a tool of free text": (
+        request({"type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": "x"}),
+        "input[2].type",
+        'given "custom_tool_call"',
+    ),
+    "an image that a tool shows": (
+        request(call("call_1"), output("call_1", [{"type": "input_image", "image_url": "data:,"}])),
+        "input[3].output[0].type",
+        "this model reads text only",
+    ),
+    "a tier": (request(service_tier="priority"), "service_tier", '(only "auto" or "default"), given "priority"'),
+    "how long a prompt is remembered": (
+        request(prompt_cache_retention="24h"),
+        "prompt_cache_retention",
+        '(only "in_memory" or "in-memory"), given "24h"',
+    ),
+    "less words than the template can ask for": (
+        request(text={"verbosity": "low"}),
+        "text.verbosity",
+        "does not read verbosity",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_done_is_refused_before_the_stream(thinker_http: httpx.Client, case: str) -> None:
+    body, param, told = REFUSED[case]
+
+    answer = thinker_http.post("/v1/responses", json=body)
+
+    error = error_of(answer)
+    assert (answer.status_code, error["param"]) == (400, param)
+    assert error["message"].startswith(param) and told in error["message"]
