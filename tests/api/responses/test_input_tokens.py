@@ -48,7 +48,7 @@ def test_the_count_is_that_of_the_response(thinker_http: httpx.Client, shape: st
 
 
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation"])
-@pytest.mark.parametrize("given", [{"input": "And?"}, {}], ids=["with input", "without"])
+@pytest.mark.parametrize("given", [{"input": "And?"}, {"input": []}, {}], ids=["with input", "none", "without"])
 def test_what_the_input_continues_is_counted_too(thinker_http: httpx.Client, field: str, given: Json) -> None:
     first = strict_response(thinker_http.post("/v1/responses", json={"model": "parrot", "input": TALK}).text)
     earlier = first.id if field == "previous_response_id" else new_conversation(thinker_http, items=TALK)

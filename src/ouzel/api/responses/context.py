@@ -45,7 +45,7 @@ async def context_of(
     `recent`: responses that are not, and may be continued all the same.
     """
     continues = asked.previous_response_id is not None or asked.conversation is not None
-    has_none = (asked.input is None and continues) or (asked.input == [] and recent is not None)
+    has_none = (asked.input is None and continues) or (asked.input == [] and (continues or recent is not None))
     given = [] if has_none else input_items_of(asked.input)
     said = None if recent is None else _recently_said(asked, recent, is_last_resort=store is None)
     if store is None:

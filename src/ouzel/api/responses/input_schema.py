@@ -54,7 +54,8 @@ Items = Annotated[list[object], Meta(extra_json_schema={"items": {"anyOf": _ITEM
 Input = Annotated[
     object,
     Meta(
-        description="A text, or a list of items: messages, function calls and their outputs, reasoning.",
+        description="A text, or a list of items: messages, function calls and their outputs, reasoning; "
+        "may be empty or left out where something is continued.",
         extra_json_schema={
             "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "minItems": 1, "items": {"anyOf": _ITEMS}}]
         },
