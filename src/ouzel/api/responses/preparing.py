@@ -26,7 +26,6 @@ from ouzel.api.responses.request import (
     LOGPROBS,
     ResponsesRequest,
     check_includable,
-    conversation_id_of,
     shows_logprobs,
 )
 from ouzel.api.responses.response_object import ResponseObject
@@ -153,12 +152,15 @@ class Preparer:
             raise InvalidRequest(f"{field} must be 1 in a stream of responses, given {num_choices}", param=field)
         if asked.stream_options is not None and not asked.stream:
             raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
-        if asked.store and self._store is None:
-            raise InvalidRequest("store must be false: this server keeps nothing, given true", param="store")
-        if asked.store is False and conversation_id_of(asked) is not None:
-            raise InvalidRequest("conversation needs store to be true, given false", param="conversation")
-        if asked.background and (asked.store is False or self._store is None):
-            raise InvalidRequest("background needs store to be true, given false", param="background")
+        self._check_keeping(asked)
+
+    def _check_keeping(self, asked: ResponsesRequest) -> None:
+        for field, is_asked in (("store", asked.store), ("background", asked.background)):
+            if is_asked and self._store is None:
+                raise InvalidRequest(f"{field} must be false: this server keeps nothing, given true", param=field)
+        for field, is_asked in (("conversation", asked.conversation is not None), ("background", asked.background)):
+            if is_asked and asked.store is False:
+                raise InvalidRequest(f"{field} needs store to be true, given false", param=field)
 
     def _request(
         self, asked: ResponsesRequest, context: Context, response_id: str, arrival_s: float, *, generates: bool
