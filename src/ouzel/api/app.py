@@ -40,6 +40,8 @@ from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 from ouzel.store.store import Store
 
+_PING_EVERY_S = 20.0
+
 
 def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None) -> ASGIApp:
     """`server` says who may ask and in which dialect; where to listen is `server_config`'s.
@@ -131,6 +133,7 @@ def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None
         http="httptools",
         ws="ouzel.api.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
         ws_max_size=limits.max_body_bytes,
+        ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),
         ws_ping_timeout=limits.write_timeout_s,
         ws_per_message_deflate=False,  # costs more time than it saves on messages of a few hundred bytes
         lifespan="on",

@@ -1,5 +1,6 @@
 """How a WebSocket ends (RFC 6455, section 7.4.1, and IANA's registry)."""
 
 NORMAL_END = 1000
+INVALID_TEXT = 1007
 SERVER_FAILED = 1011
 SERVER_STOPS = 1012  # "service restart": clients should connect anew

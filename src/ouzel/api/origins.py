@@ -26,5 +26,13 @@ class OwnPages:
         origin = header(scope, b"origin")
         if origin is None or "*" in self._allowed_origins or origin in self._allowed_origins:
             return
-        if urlsplit(origin).netloc.lower() != (header(scope, b"host") or "").lower():
+        if _host_of(origin) != (header(scope, b"host") or "").lower():
             raise ForeignOrigin(f"pages of {origin[:100]} may not open WebSockets here: allowed_origins has other ones")
+
+
+def _host_of(origin: str) -> str | None:
+    """None: it has none that could be read."""
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None

@@ -53,12 +53,17 @@ def test_elsewhere_it_is_a_404(server: RunningServer, path: str) -> None:
     assert (status, told["code"], told["message"]) == (404, "unknown_url", f"unknown URL: GET {path}")
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "http://127.0.0.1:1", "http://[::1", ""])
 def test_pages_of_other_origins_are_a_403(server: RunningServer, guarded: RunningServer, origin: str) -> None:
     for each in (server, guarded):
         status, told, _ = refusal(each, origin=origin, authorization="Bearer sk-right")
         assert (status, told["code"]) == (403, "origin_not_allowed")
         assert origin in str(told["message"])
+
+
+def test_a_refusal_is_no_error_of_the_server(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+    refusal(server, "/v1/nowhere")
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 def test_pages_of_allowed_origins_may(guarded: RunningServer) -> None:

@@ -1,0 +1,116 @@
+"""Clients of WebSockets that no library would be: frame by frame, over a plain socket."""
+
+import base64
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ouzel.config import LimitsConfig
+from tests.api.requests import wait_until
+from tests.api.serving import RunningServer, running_server
+
+TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
+MASK = bytes(4)  # changes nothing
+
+
+def opening(method: str = "GET") -> bytes:
+    headers = ["Host: x", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    headers.append(f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}")
+    return "\r\n".join([f"{method} /v1/responses HTTP/1.1", *headers, "", ""]).encode()
+
+
+def frame(opcode: int, data: bytes, *, is_last: bool = True) -> bytes:
+    head = bytes([opcode | (0x80 if is_last else 0)])
+    length = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + len(data).to_bytes(2, "big")
+    return head + length + MASK + data
+
+
+def create(said: str) -> bytes:
+    body = {"type": "response.create", "model": "parrot", "input": said}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+class Frames:
+    def __init__(self, connection: socket.socket) -> None:
+        self._bytes = connection.makefile("rb")
+
+    def __enter__(self) -> "Frames":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bytes.close()
+
+    def next(self) -> tuple[int, bytes]:
+        head, short = self._bytes.read(2)
+        length = short if short < 126 else int.from_bytes(self._bytes.read(2 if short == 126 else 8), "big")
+        return head & 0x0F, self._bytes.read(length)
+
+
+@contextmanager
+def opened(server: RunningServer, window: int = 65536) -> Iterator[socket.socket]:
+    """`window`: so many bytes wait for a client that does not read them, and about as many in the server."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(opening())
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n"):
+            answer += connection.recv(1)
+        assert answer.startswith(b"HTTP/1.1 101 ")
+        yield connection
+
+
+def test_a_message_may_come_in_the_smallest_fragments(server: RunningServer) -> None:
+    message = create("Grüße")
+    with opened(server) as connection, Frames(connection) as frames:
+        connection.sendall(frame(TEXT, b"", is_last=False))
+        for byte in message:
+            connection.sendall(frame(0, bytes([byte]), is_last=False) + frame(0, b"", is_last=False))
+        connection.sendall(frame(PING, b"between") + frame(0, b""))
+        assert frames.next() == (PONG, b"between")
+        while (event := json.loads(frames.next()[1]))["type"] != "response.completed":
+            pass
+        assert event["response"]["output"][0]["content"][0]["text"] == "Grüße"
+
+
+def test_what_is_no_text_ends_the_connection_and_not_with_a_traceback(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(server) as connection, Frames(connection) as frames:
+        connection.sendall(frame(TEXT, b"\xff"))
+        assert frames.next() == (CLOSE, (1007).to_bytes(2, "big") + b"invalid UTF-8")
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+
+
+def test_pings_are_answered_as_far_as_the_client_reads() -> None:
+    num = 4000
+    with running_server({"step_s": 0.01}) as server:
+        server.shrink_send_buffers()
+        with opened(server) as connection, Frames(connection) as frames:
+            connection.sendall(b"".join(frame(PING, b"%0125d" % number) for number in range(num)))
+            connection.sendall(frame(TEXT, create("x" * 110)))
+            wait_until(lambda: server.engine.num_unfinished == 1)  # so all pings have come
+            answered = [frames.next()]
+            while answered[-1] != (PONG, b"%0125d" % (num - 1)):
+                answered.append(frames.next())
+            assert len(answered) < num // 2
+
+
+def test_who_reads_nothing_does_not_keep_a_connection_open(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    with running_server(limits=LimitsConfig(write_timeout_s=0.1)) as server:
+        server.shrink_send_buffers()
+        with opened(server, window=2048) as connection:
+            connection.sendall(frame(TEXT, create("x" * 110)))
+            wait_until(lambda: "GET /v1/responses 101 duration_s=" in caplog.text)
+            assert "response.create /v1/responses 200" in caplog.text
+
+
+def test_a_websocket_begins_with_a_get(server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as connection, connection.makefile("rb") as answer:
+        connection.sendall(opening("POST"))
+        assert answer.read().startswith(b"HTTP/1.1 400 ")
