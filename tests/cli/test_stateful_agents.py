@@ -5,6 +5,7 @@ Over the Responses API, whole and streamed, at temperature 0. `test_agent_framew
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any  # the frameworks' own options, and LangChain's agents
 
 import openai
@@ -137,19 +138,20 @@ async def test_a_conversation_keeps_reasoning(client: openai.AsyncOpenAI, run: R
 
 @pytest.mark.parametrize("mode", ["previous_response_id", "input"])
 async def test_the_sdk_compacts_a_session(client: openai.AsyncOpenAI, run: Run, mode: Any) -> None:
-    session = OpenAIResponsesCompactionSession(
-        "owls",
-        SQLiteSession("owls"),
-        client=client,
-        model=NAME_OF_OPENAI,
-        compaction_mode=mode,
-        should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= 6,
-    )
     one = agent(over_http(client))
+    with closing(SQLiteSession("owls")) as kept:
+        session = OpenAIResponsesCompactionSession(
+            "owls",
+            kept,
+            client=client,
+            model=NAME_OF_OPENAI,
+            compaction_mode=mode,
+            should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= 6,
+        )
 
-    first = [await run(one, each, session=session) for each in QUESTIONS]
-    compacted = [item.get("type") for item in await session.get_items()]
-    third = await run(one, QUESTIONS[0], session=session)
+        first = [await run(one, each, session=session) for each in QUESTIONS]
+        compacted = [item.get("type") for item in await session.get_items()]
+        third = await run(one, QUESTIONS[0], session=session)
 
     assert [result.final_output for result in first] == ANSWERS
     assert compacted == ["message", "message", "compaction"]
