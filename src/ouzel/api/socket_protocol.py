@@ -34,7 +34,12 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.transport.close()
 
     async def send(self, message: Message) -> None:  # type: ignore[override]  # uvicorn's own type is a narrower one
-        """A response instead of a WebSocket completes the handshake: uvicorn would log that as an error."""
+        """Raises OSError where nobody is there; uvicorn would go on for a while, with a warning for each message.
+
+        A response instead of a WebSocket completes the handshake: uvicorn would log that as an error.
+        """
+        if message["type"] == "websocket.send" and self.transport.is_closing():
+            raise BrokenPipeError("the client has left the WebSocket")
         await super().send(message)  # type: ignore[arg-type]
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True

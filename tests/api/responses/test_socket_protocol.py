@@ -4,6 +4,8 @@ import base64
 import json
 import logging
 import socket
+import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,8 +31,8 @@ def frame(opcode: int, data: bytes, *, is_last: bool = True) -> bytes:
     return head + length + MASK + data
 
 
-def create(said: str) -> bytes:
-    body = {"type": "response.create", "model": "parrot", "input": said}
+def create(said: str, **fields: object) -> bytes:
+    body = {"type": "response.create", "model": "parrot", "input": said, **fields}
     return json.dumps(body, ensure_ascii=False).encode()
 
 
@@ -108,6 +110,18 @@ def test_who_reads_nothing_does_not_keep_a_connection_open(caplog: pytest.LogCap
             connection.sendall(frame(TEXT, create("x" * 110)))
             wait_until(lambda: "GET /v1/responses 101 duration_s=" in caplog.text)
             assert "response.create /v1/responses 200" in caplog.text
+
+
+def test_who_vanishes_takes_what_runs_with_it_and_not_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with running_server({"step_s": 0.002}) as server:
+        for delay_ms in range(40):
+            with opened(server) as connection:
+                lanes = [frame(TEXT, create("Hello", stream_id=f"lane-{number}")) for number in range(16)]
+                connection.sendall(b"".join(lanes))
+                time.sleep(delay_ms / 1000)  # somewhere in the midst
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+        wait_until(lambda: server.engine.num_unfinished == 0 and server.engine.num_free == server.engine.max_admitted)
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 def test_a_websocket_begins_with_a_get(server: RunningServer) -> None:
