@@ -3,10 +3,12 @@
 import json
 import logging
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import openai
+import psutil
 import pytest
 
 from ouzel.config import LimitsConfig
@@ -19,6 +21,12 @@ FOREVER = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": T
 def num_running(server: RunningServer) -> int:
     stats = server.engine.stats()
     return 0 if stats is None else stats.num_running
+
+
+def num_established(server: RunningServer) -> int:
+    """Connections that the server's side has not closed."""
+    connections = psutil.Process().net_connections("tcp4")
+    return sum(each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED for each in connections)
 
 
 def send_raw(server: RunningServer, body: dict[str, object], path: str = "/v1/completions") -> socket.socket:
@@ -79,7 +87,22 @@ def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptur
         with send_raw(server, {**FOREVER, "max_tokens": num_tokens}):
             wait_until(lambda: "POST /v1/completions 499 " in caplog.text)
             assert server.engine.num_unfinished == 0
+            wait_until(lambda: num_established(server) == 0)
     assert "finish=abort" in caplog.text
+    assert "without completing" not in caplog.text
+
+
+def test_a_client_that_reads_slowly_is_waited_for() -> None:
+    num_tokens = 20_000
+    with running_server({"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=2.0)) as server:
+        server.shrink_send_buffers()
+        with send_raw(server, {**FOREVER, "max_tokens": num_tokens}) as connection:
+            wait_until(lambda: num_running(server) == 0)
+            text = b""
+            while not text.endswith(b"\r\n0\r\n\r\n"):
+                text += connection.recv(2**14)
+                time.sleep(0.005)
+    assert b"data: [DONE]" in text
 
 
 def test_an_error_after_the_first_chunk_is_one_frame_and_the_end(http: httpx.Client) -> None:

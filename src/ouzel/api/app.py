@@ -20,6 +20,7 @@ from ouzel.api.error_answers import ErrorAnswers
 from ouzel.api.generating import GeneratingEndpoint
 from ouzel.api.guard import Guard
 from ouzel.api.health import Watch
+from ouzel.api.http_protocol import http_protocol
 from ouzel.api.lifespan import Lifespan
 from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
 from ouzel.api.models import Models
@@ -83,7 +84,6 @@ def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig, m
             metrics,
             max_body_bytes=limits.max_body_bytes,
             body_timeout_s=limits.body_timeout_s,
-            write_timeout_s=limits.write_timeout_s,
         )
 
     chat, completions = generating(ChatCompletions(model, limits)), generating(Completions(model, limits))
@@ -130,7 +130,7 @@ def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed
-        http="httptools",
+        http=http_protocol(limits.write_timeout_s),
         ws="ouzel.api.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
         ws_max_size=limits.max_body_bytes,
         ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),

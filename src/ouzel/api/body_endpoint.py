@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.exchange import cancelled_on_disconnect, may_take_long, read_body, send_within
+from ouzel.api.exchange import cancelled_on_disconnect, may_take_long, read_body
 from ouzel.config import LimitsConfig
 from ouzel.errors import Overloaded
 from ouzel.generation import ServedModel
@@ -36,8 +36,7 @@ class BodyEndpoint:
                 )
                 async with cancelled_on_disconnect(receive):
                     response = await self._response(Request(scope), body)
-                    with send_within(send, limits.write_timeout_s) as send_or_leave:
-                        await response(scope, receive, send_or_leave)
+                    await response(scope, receive, send)
         except Overloaded:
             self._metrics.request_refused()
             raise

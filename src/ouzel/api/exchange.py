@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope
 
 from ouzel.api.framing import SSE, Framing
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
@@ -102,48 +102,6 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 def _too_large(max_body_bytes: int) -> InvalidRequest:
     return PayloadTooLarge(f"the request body must be <= {max_body_bytes} bytes long")
-
-
-@contextmanager
-def send_within(send: Send, timeout_s: float) -> Iterator[Send]:
-    """`send`, but ClientDisconnected when it is held up so long: a client that never reads would keep its place.
-
-    One timer watches all sends of the block: a timer for each would cost more than the sends.
-    """
-    loop, block = asyncio.get_running_loop(), asyncio.current_task()
-    assert block is not None
-    held_since: float | None = None
-    is_late = False
-    timer: asyncio.TimerHandle
-
-    def watch() -> None:
-        nonlocal timer, is_late
-        now = loop.time()
-        due = now + timeout_s if held_since is None else held_since + timeout_s
-        if due > now:
-            timer = loop.call_at(due, watch)
-        else:
-            is_late = True
-            block.cancel()
-
-    async def send_or_leave(message: Message) -> None:
-        nonlocal held_since
-        held_since = loop.time()
-        try:
-            await send(message)
-        except asyncio.CancelledError:
-            if not is_late:
-                raise
-            block.uncancel()
-            raise ClientDisconnected from None
-        finally:
-            held_since = None
-
-    timer = loop.call_later(timeout_s, watch)
-    try:
-        yield send_or_leave
-    finally:
-        timer.cancel()
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.answer import Answer, Dialect
-from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, may_take_long, read_body, send_within
+from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, may_take_long, read_body
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
@@ -29,14 +29,12 @@ class GeneratingEndpoint:
         *,
         max_body_bytes: int,
         body_timeout_s: float,
-        write_timeout_s: float,
     ) -> None:
         self._dialect = dialect
         self._model = model
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
         self._body_timeout_s = body_timeout_s
-        self._write_timeout_s = write_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -45,8 +43,7 @@ class GeneratingEndpoint:
                     scope, receive, max_body_bytes=self._max_body_bytes, timeout_s=self._body_timeout_s
                 )
                 async with cancelled_on_disconnect(receive):
-                    with send_within(send, self._write_timeout_s) as send_or_leave:
-                        await self._answer(body, exchange_of(scope), send_or_leave)
+                    await self._answer(body, exchange_of(scope), send)
         except Overloaded:
             self._metrics.request_refused()
             raise

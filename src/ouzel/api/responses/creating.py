@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body, send_within
+from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
 from ouzel.api.framing import Framing
 from ouzel.api.responses.event_framing import EventFraming
 from ouzel.api.responses.preparing import Preparer
@@ -29,8 +29,7 @@ class CreateResponse:
                 scope, receive, max_body_bytes=limits.max_body_bytes, timeout_s=limits.body_timeout_s
             )
             async with cancelled_on_disconnect(receive):
-                with send_within(send, limits.write_timeout_s) as send_or_leave:
-                    await self._answer(body, exchange_of(scope), place, send_or_leave)
+                await self._answer(body, exchange_of(scope), place, send)
 
     async def _answer(self, body: bytes, exchange: Exchange, place: ExitStack, send: Send) -> None:
         prepared = await self._preparer.prepare(body, key_id=exchange.key_id, arrival_s=exchange.arrival_s)

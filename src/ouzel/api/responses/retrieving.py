@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.exchange import cancelled_on_disconnect, exchange_of, send_within
+from ouzel.api.exchange import cancelled_on_disconnect, exchange_of
 from ouzel.api.framing import Framing
 from ouzel.api.query import Query
 from ouzel.api.responses.event_framing import EventFraming
@@ -27,11 +27,10 @@ _LOOK_EVERY_S = 0.25  # for events of a response that another server makes
 class RetrieveResponse:
     """An ASGI app."""
 
-    def __init__(self, kept: KeptResponses, runs: Runs, framing: Framing, *, write_timeout_s: float) -> None:
+    def __init__(self, kept: KeptResponses, runs: Runs, framing: Framing) -> None:
         self._kept = kept
         self._runs = runs
         self._framing = framing
-        self._write_timeout_s = write_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -54,8 +53,7 @@ class RetrieveResponse:
         exchange_of(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancelled_on_disconnect(receive):
-            with send_within(send, self._write_timeout_s) as send_or_leave:
-                await send_events(following, framing, send_or_leave)
+            await send_events(following, framing, send)
 
     async def _follow(self, stored: StoredResponse, after: int, store: Store) -> AsyncGenerator[Sequence[bytes], None]:
         """Of a response that has ended, or that another server makes."""

@@ -33,7 +33,7 @@ def responses_routes(
     framing = SSE if sends_done else msgspec.structs.replace(SSE, end=b"")
     create = CreateResponse(runs, preparer, limits, framing)
     kept = KeptResponses(runs)
-    retrieve = RetrieveResponse(kept, runs, framing, write_timeout_s=limits.write_timeout_s)
+    retrieve = RetrieveResponse(kept, runs, framing)
     count, compact = body_endpoint(CountInputTokens(preparer).count), body_endpoint(compactor.compact)
     socket = ResponsesSocket(runs, preparer, limits)
     routes: list[BaseRoute] = []

@@ -8,11 +8,12 @@ from starlette.types import Receive, Send
 
 from ouzel.api.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.decode import JsonObject, parse_object
-from ouzel.api.exchange import LONG_BODY_BYTES, ClientDisconnected, send_within
+from ouzel.api.exchange import LONG_BODY_BYTES, ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.responding import Responder
+from ouzel.api.responses.socket.sending import send_within
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
