@@ -118,7 +118,7 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
     app = create_app(model, LimitsConfig(), ServerConfig())
 
     async def app_that_tells(scope: Any, receive: Any, send: Any) -> None:
-        if scope["path"] == "/engine-seconds":
+        if scope.get("path") == "/engine-seconds":
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": json.dumps(engine_seconds).encode()})
             engine_seconds.clear()
@@ -151,6 +151,9 @@ def serve_constants(listener: socket.socket) -> None:
 
 async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
     """The least that uvicorn can do for the same traffic: the ceiling of both figures, and of the load generator."""
+    if scope["type"] == "lifespan":
+        await send({"type": "lifespan.startup.complete"})
+        return
     asked = json.loads((await receive())["body"])
     await asyncio.sleep(asked.get("pause_s", 0))
     if not asked["stream"]:
