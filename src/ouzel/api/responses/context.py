@@ -63,8 +63,7 @@ def _recently_said(
     field, response_id = "previous_response_id", asked.previous_response_id
     if response_id is None:
         return None
-    if asked.conversation is not None:
-        raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
+    _refuse_both(asked)
     said = recent.find(response_id)
     if said is None and is_last_resort:
         raise PreviousResponseNotFound(response_id, param=field)
@@ -87,6 +86,11 @@ def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem], *, 
             )
 
 
+def _refuse_both(asked: ResponsesRequest) -> None:
+    if asked.previous_response_id is not None and asked.conversation is not None:
+        raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
+
+
 async def resolved(placed: PlacedItem, store: Store, key_id: str | None) -> PlacedItem:
     """A reference: the item itself. Raises ItemNotFound."""
     item_id = referenced_id(placed)
@@ -102,8 +106,7 @@ async def _earlier(asked: ResponsesRequest, store: Store, key_id: str | None) ->
     conversation_id = conversation_id_of(asked)
     if asked.previous_response_id is None and conversation_id is None:
         return []
-    if asked.previous_response_id is not None and conversation_id is not None:
-        raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
+    _refuse_both(asked)
     if conversation_id is not None:
         field, items = "conversation", await _said_in(conversation_id, store, key_id)
     else:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
+import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -42,11 +43,10 @@ class RetrieveResponse:
         shows_logprobs = asks_for_logprobs(query)
         stored = await self._kept.find(request)
         run = self._runs.find(stored.id, stored.key_id)
-        response = shown_response(stored) if run is None else run.response
         if shows_logprobs:
-            _check_logprobs(response)
+            _check_logprobs(shown_response(stored) if run is None else run.response)
         if not is_stream:
-            await send_json(response, send)
+            await send_json(msgspec.Raw(stored.body) if run is None else run.response, send)
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
         following = self._follow(stored, after, self._kept.store(request)) if run is None else run.follow(after)
