@@ -6,8 +6,8 @@ from typing import Any  # JSON Schema
 
 import msgspec
 
-from ouzel.api.openapi import document
-from ouzel.api.operations import OPERATIONS
+from ouzel.api.document.openapi import document
+from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from tests.api.requests import Json
 

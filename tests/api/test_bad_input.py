@@ -9,10 +9,10 @@ import pytest
 from openai.types import completion_create_params as completion_params
 from openai.types.chat import completion_create_params as chat_params
 
-from ouzel.api.chat_request import ChatCompletionRequest
-from ouzel.api.completions import CompletionRequest
+from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.lmi.standard import Parameters
-from ouzel.api.operations import OPERATIONS
+from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.openai.completions import CompletionRequest
 from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from ouzel.tokenizer.model_files import SamplingDefaults

@@ -124,7 +124,7 @@ def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytes
     http.post("/v1/chat/completions", json=chat("secret", max_tokens=3))
     http.get("/nope%0Aline")
     wait_until(lambda: "/nope" in caplog.text)  # a line is written after its response
-    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.request_log"][-2:]
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.http.request_log"][-2:]
     figures = "prompt_tokens=25 completion_tokens=3"
     assert lines[0].startswith(f"POST /v1/chat/completions 200 model={MODEL} {figures} ttft_s=")
     assert lines[0].endswith(" finish=length")

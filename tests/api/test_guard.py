@@ -9,9 +9,9 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.edge import Edge
-from ouzel.api.exchange import exchange_of
-from ouzel.api.guard import Guard
+from ouzel.api.http.edge import Edge
+from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.guard import Guard
 from ouzel.config import ServerConfig
 from tests.api.requests import chat, error_of
 from tests.api.serving import RunningServer, running_server

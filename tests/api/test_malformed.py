@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from ouzel.api.operations import OPERATIONS
+from ouzel.api.document.operations import OPERATIONS
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, error_of
 from tests.api.serving import running_server

@@ -10,12 +10,12 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.routing import BaseRoute, Route
 
 from ouzel.api import app
-from ouzel.api.body_endpoint import BodyEndpoint
 from ouzel.api.conversations.routes import conversation_routes
-from ouzel.api.field_defaults import default_in_words
-from ouzel.api.openapi import body_schemas, document
-from ouzel.api.operations import OPERATIONS
-from ouzel.api.responses.compacting import CompactResponse
+from ouzel.api.document.field_defaults import default_in_words
+from ouzel.api.document.openapi import body_schemas, document
+from ouzel.api.document.operations import OPERATIONS
+from ouzel.api.http.body_endpoint import BodyEndpoint
+from ouzel.api.responses.compact import CompactResponse
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from ouzel.api.openapi import document
+from ouzel.api.document.openapi import document
 from tests.api.requests import chat
 from tests.api.serving import ALIAS, RunningServer
 

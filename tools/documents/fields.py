@@ -6,10 +6,10 @@ from typing import Any  # JSON Schema
 
 import msgspec
 
+from ouzel.api.document.openapi import body_schemas
+from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.fields import CompletionFields
 from ouzel.api.lmi.standard import StandardRequest
-from ouzel.api.openapi import body_schemas
-from ouzel.api.operations import OPERATIONS
 from ouzel.api.unsupported import INSTEAD, NEUTRAL_VALUES
 from ouzel.tokenizer.model_files import SamplingDefaults
 

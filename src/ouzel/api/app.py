@@ -10,32 +10,32 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.answer import Dialect
-from ouzel.api.body_endpoint import BodyEndpoint, computed
-from ouzel.api.chat import ChatCompletions
-from ouzel.api.completions import Completions
 from ouzel.api.conversations.routes import conversation_routes
-from ouzel.api.edge import Edge
-from ouzel.api.error_answers import ErrorAnswers
-from ouzel.api.generating import GeneratingEndpoint
-from ouzel.api.guard import Guard
-from ouzel.api.health import Watch
-from ouzel.api.http_protocol import http_protocol
-from ouzel.api.lifespan import Lifespan
+from ouzel.api.document.openapi import OpenApi
+from ouzel.api.http.body_endpoint import BodyEndpoint, computed
+from ouzel.api.http.dialect import Dialect
+from ouzel.api.http.edge import Edge
+from ouzel.api.http.error_answers import ErrorAnswers
+from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.guard import Guard
+from ouzel.api.http.http_protocol import http_protocol
+from ouzel.api.http.lifespan import Lifespan
+from ouzel.api.http.method_router import MethodRouter
+from ouzel.api.http.origins import OwnPages
+from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
-from ouzel.api.models import Models
-from ouzel.api.openapi import OpenApi
-from ouzel.api.origins import OwnPages
+from ouzel.api.openai.chat import ChatCompletions
+from ouzel.api.openai.completions import Completions
+from ouzel.api.openai.health import Watch
+from ouzel.api.openai.models import Models
+from ouzel.api.openai.tokenize import Tokenizing
 from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
 from ouzel.api.paths import PREFIXES
-from ouzel.api.responses.compacting import CompactResponse
+from ouzel.api.responses.compact import CompactResponse
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
 from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.summarising import Summariser
-from ouzel.api.routing import MethodRouter
-from ouzel.api.tokenize import Tokenizing
-from ouzel.api.upgrades import Upgrades
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
@@ -131,7 +131,7 @@ def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None
         app,
         loop="auto",  # uvloop where it is installed
         http=http_protocol(limits.write_timeout_s),
-        ws="ouzel.api.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
+        ws="ouzel.api.http.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
         ws_max_size=limits.max_body_bytes,
         ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),
         ws_ping_timeout=limits.write_timeout_s,

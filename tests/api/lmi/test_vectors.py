@@ -9,12 +9,12 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models
 
-from ouzel.api.answer import Envelope
-from ouzel.api.chat_answer import ChatAnswer
-from ouzel.api.chat_request import ChatCompletionRequest
-from ouzel.api.framing import JSON_LINES
+from ouzel.api.http.framing import JSON_LINES
 from ouzel.api.lmi.chat import LmiChatAnswer
 from ouzel.api.lmi.details import Shape, StandardAnswer
+from ouzel.api.openai.chat_answer import ChatAnswer
+from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.openai.envelope import Envelope
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import (
     ContentDelta,

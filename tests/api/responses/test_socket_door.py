@@ -102,7 +102,7 @@ def test_each_response_has_a_line_in_the_log(server: RunningServer, caplog: pyte
         socket.create("Hello", temperature=3)
         socket.events()
     wait_until(lambda: "GET /v1/responses 101 duration_s=" in caplog.text)
-    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.request_log"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.http.request_log"]
     assert lines[0].startswith("response.create /v1/responses 200 model=org/parrot prompt_tokens=24 completion_")
     assert lines[1].startswith("response.create /v1/responses 400 duration_s=")
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ouzel.api.body_endpoint import AnswerBody
 from ouzel.api.conversations.items import ConversationItems
-from ouzel.api.conversations.kept import KeptConversations
+from ouzel.api.conversations.stored import KeptConversations
+from ouzel.api.http.body_endpoint import AnswerBody
 from ouzel.api.paths import PREFIXES
 from ouzel.store.store import Store
 

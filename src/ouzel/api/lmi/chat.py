@@ -6,9 +6,13 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.answer import Answer, UsageObject
-from ouzel.api.chat import ChatCompletions
-from ouzel.api.chat_answer import (
+from ouzel.api.decode import JsonObject, log_ignored
+from ouzel.api.http.dialect import Answer
+from ouzel.api.http.framing import JSON_LINES, SSE, Framing
+from ouzel.api.lmi.given import with_defaults
+from ouzel.api.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
+from ouzel.api.openai.chat import ChatCompletions
+from ouzel.api.openai.chat_answer import (
     ChatAnswer,
     ChatChoice,
     ChatCompletionChunk,
@@ -16,10 +20,7 @@ from ouzel.api.chat_answer import (
     ChunkChoice,
     ChunkDelta,
 )
-from ouzel.api.decode import JsonObject, log_ignored
-from ouzel.api.framing import JSON_LINES, SSE, Framing
-from ouzel.api.lmi.given import with_defaults
-from ouzel.api.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
+from ouzel.api.openai.envelope import UsageObject
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 

@@ -9,7 +9,7 @@ from typing import TypeVar, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.framing import Framing
+from ouzel.api.http.framing import Framing
 from ouzel.api.lmi.token_texts import TokenTexts
 from ouzel.api.lmi.tokens import ShownToken, Token, TokenWriter
 from ouzel.generation import (

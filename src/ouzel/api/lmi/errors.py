@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from ouzel.api.error_objects import ErrorAnswer, Fault
+from ouzel.api.http.faults import ErrorAnswer, Fault
 from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound
 
 _PREFIX = "Input Parsing failed. Ensure that the request payload is valid. "

@@ -12,15 +12,15 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.answer import Answer, Dialect
-from ouzel.api.completions import Completions
 from ouzel.api.decode import JsonObject, log_ignored, parse_object
-from ouzel.api.exchange import header
-from ouzel.api.framing import JSON_LINES
+from ouzel.api.http.dialect import Answer, Dialect
+from ouzel.api.http.exchange import header
+from ouzel.api.http.framing import JSON_LINES
 from ouzel.api.lmi.chat import ChatSchema
 from ouzel.api.lmi.errors import UnknownSchema
 from ouzel.api.lmi.given import with_defaults
 from ouzel.api.lmi.standard import StandardSchema
+from ouzel.api.openai.completions import Completions
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel

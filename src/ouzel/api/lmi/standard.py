@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.answer import Answer
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored
 from ouzel.api.fields import (
@@ -19,7 +18,8 @@ from ouzel.api.fields import (
     max_tokens_of,
     truncation_of,
 )
-from ouzel.api.framing import JSON_LINES, SSE, Framing
+from ouzel.api.http.dialect import Answer
+from ouzel.api.http.framing import JSON_LINES, SSE, Framing
 from ouzel.api.lmi.details import Shape, StandardAnswer
 from ouzel.api.lmi.given import with_defaults
 from ouzel.api.response_form import output_form

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ouzel.api.answer import Answer
-from ouzel.api.chat import ChatCompletions
-from ouzel.api.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
+from ouzel.api.http.dialect import Answer
+from ouzel.api.openai.chat import ChatCompletions
+from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
 from ouzel.api.ovms.given import read_given
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage

@@ -1,7 +1,7 @@
 """OVMS's completions: OpenAI's with its reading of some fields; without a limit they go on to the model's end."""
 
-from ouzel.api.answer import Answer
-from ouzel.api.completions import Completions
+from ouzel.api.http.dialect import Answer
+from ouzel.api.openai.completions import Completions
 from ouzel.api.ovms.given import read_given
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ouzel.api.answer import Dialect
-from ouzel.api.error_objects import ErrorStyle
+from ouzel.api.http.dialect import Dialect
+from ouzel.api.http.faults import ErrorStyle
 from ouzel.api.ovms.chat import OvmsChat
 from ouzel.api.ovms.completions import OvmsCompletions
 from ouzel.api.ovms.errors import ovms_models_style, ovms_style

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ouzel.api.framing import Framing
+from ouzel.api.http.framing import Framing
 
 _TYPE_STARTS_AT = len('{"type":"')
 _OBFUSCATED_TO = 16  # delta and obfuscation together are a multiple of so many characters long

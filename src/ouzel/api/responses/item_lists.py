@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ouzel.api.query import Query
+from ouzel.api.http.query import Query
 from ouzel.api.responses.request import check_includable
 from ouzel.store.records import Page, PageRequest
 

@@ -6,17 +6,17 @@ import msgspec
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from ouzel.api.body_endpoint import AnswerBody
-from ouzel.api.framing import SSE
+from ouzel.api.http.body_endpoint import AnswerBody
+from ouzel.api.http.framing import SSE
 from ouzel.api.paths import PREFIXES
-from ouzel.api.responses.compacting import CompactResponse
-from ouzel.api.responses.counting import CountInputTokens
-from ouzel.api.responses.creating import CreateResponse
-from ouzel.api.responses.kept import KeptResponses
+from ouzel.api.responses.compact import CompactResponse
+from ouzel.api.responses.count import CountInputTokens
+from ouzel.api.responses.create import CreateResponse
 from ouzel.api.responses.preparing import Preparer
-from ouzel.api.responses.retrieving import RetrieveResponse
+from ouzel.api.responses.retrieve import RetrieveResponse
 from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.socket.endpoint import ResponsesSocket
+from ouzel.api.responses.stored import KeptResponses
 from ouzel.config import LimitsConfig
 
 

@@ -16,7 +16,7 @@ from http import HTTPStatus
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.api.error_objects import fault_of
+from ouzel.api.http.faults import fault_of
 from ouzel.api.responses.building import ResponseBuilder, end_event
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.events import ResponseEvent

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from ouzel.api.exchange import Exchange
+from ouzel.api.http.exchange import Exchange
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.keeping import Keeping
 from ouzel.api.responses.preparing import PreparedResponse, Preparer

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from ouzel.api.exchange import Exchange
 from ouzel.api.fold import fold
+from ouzel.api.http.exchange import Exchange
 from ouzel.api.responses.input_items import PlacedMessage
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.request import ResponsesRequest

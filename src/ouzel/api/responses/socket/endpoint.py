@@ -2,7 +2,7 @@
 
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.exchange import exchange_of
+from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.recent import RecentResponses
 from ouzel.api.responses.runs import Runs

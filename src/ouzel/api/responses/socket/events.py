@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from ouzel.api.error_objects import Fault
+from ouzel.api.http.faults import Fault
 
 SteerFailure = Literal[
     "response_not_found",

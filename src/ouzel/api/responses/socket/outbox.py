@@ -5,8 +5,8 @@ from http import HTTPMethod
 import msgspec
 from starlette.types import Send
 
-from ouzel.api.error_objects import fault_of
-from ouzel.api.exchange import ClientDisconnected
+from ouzel.api.http.exchange import ClientDisconnected
+from ouzel.api.http.faults import fault_of
 from ouzel.api.responses.socket.events import ErrorEvent
 
 _encode = msgspec.json.Encoder().encode

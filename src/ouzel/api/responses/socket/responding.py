@@ -5,9 +5,9 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPMethod, HTTPStatus
 
-from ouzel.api.error_objects import fault_of
-from ouzel.api.exchange import CLIENT_CLOSED_REQUEST, LONG_BODY_BYTES, ClientDisconnected, Exchange
-from ouzel.api.request_log import log_exchange
+from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, LONG_BODY_BYTES, ClientDisconnected, Exchange
+from ouzel.api.http.faults import fault_of
+from ouzel.api.http.request_log import log_exchange
 from ouzel.api.responses.event_framing import event_name, obfuscated
 from ouzel.api.responses.preparing import PreparedResponse, Preparer
 from ouzel.api.responses.recent import RecentResponses

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from starlette.types import Message, Send
 
-from ouzel.api.exchange import ClientDisconnected
+from ouzel.api.http.exchange import ClientDisconnected
 
 
 @contextmanager

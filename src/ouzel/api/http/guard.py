@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.exchange import exchange_of, header
+from ouzel.api.http.exchange import exchange_of, header
 from ouzel.errors import Unauthenticated
 
 OPEN_PATHS = frozenset(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import Receive, Scope
 
-from ouzel.api.framing import SSE, Framing
+from ouzel.api.http.framing import SSE, Framing
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
 from ouzel.generation import Generation, SeveralGenerations
 

@@ -9,8 +9,8 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.decode import decode_body, log_ignored
-from ouzel.api.exchange import exchange_of
 from ouzel.api.fields import check_model
+from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.compaction_item import CompactionItem, pack
 from ouzel.api.responses.context import context_of
 from ouzel.api.responses.input_items import PlacedItem, messages_of

@@ -6,25 +6,25 @@ from typing import Literal
 
 import msgspec
 
-from ouzel.api.chat_answer import ChatCompletion, ChatCompletionChunk
-from ouzel.api.chat_request import ChatCompletionRequest
-from ouzel.api.completions import Completion, CompletionRequest
 from ouzel.api.conversations import objects as conversations
-from ouzel.api.health import Health
 from ouzel.api.lmi.chat import LmiChatCompletion, LmiChunk
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.ping import ModelStatus
 from ouzel.api.lmi.standard import StandardRequest
-from ouzel.api.models import ModelList, ModelObject
+from ouzel.api.openai.chat_answer import ChatCompletion, ChatCompletionChunk
+from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.openai.completions import Completion, CompletionRequest
+from ouzel.api.openai.health import Health
+from ouzel.api.openai.models import ModelList, ModelObject
+from ouzel.api.openai.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
 from ouzel.api.ovms import status as ovms
-from ouzel.api.responses.compacting import CompactedResponse, CompactRequest
-from ouzel.api.responses.counting import InputTokens, InputTokensRequest
+from ouzel.api.responses.compact import CompactedResponse, CompactRequest
+from ouzel.api.responses.count import InputTokens, InputTokensRequest
 from ouzel.api.responses.events import EVENTS
 from ouzel.api.responses.item_lists import ItemList
-from ouzel.api.responses.kept import DeletedResponse
 from ouzel.api.responses.request import LOGPROBS, ResponsesRequest
 from ouzel.api.responses.response_object import ResponseObject
-from ouzel.api.tokenize import DetokenizedText, DetokenizeRequest, TokenizedText, TokenizeRequest
+from ouzel.api.responses.stored import DeletedResponse
 
 StructType = type[msgspec.Struct]
 

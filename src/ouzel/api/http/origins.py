@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.exchange import header
+from ouzel.api.http.exchange import header
 from ouzel.errors import ForeignOrigin
 
 

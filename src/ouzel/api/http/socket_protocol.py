@@ -7,7 +7,7 @@ from starlette.types import Message
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
-from ouzel.api.close_codes import INVALID_TEXT, SERVER_STOPS
+from ouzel.api.http.close_codes import INVALID_TEXT, SERVER_STOPS
 
 _LAST_WORDS_S = 1.0
 

@@ -6,8 +6,8 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ouzel.api.exchange import header, method_of, open_exchange
-from ouzel.api.request_log import log_exchange
+from ouzel.api.http.exchange import header, method_of, open_exchange
+from ouzel.api.http.request_log import log_exchange
 from ouzel.observability import request_id_in_scope
 
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")

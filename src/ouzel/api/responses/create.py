@@ -4,8 +4,8 @@ from contextlib import ExitStack
 
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
-from ouzel.api.framing import Framing
+from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
+from ouzel.api.http.framing import Framing
 from ouzel.api.responses.event_framing import EventFraming
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.runs import Runs

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
-from ouzel.api.exchange import exchange_of
+from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.request import ResponsesRequest
 

@@ -4,9 +4,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ouzel.api.body_endpoint import json_response
-from ouzel.api.exchange import exchange_of
-from ouzel.api.query import Query
+from ouzel.api.http.body_endpoint import json_response
+from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.query import Query
 from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, page_asked
 from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.runs import Runs

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel import __version__, errors
-from ouzel.api.error_objects import ErrorBody
-from ouzel.api.field_defaults import default_in_words
+from ouzel.api.document.field_defaults import default_in_words
+from ouzel.api.document.operations import OPERATIONS, Operation, StructType
+from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
-from ouzel.api.operations import OPERATIONS, Operation, StructType
 
 JsonObject = dict[str, object]
 

@@ -6,11 +6,11 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.answer import Envelope, StreamedUsage, UsageObject, usage_object
-from ouzel.api.chat_request import ChatCompletionRequest
 from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
-from ouzel.api.framing import SSE
+from ouzel.api.http.framing import SSE
 from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
+from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, usage_object
 from ouzel.generation import (
     ContentDelta,
     Delta,

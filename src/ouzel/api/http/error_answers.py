@@ -7,8 +7,8 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.error_objects import ErrorStyle, fault_of, openai_style
-from ouzel.api.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
+from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
+from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
 from ouzel.errors import OuzelError
 
 logger = logging.getLogger(__name__)

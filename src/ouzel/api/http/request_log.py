@@ -3,7 +3,7 @@
 import logging
 import time
 
-from ouzel.api.exchange import Exchange
+from ouzel.api.http.exchange import Exchange
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ So whoever refuses a request need not know what it was to become: errors have th
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ouzel.api.close_codes import SERVER_FAILED
+from ouzel.api.http.close_codes import SERVER_FAILED
 
 
 class Upgrades:

@@ -6,7 +6,6 @@ from typing import Annotated, assert_never
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from ouzel.api.answer import Answer, Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.choice_fields import choosing_of
 from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.fields import (
@@ -18,11 +17,13 @@ from ouzel.api.fields import (
     truncation_of,
 )
 from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
-from ouzel.api.framing import SSE
+from ouzel.api.http.dialect import Answer
+from ouzel.api.http.framing import SSE
 from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
+from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
+from ouzel.api.openai.shown_prompt import ShownPrompt
 from ouzel.api.prompt_field import OnePrompt, PromptField, read_prompts
 from ouzel.api.response_form import output_form
-from ouzel.api.shown_prompt import ShownPrompt
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import (

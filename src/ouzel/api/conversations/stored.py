@@ -3,7 +3,6 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ouzel.api.body_endpoint import json_response
 from ouzel.api.conversations.objects import (
     Conversation,
     CreateConversationRequest,
@@ -12,7 +11,8 @@ from ouzel.api.conversations.objects import (
 )
 from ouzel.api.conversations.reading import NewItems
 from ouzel.api.decode import decode_body, log_ignored
-from ouzel.api.exchange import exchange_of
+from ouzel.api.http.body_endpoint import json_response
+from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.items import new_id
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.store.records import StoredConversation

@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.answer import Answer, Dialect
-from ouzel.api.exchange import Exchange, cancelled_on_disconnect, exchange_of, may_take_long, read_body
+from ouzel.api.http.dialect import Answer, Dialect
+from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, may_take_long, read_body
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics

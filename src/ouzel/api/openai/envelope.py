@@ -1,42 +1,12 @@
-"""What the answers of all generating endpoints share: the envelope, the usage, and the protocol of an answer."""
+"""What every object of an answer repeats: the envelope, and the usage."""
 
 import secrets
 import time
-from collections.abc import Sequence
-from typing import Protocol
 
 import msgspec
 
 from ouzel.api.fields import CompletionFields
-from ouzel.api.framing import Framing
-from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
-
-
-class Answer(Protocol):
-    """Events in the words of one endpoint. A unary answer is the same events, folded."""
-
-    is_stream: bool
-    framing: Framing  # of the stream
-
-    def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
-        """The objects of one wake-up."""
-        ...
-
-    def last_chunks(self, usage: Usage) -> Sequence[object]:
-        """What follows the last event."""
-        ...
-
-    def whole(self, events: Sequence[Event], usage: Usage) -> object:
-        """The unary answer: all events of the request, folded."""
-        ...
-
-
-class Dialect(Protocol):
-    """One endpoint's reading of a body, and its way to answer. Called from many threads."""
-
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        """Decodes, checks and renders; several prompts become as many requests, all with the same n."""
-        ...
+from ouzel.generation import ServedModel, Usage
 
 
 class Envelope(msgspec.Struct, frozen=True):
