@@ -29,7 +29,9 @@ OuzelError
 
 from typing import ClassVar
 
+UNEXPECTED = "the server failed on this request; its log says why"  # all that a client is told of a bug of ours
 _MAX_SHOWN = 100
+_FIRST_SERVER_STATUS = 500
 
 
 def _shown(given_id: str) -> str:
@@ -47,6 +49,11 @@ class OuzelError(Exception):
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
         self.param = param  # the request field at fault, as the client spells it
+
+    @property
+    def is_clients(self) -> bool:
+        """Tells whether the client can mend it: a status of 4xx."""
+        return self.status < _FIRST_SERVER_STATUS
 
 
 class InvalidRequest(OuzelError):

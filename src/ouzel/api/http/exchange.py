@@ -13,9 +13,7 @@ from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, Unsupport
 from ouzel.generation import Generation, SeveralGenerations
 
 _SCOPE_KEY = "ouzel.exchange"
-LONG_BODY_BYTES = 4096
 CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
-_TEMPLATE_FIELD = b'chat_template"'
 
 
 class ClientDisconnected(Exception):
@@ -32,6 +30,10 @@ class Exchange:
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
     framing: Framing = SSE  # of the stream, once it has begun
+
+    def follow(self, generation: Generation | SeveralGenerations) -> None:
+        """Takes the generation that the log line tells of; of several, one after the other, the last."""
+        self.generation = generation
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:
@@ -79,11 +81,6 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int) -> 
         pieces.append(piece)
         more = message.get("more_body", False)
     return b"".join(pieces)
-
-
-def may_take_long(body: bytes) -> bool:
-    """Over a millisecond to make a prompt of: a long body, or one with a template of its own."""
-    return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
 def method_of(scope: Scope) -> str:

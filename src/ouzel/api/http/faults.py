@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.exceptions import HTTPException
 
-from ouzel.errors import OuzelError, TryLater, Unauthenticated
+from ouzel.errors import UNEXPECTED, OuzelError, TryLater, Unauthenticated
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -65,8 +65,7 @@ def fault_of(error: Exception, *, method: str, path: str) -> Fault:
             status = HTTPStatus.METHOD_NOT_ALLOWED
             return Fault(status, message, "invalid_request_error", None, "method_not_allowed", headers)
         case _:
-            message = "the server failed on this request; its log says why"
-            return Fault(HTTPStatus.INTERNAL_SERVER_ERROR, message, "server_error", None, None)
+            return Fault(HTTPStatus.INTERNAL_SERVER_ERROR, UNEXPECTED, "server_error", None, None)
 
 
 def _fault(error: OuzelError, headers: Headers) -> Fault:

@@ -8,8 +8,9 @@ from functools import partial
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.decode import may_take_long
 from ouzel.api.http.dialect import Answer, Dialect
-from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, may_take_long, read_body
+from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
@@ -57,12 +58,14 @@ class GeneratingEndpoint:
         if answer.is_stream:
             exchange.framing = answer.framing
         if len(requests) == 1:
-            exchange.generation = Generation(requests[0], self._model, self._metrics)
-            await _send(exchange.generation, answer, send)
+            generation = Generation(requests[0], self._model, self._metrics)
+            exchange.follow(generation)
+            await _send(generation, answer, send)
             return
         with self._model.engine.admit(len(requests) - 1):  # the first has its place since the door
-            exchange.generation = SeveralGenerations(requests, self._model, self._metrics)
-            await _send(exchange.generation, answer, send)
+            generations = SeveralGenerations(requests, self._model, self._metrics)
+            exchange.follow(generations)
+            await _send(generations, answer, send)
 
 
 async def _send(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:

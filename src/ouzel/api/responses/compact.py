@@ -61,7 +61,7 @@ class CompactResponse:
         )
         items = (await context_of(wanted, self._store, exchange.key_id)).items
         said = await asyncio.to_thread(messages_of, items, asked.instructions)
-        summary, usage = await self._summariser.summarise(said, exchange)
+        summary, usage = await self._summariser.summarise(said, exchange.arrival_s, exchange.follow)
         users = [msgspec.Raw(item.body) for item in kept_items(filter(_is_users, items))]
         return CompactedResponse(
             new_id("resp"),

@@ -33,7 +33,8 @@ class CreateResponse:
 
     async def _answer(self, body: bytes, exchange: Exchange, place: ExitStack, send: Send) -> None:
         prepared = await self._preparer.prepare(body, key_id=exchange.key_id, arrival_s=exchange.arrival_s)
-        with self._runs.running(prepared, exchange, place) as run:
+        with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
+            exchange.follow(run.generation)
             if prepared.is_stream:
                 exchange.framing = self._framing
                 framing = EventFraming(self._framing, prepared.obfuscates)

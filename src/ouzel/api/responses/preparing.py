@@ -10,9 +10,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from ouzel.api.choice_fields import choosing_of
-from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
+from ouzel.api.decode import JsonObject, decode_object, log_ignored, may_take_long, parse_object
 from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of
-from ouzel.api.http.exchange import may_take_long
 from ouzel.api.logprobs import chat_logprobs, token_text
 from ouzel.api.responses.building import Logprobs
 from ouzel.api.responses.context import Context, context_of

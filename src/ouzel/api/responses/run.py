@@ -11,19 +11,17 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import ExitStack, aclosing
-from http import HTTPStatus
 
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.api.http.faults import fault_of
 from ouzel.api.responses.building import ResponseBuilder, end_event
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.events import ResponseEvent
 from ouzel.api.responses.keeping import Keeping
 from ouzel.api.responses.preparing import PreparedResponse
 from ouzel.api.responses.response_object import ResponseError, ResponseObject
-from ouzel.errors import EngineUnavailable, OuzelError, StoreUnavailable
+from ouzel.errors import UNEXPECTED, EngineUnavailable, OuzelError, StoreUnavailable
 from ouzel.generation import Event, Generation
 from ouzel.store.records import NewResponse
 
@@ -289,6 +287,6 @@ class Run:
 
 
 def response_error(error: Exception) -> ResponseError:
-    fault = fault_of(error, method="POST", path="/responses")
-    is_clients = fault.status < HTTPStatus.INTERNAL_SERVER_ERROR
-    return ResponseError("invalid_prompt" if is_clients else "server_error", fault.message)
+    if not isinstance(error, OuzelError):
+        return ResponseError("server_error", UNEXPECTED)
+    return ResponseError("invalid_prompt" if error.is_clients else "server_error", str(error))

@@ -14,7 +14,6 @@ from functools import partial
 
 import msgspec
 
-from ouzel.api.http.exchange import Exchange
 from ouzel.api.responses.event_log import EventLog
 from ouzel.api.responses.keeping import Keeping
 from ouzel.api.responses.preparing import PreparedResponse, Preparer
@@ -56,10 +55,9 @@ class Runs:
         return place
 
     @contextmanager
-    def running(self, prepared: PreparedResponse, exchange: Exchange, place: ExitStack) -> Iterator[Run]:
-        """Starts it. Whoever leaves the block cancels it, unless it is made in the background."""
-        run = self.start(prepared, key_id=exchange.key_id, place=place.pop_all())
-        exchange.generation = run.generation
+    def running(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Iterator[Run]:
+        """Starts a run. Whoever leaves the block cancels it, unless it is made in the background."""
+        run = self.start(prepared, key_id=key_id, place=place.pop_all())
         try:
             yield run
         finally:

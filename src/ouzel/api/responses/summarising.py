@@ -1,11 +1,10 @@
 """A model writes a summary: in one go of what fits into its context, else in parts, each with the summary so far."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 from ouzel.api.fold import fold
-from ouzel.api.http.exchange import Exchange
 from ouzel.api.responses.input_items import PlacedMessage
 from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.request import ResponsesRequest
@@ -28,13 +27,19 @@ class Summariser:
         max_model_len = self._model.engine.info.max_model_len
         return min(max(max_model_len // _SHARE_OF_SUMMARY, 1), self._model.max_tokens_limit or max_model_len)
 
-    async def summarise(self, said: Sequence[PlacedMessage], exchange: Exchange) -> tuple[str, Usage]:
-        """And what all parts have used. Raises ContextLengthExceeded for a message that is too long by itself."""
+    async def summarise(
+        self, said: Sequence[PlacedMessage], arrival_s: float, on_generation: Callable[[Generation], None]
+    ) -> tuple[str, Usage]:
+        """Returns the summary, and what all its parts have used together.
+
+        `on_generation` is told of each part's generation as it begins. Raises ContextLengthExceeded for a message that
+        is too long by itself.
+        """
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         while said:
-            request, num = await asyncio.to_thread(self._longest_part, said, summary, exchange.arrival_s)
+            request, num = await asyncio.to_thread(self._longest_part, said, summary, arrival_s)
             generation = Generation(request, self._model, self._metrics)
-            exchange.generation = generation
+            on_generation(generation)
             summary = await self._written(generation)
             usage = _sum(usage, generation.usage())
             said = said[num:]

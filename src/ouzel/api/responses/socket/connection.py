@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from starlette.types import Receive, Send
 
-from ouzel.api.decode import JsonObject, parse_object
+from ouzel.api.decode import LONG_BODY_BYTES, JsonObject, parse_object
 from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
-from ouzel.api.http.exchange import LONG_BODY_BYTES, ClientDisconnected
+from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
 from ouzel.api.responses.socket.outbox import Outbox

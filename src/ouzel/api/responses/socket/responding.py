@@ -5,7 +5,8 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPMethod, HTTPStatus
 
-from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, LONG_BODY_BYTES, ClientDisconnected, Exchange
+from ouzel.api.decode import LONG_BODY_BYTES
+from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.responses.event_framing import event_name, obfuscated
@@ -86,7 +87,8 @@ class Responder:
     async def _send_events(
         self, prepared: PreparedResponse, create: Create, exchange: Exchange, place: ExitStack, outbox: Outbox
     ) -> Active:
-        with self._runs.running(prepared, exchange, place) as run:
+        with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
+            exchange.follow(run.generation)
             active = self._steering.begin(run, create)
             try:
                 async with aclosing(run.follow()) as following:
