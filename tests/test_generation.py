@@ -9,7 +9,6 @@ from contextlib import aclosing
 import msgspec
 import pytest
 
-from ouzel.api.fold import FoldedChoice, fold
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
@@ -38,6 +37,7 @@ from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.sampling import SamplingFields, SamplingParams
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineInfo, FinishReason, PositionLogprobs, TokenLogprob
+from ouzel.wire.fold import FoldedChoice, fold
 from tests.api.requests import metric
 from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of
 

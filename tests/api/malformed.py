@@ -8,7 +8,7 @@ import msgspec
 
 from ouzel.api.document.openapi import document
 from ouzel.api.document.operations import OPERATIONS
-from ouzel.api.unsupported import NEUTRAL_VALUES
+from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import Json
 
 JsonSchema = dict[str, Any]

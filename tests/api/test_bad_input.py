@@ -13,9 +13,9 @@ from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.lmi.standard import Parameters
 from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.completions import CompletionRequest
-from ouzel.api.unsupported import NEUTRAL_VALUES
 from ouzel.config import LimitsConfig
 from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
 

@@ -135,7 +135,7 @@ def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytes
 def test_ignored_fields_are_named_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     assert http.post("/v1/chat/completions", json=chat("Hi", zeal=1, fervour=2)).status_code == 200
-    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"] == [
         "ignored fields: 'fervour', 'zeal'"
     ]
 

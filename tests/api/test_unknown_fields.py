@@ -29,7 +29,7 @@ def http() -> Iterator[httpx.Client]:
 
 
 def ignored(caplog: pytest.LogCaptureFixture) -> list[str]:
-    messages = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"]
+    messages = [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"]
     assert all(message.startswith("ignored fields: ") for message in messages)
     return [message.removeprefix("ignored fields: ") for message in messages]
 

@@ -8,10 +8,10 @@ import msgspec
 
 from ouzel.api.document.openapi import body_schemas
 from ouzel.api.document.operations import OPERATIONS
-from ouzel.api.fields import CompletionFields
 from ouzel.api.lmi.standard import StandardRequest
-from ouzel.api.unsupported import INSTEAD, NEUTRAL_VALUES
 from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.wire.fields import CompletionFields
+from ouzel.wire.unsupported import INSTEAD, NEUTRAL_VALUES
 
 PATH = Path(__file__).parents[2] / "docs" / "fields.md"
 COMMAND = "uv run python -m tools.documents.fields"

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from ouzel.api.fields import CompletionFields
 from ouzel.api.lmi.standard import Parameters, StandardRequest
+from ouzel.wire.fields import CompletionFields
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "lmi.md").read_text()
 

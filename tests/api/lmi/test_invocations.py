@@ -129,7 +129,7 @@ def test_other_custom_attributes_are_ignored_in_one_line(http: httpx.Client, cap
     caplog.set_level(logging.INFO, logger="ouzel")
     headers = {"X-Amzn-SageMaker-Custom-Attributes": "accept_eula=true;b=2;x-synchronous=true"}
     assert http.post("/invocations", json=BODY, headers=headers).json() == ANSWER
-    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"]
     assert lines == ["ignored fields: 'custom attribute accept_eula', 'custom attribute b'"]
 
 

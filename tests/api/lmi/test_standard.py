@@ -236,7 +236,7 @@ def test_values_that_ask_for_nothing_are_taken(lmi: httpx.Client) -> None:
 def test_unknown_parameters_are_ignored_in_one_line(lmi: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     assert ask(lmi, "Hi", max_new_tokens=2, zeal=1).json() == {"generated_text": "Hi"}
-    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"] == [
         "ignored fields: 'zeal'"
     ]
 

@@ -91,7 +91,7 @@ def test_fields_of_the_other_way_to_choose_are_not_read_and_named(
     caplog.set_level(logging.INFO, logger="ouzel")
     assert texts(babbler, best_of=3, temperature=0.7, top_p=0.9, top_k=3, min_p=0.1) == texts(babbler, best_of=3)
     assert texts(babbler, length_penalty=3, seed=1) == texts(babbler, seed=1)
-    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.api.decode"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"] == [
         "ignored fields: 'min_p', 'temperature', 'top_k', 'top_p'",
         "ignored fields: 'length_penalty'",
     ]

@@ -10,13 +10,13 @@ from ouzel.api.conversations.objects import (
     UpdateConversationRequest,
 )
 from ouzel.api.conversations.reading import NewItems
-from ouzel.api.decode import decode_body, log_ignored
 from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.items import new_id
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.store.records import StoredConversation
 from ouzel.store.store import Store
+from ouzel.wire.decode import decode_body, log_ignored
 
 
 class KeptConversations:

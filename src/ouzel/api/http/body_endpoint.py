@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.decode import may_take_long
 from ouzel.api.http.exchange import cancelled_on_disconnect, read_body
 from ouzel.config import LimitsConfig
 from ouzel.errors import Overloaded
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.wire.decode import may_take_long
 
 AnswerBody = Callable[[Request, bytes], Awaitable[object]]
 

@@ -8,12 +8,12 @@ from functools import partial
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.decode import may_take_long
 from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
 from ouzel.errors import Overloaded
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
+from ouzel.wire.decode import may_take_long
 
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events

@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from starlette.datastructures import QueryParams
 
-from ouzel.api.decode import log_ignored
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
+from ouzel.wire.decode import log_ignored
+from ouzel.wire.validation_errors import shown
 
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 

@@ -6,11 +6,9 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.decode import JsonObject, log_ignored
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
 from ouzel.api.lmi.given import with_defaults
-from ouzel.api.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.api.openai.chat_answer import (
     ChatAnswer,
@@ -23,6 +21,8 @@ from ouzel.api.openai.chat_answer import (
 from ouzel.api.openai.envelope import UsageObject
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+from ouzel.wire.decode import JsonObject, log_ignored
+from ouzel.wire.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
 
 
 class ChatSchema:

@@ -1,9 +1,9 @@
 """What LMI's schemas leave out of a body and OpenAI's ask for."""
 
-from ouzel.api.decode import JsonObject, log_ignored
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
+from ouzel.wire.decode import JsonObject, log_ignored
+from ouzel.wire.validation_errors import shown
 
 
 def with_defaults(given: JsonObject, model: ServedModel) -> JsonObject:

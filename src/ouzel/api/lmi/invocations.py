@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.decode import JsonObject, log_ignored, parse_object
 from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.exchange import header
 from ouzel.api.http.framing import JSON_LINES
@@ -24,6 +23,7 @@ from ouzel.api.openai.completions import Completions
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.choice_fields import choosing_of
-from ouzel.api.decode import JsonObject, decode_object, log_ignored
-from ouzel.api.fields import (
+from ouzel.api.http.dialect import Answer
+from ouzel.api.http.framing import JSON_LINES, SSE, Framing
+from ouzel.api.lmi.details import Shape, StandardAnswer
+from ouzel.api.lmi.given import with_defaults
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import GenerationRequest, Prompt, ServedModel, Truncation
+from ouzel.wire.choice_fields import choosing_of
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored
+from ouzel.wire.fields import (
     CompletionFields,
     StopString,
     check_completion,
@@ -18,15 +25,8 @@ from ouzel.api.fields import (
     max_tokens_of,
     truncation_of,
 )
-from ouzel.api.http.dialect import Answer
-from ouzel.api.http.framing import JSON_LINES, SSE, Framing
-from ouzel.api.lmi.details import Shape, StandardAnswer
-from ouzel.api.lmi.given import with_defaults
-from ouzel.api.response_form import output_form
-from ouzel.api.validation_errors import shown
-from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.errors import InvalidRequest
-from ouzel.generation import GenerationRequest, Prompt, ServedModel, Truncation
+from ouzel.wire.response_form import output_form
+from ouzel.wire.validation_errors import shown
 
 _SSE = msgspec.structs.replace(SSE, end=b"")  # LMI ends this schema's events without a [DONE]
 

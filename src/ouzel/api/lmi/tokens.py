@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.logprobs import LEAST_LOGPROB
 from ouzel.generation import ServedModel
 from ouzel.types import PositionLogprobs
+from ouzel.wire.logprobs import LEAST_LOGPROB
 
 
 class ShownToken(msgspec.Struct, frozen=True):

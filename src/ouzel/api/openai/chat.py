@@ -1,17 +1,17 @@
 """POST /chat/completions: from a body to a request of the engine and an answer."""
 
-from ouzel.api.chat_prompt import chat_rendering
-from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.fields import check_completion, check_num_logprobs, generation_request, max_tokens_of, truncation_of
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat_answer import ChatAnswer
 from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.envelope import Envelope, new_envelope
-from ouzel.api.response_form import output_form
-from ouzel.api.tools import asked_tools
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.wire.chat_prompt import chat_rendering
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
+from ouzel.wire.fields import check_completion, check_num_logprobs, generation_request, max_tokens_of, truncation_of
+from ouzel.wire.response_form import output_form
+from ouzel.wire.tools import asked_tools
 
 
 class ChatCompletions:

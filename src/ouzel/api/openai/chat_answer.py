@@ -6,9 +6,7 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.api.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
 from ouzel.api.http.framing import SSE
-from ouzel.api.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
 from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, usage_object
 from ouzel.generation import (
@@ -25,6 +23,8 @@ from ouzel.generation import (
     Usage,
 )
 from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.wire.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
+from ouzel.wire.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
 
 
 class ChunkToolCall(msgspec.Struct, omit_defaults=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ouzel.api.chat_prompt import (
+from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
     AddSpecialTokens,
     ChatTemplateText,
@@ -14,9 +14,9 @@ from ouzel.api.chat_prompt import (
     TemplateKwargs,
     Thinking,
 )
-from ouzel.api.fields import CompletionFields
-from ouzel.api.message_schema import Messages
-from ouzel.api.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
+from ouzel.wire.fields import CompletionFields
+from ouzel.wire.message_schema import Messages
+from ouzel.wire.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
 
 class ChatCompletionRequest(CompletionFields, kw_only=True):

@@ -6,24 +6,10 @@ from typing import Annotated, assert_never
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from ouzel.api.choice_fields import choosing_of
-from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.api.fields import (
-    CompletionFields,
-    check_completion,
-    check_num_logprobs,
-    generation_request,
-    max_tokens_of,
-    truncation_of,
-)
-from ouzel.api.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import SSE
-from ouzel.api.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.openai.shown_prompt import ShownPrompt
-from ouzel.api.prompt_field import OnePrompt, PromptField, read_prompts
-from ouzel.api.response_form import output_form
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import (
@@ -39,6 +25,20 @@ from ouzel.generation import (
     Usage,
 )
 from ouzel.types import PositionLogprobs
+from ouzel.wire.choice_fields import choosing_of
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
+from ouzel.wire.fields import (
+    CompletionFields,
+    check_completion,
+    check_num_logprobs,
+    generation_request,
+    max_tokens_of,
+    truncation_of,
+)
+from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason
+from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
+from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
+from ouzel.wire.response_form import output_form
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
 

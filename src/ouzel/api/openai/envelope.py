@@ -5,8 +5,8 @@ import time
 
 import msgspec
 
-from ouzel.api.fields import CompletionFields
 from ouzel.generation import ServedModel, Usage
+from ouzel.wire.fields import CompletionFields
 
 
 class Envelope(msgspec.Struct, frozen=True):

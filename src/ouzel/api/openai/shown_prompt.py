@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from ouzel.api.logprobs import (
+from ouzel.generation import Prompt, ServedModel
+from ouzel.types import PositionLogprobs
+from ouzel.wire.logprobs import (
     CompletionLogprobs,
     PromptLogprobs,
     TokenText,
@@ -11,8 +13,6 @@ from ouzel.api.logprobs import (
     prompt_logprobs,
     with_num_top,
 )
-from ouzel.generation import Prompt, ServedModel
-from ouzel.types import PositionLogprobs
 
 
 class ShownPrompt:

@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from ouzel.api.chat_prompt import (
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ServedModel
+from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
     AddSpecialTokens,
     ChatTemplateText,
@@ -21,11 +23,9 @@ from ouzel.api.chat_prompt import (
     Thinking,
     chat_rendering,
 )
-from ouzel.api.decode import decode_body, log_ignored
-from ouzel.api.fields import check_model
-from ouzel.api.message_schema import Messages
-from ouzel.errors import InvalidRequest
-from ouzel.generation import ServedModel
+from ouzel.wire.decode import decode_body, log_ignored
+from ouzel.wire.fields import check_model
+from ouzel.wire.message_schema import Messages
 
 _MAX_PADDED_TOKENS = 2**22  # in one answer
 _INPUTS = ("text", "prompt", "messages")

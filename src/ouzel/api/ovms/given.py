@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from ouzel.api.choice_fields import ChoiceFields
-from ouzel.api.decode import JsonObject, decode_object, log_ignored, parse_object
 from ouzel.api.ovms.errors import NotARequest
 from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.wire.choice_fields import ChoiceFields
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
 
 _OF_SAMPLING = ("temperature", "top_p", "top_k", "min_p")
 _OF_BEAM_SEARCH = ("length_penalty",)

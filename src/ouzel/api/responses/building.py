@@ -14,7 +14,6 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ouzel.api.logprobs import ContentLogprob
 from ouzel.api.responses.events import (
     OutputItemDone,
     ResponseCompleted,
@@ -40,6 +39,7 @@ from ouzel.generation import (
     Usage,
 )
 from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.wire.logprobs import ContentLogprob
 
 Logprobs = Callable[[Sequence[PositionLogprobs]], list[ContentLogprob]]
 

@@ -8,8 +8,6 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
-from ouzel.api.decode import decode_body, log_ignored
-from ouzel.api.fields import check_model
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.compaction_item import CompactionItem, pack
 from ouzel.api.responses.context import context_of
@@ -22,6 +20,8 @@ from ouzel.api.responses.response_object import ResponseUsage, response_usage
 from ouzel.api.responses.summarising import Summariser
 from ouzel.generation import ServedModel
 from ouzel.store.store import Store
+from ouzel.wire.decode import decode_body, log_ignored
+from ouzel.wire.fields import check_model
 
 
 class CompactRequest(msgspec.Struct, kw_only=True):

@@ -12,8 +12,8 @@ from ouzel.api.responses.response_object import (
     ShownToolChoice,
 )
 from ouzel.api.responses.text_format import shown_format
-from ouzel.api.tools import AllowedTools, NamedTool, Tool, ToolChoice
 from ouzel.sampling import SamplingParams
+from ouzel.wire.tools import AllowedTools, NamedTool, Tool, ToolChoice
 
 
 def new_response(

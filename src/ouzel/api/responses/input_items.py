@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import Literal
 
 from ouzel.api.responses.compaction_item import shown_to_the_model, unpack
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
+from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
 

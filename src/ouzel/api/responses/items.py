@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from ouzel.api.logprobs import ContentLogprob
+from ouzel.wire.logprobs import ContentLogprob
 
 _ID_BYTES = 24
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from ouzel.api.logprobs import ContentLogprob
 from ouzel.api.responses import events
 from ouzel.api.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
 from ouzel.api.responses.items import (
@@ -20,6 +19,7 @@ from ouzel.api.responses.items import (
     ReasoningText,
     SummaryText,
 )
+from ouzel.wire.logprobs import ContentLogprob
 
 
 @dataclass(frozen=True, slots=True)

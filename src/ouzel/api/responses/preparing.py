@@ -9,10 +9,6 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ouzel.api.choice_fields import choosing_of
-from ouzel.api.decode import JsonObject, decode_object, log_ignored, may_take_long, parse_object
-from ouzel.api.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of
-from ouzel.api.logprobs import chat_logprobs, token_text
 from ouzel.api.responses.building import Logprobs
 from ouzel.api.responses.context import Context, context_of
 from ouzel.api.responses.echoing import new_response
@@ -29,12 +25,16 @@ from ouzel.api.responses.request import (
 )
 from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.text_format import demanded_form
-from ouzel.api.tools import Choice, FunctionDefinition, NamedFunction, Tool, asked_tools
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
 from ouzel.store.records import Item, StoredResponse
 from ouzel.store.store import Store
+from ouzel.wire.choice_fields import choosing_of
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored, may_take_long, parse_object
+from ouzel.wire.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of
+from ouzel.wire.logprobs import chat_logprobs, token_text
+from ouzel.wire.tools import Choice, FunctionDefinition, NamedFunction, Tool, asked_tools
 
 Result = TypeVar("Result")
 

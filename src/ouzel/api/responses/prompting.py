@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ouzel.api.chat_prompt import JsonObjects, chat_rendering
-from ouzel.api.fields import truncation_of
 from ouzel.api.responses.fitting import render_newest
 from ouzel.api.responses.input_items import PlacedItem, PlacedMessage, messages_of
 from ouzel.api.responses.request import ResponsesRequest
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
+from ouzel.wire.chat_prompt import JsonObjects, chat_rendering
+from ouzel.wire.fields import truncation_of
 
 _NEUTRAL_VERBOSITY = "medium"
 _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")

@@ -5,7 +5,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.chat_prompt import (
+from ouzel.api.responses.input_schema import Input
+from ouzel.api.responses.text_format import TextFormat
+from ouzel.errors import InvalidRequest
+from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
     AddSpecialTokens,
     ChatTemplateText,
@@ -15,12 +18,9 @@ from ouzel.api.chat_prompt import (
     TemplateKwargs,
     Thinking,
 )
-from ouzel.api.fields import GenerationFields
-from ouzel.api.responses.input_schema import Input
-from ouzel.api.responses.text_format import TextFormat
-from ouzel.api.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
-from ouzel.api.validation_errors import shown
-from ouzel.errors import InvalidRequest
+from ouzel.wire.fields import GenerationFields
+from ouzel.wire.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
+from ouzel.wire.validation_errors import shown
 
 Verbosity = Literal["low", "medium", "high"]
 LOGPROBS = "message.output_text.logprobs"

@@ -5,9 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.response_form import FormFields, JsonObject, output_form
 from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm
+from ouzel.wire.response_form import FormFields, JsonObject, output_form
 
 
 class PlainFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 from starlette.types import Receive, Send
 
-from ouzel.api.decode import LONG_BODY_BYTES, JsonObject, parse_object
 from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
@@ -17,6 +16,7 @@ from ouzel.api.responses.socket.sending import send_within
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
+from ouzel.wire.decode import LONG_BODY_BYTES, JsonObject, parse_object
 
 
 class Connection:

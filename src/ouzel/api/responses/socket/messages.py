@@ -3,10 +3,10 @@
 import re
 from dataclasses import dataclass, field
 
-from ouzel.api.decode import JsonObject
 from ouzel.api.responses.socket.steers import QueuedSteer
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest, InvalidStreamId
+from ouzel.wire.decode import JsonObject
+from ouzel.wire.validation_errors import shown
 
 _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _TYPES = ("response.create", "response.cancel", "response.steer")

@@ -5,7 +5,6 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPMethod, HTTPStatus
 
-from ouzel.api.decode import LONG_BODY_BYTES
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
@@ -20,6 +19,7 @@ from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steering import Active, Steering, give_back
 from ouzel.errors import OuzelError
 from ouzel.observability import request_id_in_scope
+from ouzel.wire.decode import LONG_BODY_BYTES
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ouzel.api.responses.input_items import Message
-from ouzel.api.validation_errors import shown
+from ouzel.wire.validation_errors import shown
 
 _KEYS = {"type", "role", "content"}
 

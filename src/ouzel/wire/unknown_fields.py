@@ -10,7 +10,7 @@ from functools import cache
 import msgspec
 from msgspec import inspect
 
-from ouzel.api.validation_errors import Step, path_of
+from ouzel.wire.validation_errors import Step, path_of
 
 JsonObject = dict[str, object]
 StructType = type[msgspec.Struct]

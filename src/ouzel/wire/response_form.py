@@ -6,9 +6,9 @@ from typing import Annotated, Protocol
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm
+from ouzel.wire.validation_errors import shown
 
 JsonObject = dict[str, object]
 

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Protocol, assert_never
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ToolUse
 from ouzel.types import FunctionTool
+from ouzel.wire.validation_errors import shown
 
 _MAX_TOOLS = 128
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
+from ouzel.wire.validation_errors import shown
 
 OnePrompt = str | list[int]
 

@@ -5,15 +5,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.choice_fields import ChoiceFields, Choosing, check_choices, choosing_of, width_field
-from ouzel.api.response_form import (
-    Choices,
-    GrammarText,
-    Pattern,
-    ResponseFormat,
-    Schema,
-    StructuredOutputs,
-)
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import (
@@ -26,6 +17,15 @@ from ouzel.generation import (
     fit_beams,
     fit_max_tokens,
     resolve_sampling,
+)
+from ouzel.wire.choice_fields import ChoiceFields, Choosing, check_choices, choosing_of, width_field
+from ouzel.wire.response_form import (
+    Choices,
+    GrammarText,
+    Pattern,
+    ResponseFormat,
+    Schema,
+    StructuredOutputs,
 )
 
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]

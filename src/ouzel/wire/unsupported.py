@@ -5,8 +5,8 @@ Those of our other endpoints are among them: each is honoured, or refused, where
 
 from collections.abc import Collection, Mapping
 
-from ouzel.api.validation_errors import shown
 from ouzel.errors import InvalidRequest
+from ouzel.wire.validation_errors import shown
 
 # By field: the values that ask for nothing. null never asks.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {

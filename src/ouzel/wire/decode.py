@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import msgspec
 
-from ouzel.api.lenient_numbers import with_plain_numbers
-from ouzel.api.unknown_fields import unknown_fields
-from ouzel.api.unsupported import NEUTRAL_VALUES, refuse_unsupported
-from ouzel.api.validation_errors import first_path, invalid_request, path_of, shown
 from ouzel.errors import InvalidRequest
+from ouzel.wire.lenient_numbers import with_plain_numbers
+from ouzel.wire.unknown_fields import unknown_fields
+from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
+from ouzel.wire.validation_errors import first_path, invalid_request, path_of, shown
 
 logger = logging.getLogger(__name__)
 
