@@ -16,12 +16,12 @@ from ouzel.api.document.openapi import body_schemas, document
 from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.http.body_endpoint import BodyEndpoint
 from ouzel.api.responses.compact import CompactResponse
-from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
-from ouzel.api.responses.runs import Runs
-from ouzel.api.responses.summarising import Summariser
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.observability import Metrics
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.runs import Runs
+from ouzel.responses.summariser import Summariser
 from tests.api.serving import RunningServer
 from tools.documents import fields
 

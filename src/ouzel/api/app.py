@@ -32,13 +32,13 @@ from ouzel.api.openai.tokenize import Tokenizing
 from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
 from ouzel.api.paths import PREFIXES
 from ouzel.api.responses.compact import CompactResponse
-from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.routes import responses_routes
-from ouzel.api.responses.runs import Runs
-from ouzel.api.responses.summarising import Summariser
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.runs import Runs
+from ouzel.responses.summariser import Summariser
 from ouzel.store.store import Store
 
 _PING_EVERY_S = 20.0

@@ -15,10 +15,10 @@ from openai.types.conversations.message import Message as OpenAIMessage
 from openai.types.responses import CompactedResponse
 from openai.types.responses.response_input_item_param import ResponseInputItemParam
 
-from ouzel.api.responses.compaction_item import pack, unpack
-from ouzel.api.responses.input_items import Message, input_items_of, messages_of
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
+from ouzel.responses.compaction_item import pack, unpack
+from ouzel.responses.input_items import Message, input_items_of, messages_of
 from ouzel.tokenizer.model_files import SamplingDefaults
 from tests.api.requests import Json, error_of, metric, wait_until
 from tests.api.responses.strict import check, strict_items, strict_response

@@ -4,13 +4,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.conversations.objects import CreateItemsRequest
-from ouzel.api.conversations.reading import NewItems
 from ouzel.api.conversations.stored import KeptConversations, conversation_id
 from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_asked
 from ouzel.errors import ItemNotFound
+from ouzel.responses.new_items import NewItems
 from ouzel.store.records import Page
 from ouzel.wire.decode import decode_body, log_ignored
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.responses.input_schema import Items
-from ouzel.api.responses.request import Labels
+from ouzel.responses.input_schema import Items
+from ouzel.responses.request import Labels
 from ouzel.store.records import StoredConversation
 
 Metadata = Annotated[Labels, Meta(description="Labels of the conversation.")]

@@ -9,11 +9,11 @@ from ouzel.api.conversations.objects import (
     DeletedConversation,
     UpdateConversationRequest,
 )
-from ouzel.api.conversations.reading import NewItems
 from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.responses.items import new_id
 from ouzel.errors import ConversationNotFound, InvalidRequest
+from ouzel.responses.items import new_id
+from ouzel.responses.new_items import NewItems
 from ouzel.store.records import StoredConversation
 from ouzel.store.store import Store
 from ouzel.wire.decode import decode_body, log_ignored

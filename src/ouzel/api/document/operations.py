@@ -20,11 +20,11 @@ from ouzel.api.openai.tokenize import DetokenizedText, DetokenizeRequest, Tokeni
 from ouzel.api.ovms import status as ovms
 from ouzel.api.responses.compact import CompactedResponse, CompactRequest
 from ouzel.api.responses.count import InputTokens, InputTokensRequest
-from ouzel.api.responses.events import EVENTS
 from ouzel.api.responses.item_lists import ItemList
-from ouzel.api.responses.request import LOGPROBS, ResponsesRequest
-from ouzel.api.responses.response_object import ResponseObject
 from ouzel.api.responses.stored import DeletedResponse
+from ouzel.responses.events import EVENTS
+from ouzel.responses.request import LOGPROBS, ResponsesRequest
+from ouzel.responses.response_object import ResponseObject
 
 StructType = type[msgspec.Struct]
 

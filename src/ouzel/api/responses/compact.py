@@ -9,16 +9,16 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.responses.compaction_item import CompactionItem, pack
-from ouzel.api.responses.context import context_of
-from ouzel.api.responses.input_items import PlacedItem, messages_of
-from ouzel.api.responses.input_schema import Input
-from ouzel.api.responses.items import new_id
-from ouzel.api.responses.kept_items import kept_items
-from ouzel.api.responses.request import ResponsesRequest
-from ouzel.api.responses.response_object import ResponseUsage, response_usage
-from ouzel.api.responses.summarising import Summariser
 from ouzel.generation import ServedModel
+from ouzel.responses.compaction_item import CompactionItem, pack
+from ouzel.responses.context import context_of
+from ouzel.responses.input_items import PlacedItem, messages_of
+from ouzel.responses.input_schema import Input
+from ouzel.responses.items import new_id
+from ouzel.responses.request import ResponsesRequest
+from ouzel.responses.response_object import ResponseUsage, response_usage
+from ouzel.responses.stored_items import kept_items
+from ouzel.responses.summariser import Summariser
 from ouzel.store.store import Store
 from ouzel.wire.decode import decode_body, log_ignored
 from ouzel.wire.fields import check_model

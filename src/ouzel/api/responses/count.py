@@ -7,8 +7,8 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.responses.preparing import Preparer
-from ouzel.api.responses.request import ResponsesRequest
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.request import ResponsesRequest
 
 OptionalModel = Annotated[str | None, Meta(description="One of the served model names.")]
 

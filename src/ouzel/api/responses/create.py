@@ -7,10 +7,10 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
 from ouzel.api.http.framing import Framing
 from ouzel.api.responses.event_framing import EventFraming
-from ouzel.api.responses.preparing import Preparer
-from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.sending import send_events, send_json
 from ouzel.config import LimitsConfig
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.runs import Runs
 
 
 class CreateResponse:

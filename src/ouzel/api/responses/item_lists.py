@@ -3,7 +3,7 @@
 import msgspec
 
 from ouzel.api.http.query import Query
-from ouzel.api.responses.request import check_includable
+from ouzel.responses.request import check_includable
 from ouzel.store.records import Page, PageRequest
 
 PAGE_PARAMETERS = ("include", "limit", "order", "after")

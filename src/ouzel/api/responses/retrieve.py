@@ -12,13 +12,13 @@ from ouzel.api.http.framing import Framing
 from ouzel.api.http.query import Query
 from ouzel.api.responses.event_framing import EventFraming
 from ouzel.api.responses.item_lists import asks_for_logprobs
-from ouzel.api.responses.keeping import shown_response
-from ouzel.api.responses.request import LOGPROBS
-from ouzel.api.responses.response_object import ResponseObject
-from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.sending import send_events, send_json
 from ouzel.api.responses.stored import KeptResponses
 from ouzel.errors import InvalidRequest
+from ouzel.responses.request import LOGPROBS
+from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.runs import Runs
+from ouzel.responses.stored_progress import shown_response
 from ouzel.store.records import StoredResponse
 from ouzel.store.store import Store
 

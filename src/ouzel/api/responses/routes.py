@@ -12,12 +12,12 @@ from ouzel.api.paths import PREFIXES
 from ouzel.api.responses.compact import CompactResponse
 from ouzel.api.responses.count import CountInputTokens
 from ouzel.api.responses.create import CreateResponse
-from ouzel.api.responses.preparing import Preparer
 from ouzel.api.responses.retrieve import RetrieveResponse
-from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.socket.endpoint import ResponsesSocket
 from ouzel.api.responses.stored import KeptResponses
 from ouzel.config import LimitsConfig
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.runs import Runs
 
 
 def responses_routes(

@@ -8,7 +8,7 @@ import msgspec
 from starlette.types import Send
 
 from ouzel.api.responses.event_framing import EventFraming
-from ouzel.api.responses.response_object import ResponseObject
+from ouzel.responses.response_object import ResponseObject
 
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 

@@ -8,10 +8,10 @@ from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, page_asked
-from ouzel.api.responses.response_object import ResponseObject
-from ouzel.api.responses.runs import Runs
-from ouzel.api.responses.settling import cancel_stored
 from ouzel.errors import InvalidRequest, ResponseNotFound
+from ouzel.responses.end_stored import cancel_stored
+from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.runs import Runs
 from ouzel.store.records import StoredResponse
 from ouzel.store.store import Store
 

@@ -3,14 +3,14 @@
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.responses.preparing import Preparer
-from ouzel.api.responses.recent import RecentResponses
-from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responding import Responder
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.config import LimitsConfig
 from ouzel.errors import Overloaded
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.recent_responses import RecentResponses
+from ouzel.responses.runs import Runs
 
 _MAX_RECENT = 64
 _RECENT_MESSAGES = 4  # so many of the longest ones are remembered on a connection

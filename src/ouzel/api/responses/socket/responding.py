@@ -9,16 +9,16 @@ from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, E
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.responses.event_framing import event_name, obfuscated
-from ouzel.api.responses.preparing import PreparedResponse, Preparer
-from ouzel.api.responses.recent import RecentResponses
-from ouzel.api.responses.run import Run
-from ouzel.api.responses.runs import Runs
 from ouzel.api.responses.socket.events import SteerError
 from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steering import Active, Steering, give_back
 from ouzel.errors import OuzelError
 from ouzel.observability import request_id_in_scope
+from ouzel.responses.preparer import PreparedResponse, Preparer
+from ouzel.responses.recent_responses import RecentResponses
+from ouzel.responses.run import Run
+from ouzel.responses.runs import Runs
 from ouzel.wire.decode import LONG_BODY_BYTES
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,6 @@ steer ─> accepted ─> the item being written is done, or the response ─> a 
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 
-from ouzel.api.responses.items import FunctionCallItem, new_id
-from ouzel.api.responses.response_object import ResponseObject
-from ouzel.api.responses.run import Run
 from ouzel.api.responses.socket.events import (
     AcceptedSteer,
     RefusedSteer,
@@ -24,6 +21,9 @@ from ouzel.api.responses.socket.messages import Create, Steer
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steers import QueuedSteer, fault_of_steering
 from ouzel.errors import InvalidRequest
+from ouzel.responses.items import FunctionCallItem, new_id
+from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.run import Run
 
 MAX_STEERS = 16  # that wait for one response
 _MAX_QUEUED = 64  # and on one WebSocket

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ouzel.api.responses.input_items import Message
+from ouzel.responses.input_items import Message
 from ouzel.wire.validation_errors import shown
 
 _KEYS = {"type", "role", "content"}

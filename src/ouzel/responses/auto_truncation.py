@@ -6,9 +6,9 @@ stay. The answer needs room too: max_output_tokens where it is given, else an ei
 
 from collections.abc import Callable, Sequence
 
-from ouzel.api.responses.input_items import PlacedMessage
 from ouzel.errors import ContextLengthExceeded
 from ouzel.generation import Prompt
+from ouzel.responses.input_items import PlacedMessage
 
 Render = Callable[[Sequence[PlacedMessage]], Prompt]
 

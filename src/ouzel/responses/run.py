@@ -15,14 +15,14 @@ from contextlib import ExitStack, aclosing
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.api.responses.building import ResponseBuilder, end_event
-from ouzel.api.responses.event_log import EventLog
-from ouzel.api.responses.events import ResponseEvent
-from ouzel.api.responses.keeping import Keeping
-from ouzel.api.responses.preparing import PreparedResponse
-from ouzel.api.responses.response_object import ResponseError, ResponseObject
 from ouzel.errors import UNEXPECTED, EngineUnavailable, OuzelError, StoreUnavailable
 from ouzel.generation import Event, Generation
+from ouzel.responses.event_log import EventLog
+from ouzel.responses.events import ResponseEvent
+from ouzel.responses.preparer import PreparedResponse
+from ouzel.responses.response_builder import ResponseBuilder, end_event
+from ouzel.responses.response_object import ResponseError, ResponseObject
+from ouzel.responses.stored_progress import StoredProgress
 from ouzel.store.records import NewResponse
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Run:
         place: ExitStack,
         *,
         log: EventLog,
-        keeping: Keeping | None,
+        keeping: StoredProgress | None,
         new: Callable[[ResponseObject, list[bytes]], NewResponse] | None,
     ) -> None:
         """`place` is left at the end. `new` makes the store's first record of it, where it has none yet."""
@@ -255,7 +255,7 @@ class Run:
         self._has_ended = True
         self.log.add(encoded)
 
-    async def _kept(self, last: list[ResponseEvent], encoded: list[bytes], keeping: Keeping) -> list[bytes]:
+    async def _kept(self, last: list[ResponseEvent], encoded: list[bytes], keeping: StoredProgress) -> list[bytes]:
         """`last`, or how another server has ended the response."""
         is_ours = await self._keep(encoded, keeping)
         self.is_settled = True
@@ -265,7 +265,7 @@ class Run:
         self._builder = ResponseBuilder.resumed(ended, len(self.log))
         return [*encoded[:-1], _encode(end_event(last[-1].sequence_number, ended))]
 
-    async def _keep(self, encoded: list[bytes], keeping: Keeping) -> bool:
+    async def _keep(self, encoded: list[bytes], keeping: StoredProgress) -> bool:
         while True:
             try:
                 return await keeping.add(self._builder.response, encoded)

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.api.responses.event_log import EventLog
-from ouzel.api.responses.response_object import ResponseObject
+from ouzel.responses.event_log import EventLog
+from ouzel.responses.response_object import ResponseObject
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
 from ouzel.store.store import Store
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Keeping:
+class StoredProgress:
     def __init__(self, store: Store, response_id: str, key_id: str | None, log: EventLog) -> None:
         """What `log` holds already is in the store."""
         self.response_id = response_id

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from ouzel.api.responses.building import ResponseBuilder
-from ouzel.api.responses.events import ResponseEvent
-from ouzel.api.responses.keeping import progress_to, shown_response
-from ouzel.api.responses.response_object import ResponseError, ResponseObject
+from ouzel.responses.events import ResponseEvent
+from ouzel.responses.response_builder import ResponseBuilder
+from ouzel.responses.response_object import ResponseError, ResponseObject
+from ouzel.responses.stored_progress import progress_to, shown_response
 from ouzel.store.records import StoredResponse
 from ouzel.store.store import Store
 

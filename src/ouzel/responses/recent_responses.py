@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ouzel.api.responses.input_items import Message, PlacedItem
-from ouzel.api.responses.response_object import ResponseObject
+from ouzel.responses.input_items import Message, PlacedItem
+from ouzel.responses.response_object import ResponseObject
 
 
 @dataclass(frozen=True, slots=True)

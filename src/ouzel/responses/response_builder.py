@@ -14,19 +14,6 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ouzel.api.responses.events import (
-    OutputItemDone,
-    ResponseCompleted,
-    ResponseCreated,
-    ResponseEvent,
-    ResponseFailed,
-    ResponseIncomplete,
-    ResponseInProgress,
-    ResponseQueued,
-)
-from ouzel.api.responses.items import ItemStatus, OutputItem, new_id
-from ouzel.api.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning, Place, reopened
-from ouzel.api.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
 from ouzel.generation import (
     ContentDelta,
     Delta,
@@ -38,6 +25,19 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
+from ouzel.responses.events import (
+    OutputItemDone,
+    ResponseCompleted,
+    ResponseCreated,
+    ResponseEvent,
+    ResponseFailed,
+    ResponseIncomplete,
+    ResponseInProgress,
+    ResponseQueued,
+)
+from ouzel.responses.items import ItemStatus, OutputItem, new_id
+from ouzel.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning, Place, reopened
+from ouzel.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
 from ouzel.types import FinishReason, PositionLogprobs
 from ouzel.wire.logprobs import ContentLogprob
 

@@ -9,25 +9,25 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ouzel.api.responses.building import Logprobs
-from ouzel.api.responses.context import Context, context_of
-from ouzel.api.responses.echoing import new_response
-from ouzel.api.responses.input_items import input_items_of
-from ouzel.api.responses.items import new_id
-from ouzel.api.responses.kept_items import kept_items
-from ouzel.api.responses.prompting import render_input
-from ouzel.api.responses.recent import RecentResponses
-from ouzel.api.responses.request import (
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.responses.context import Context, context_of
+from ouzel.responses.first_response import new_response
+from ouzel.responses.input_items import input_items_of
+from ouzel.responses.items import new_id
+from ouzel.responses.prompt import render_input
+from ouzel.responses.recent_responses import RecentResponses
+from ouzel.responses.request import (
     LOGPROBS,
     ResponsesRequest,
     check_includable,
     shows_logprobs,
 )
-from ouzel.api.responses.response_object import ResponseObject
-from ouzel.api.responses.text_format import demanded_form
-from ouzel.config import LimitsConfig
-from ouzel.errors import InvalidRequest
-from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.responses.response_builder import Logprobs
+from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.stored_items import kept_items
+from ouzel.responses.text_format import demanded_form
 from ouzel.store.records import Item, StoredResponse
 from ouzel.store.store import Store
 from ouzel.wire.choice_fields import choosing_of

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from ouzel.api.responses.context import kept_before, resolved
-from ouzel.api.responses.input_items import PlacedItem, messages_of, placed_items
-from ouzel.api.responses.kept_items import kept_items
+from ouzel.responses.context import kept_before, resolved
+from ouzel.responses.input_items import PlacedItem, messages_of, placed_items
+from ouzel.responses.stored_items import kept_items
 from ouzel.store.records import Item
 from ouzel.store.store import Store
 

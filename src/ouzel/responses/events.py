@@ -2,8 +2,8 @@
 
 import msgspec
 
-from ouzel.api.responses.items import OutputItem, OutputText, ReasoningText, SummaryText
-from ouzel.api.responses.response_object import ResponseObject
+from ouzel.responses.items import OutputItem, OutputText, ReasoningText, SummaryText
+from ouzel.responses.response_object import ResponseObject
 
 
 class ResponseEvent(msgspec.Struct, frozen=True, tag_field="type"):

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.responses.input_schema import Input
-from ouzel.api.responses.text_format import TextFormat
 from ouzel.errors import InvalidRequest
+from ouzel.responses.input_schema import Input
+from ouzel.responses.text_format import TextFormat
 from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
     AddSpecialTokens,

@@ -4,10 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from ouzel.api.responses.items import OutputItem, OutputMessage, OutputText
-from ouzel.api.responses.request import Verbosity
-from ouzel.api.responses.text_format import TextFormat
 from ouzel.generation import Usage
+from ouzel.responses.items import OutputItem, OutputMessage, OutputText
+from ouzel.responses.request import Verbosity
+from ouzel.responses.text_format import TextFormat
 
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 ErrorCode = Literal["server_error", "invalid_prompt"]

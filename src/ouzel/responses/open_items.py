@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from ouzel.api.responses import events
-from ouzel.api.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
-from ouzel.api.responses.items import (
+from ouzel.responses import events
+from ouzel.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
+from ouzel.responses.items import (
     FunctionCallItem,
     ItemStatus,
     OutputItem,

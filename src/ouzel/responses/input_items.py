@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from ouzel.api.responses.compaction_item import shown_to_the_model, unpack
 from ouzel.errors import InvalidRequest
+from ouzel.responses.compaction_item import shown_to_the_model, unpack
 from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]

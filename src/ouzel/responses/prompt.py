@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ouzel.api.responses.fitting import render_newest
-from ouzel.api.responses.input_items import PlacedItem, PlacedMessage, messages_of
-from ouzel.api.responses.request import ResponsesRequest
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
+from ouzel.responses.auto_truncation import render_newest
+from ouzel.responses.input_items import PlacedItem, PlacedMessage, messages_of
+from ouzel.responses.request import ResponsesRequest
 from ouzel.wire.chat_prompt import JsonObjects, chat_rendering
 from ouzel.wire.fields import truncation_of
 

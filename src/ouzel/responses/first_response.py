@@ -1,7 +1,7 @@
 """What a response repeats of its request: not the words, but what they came to."""
 
-from ouzel.api.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
-from ouzel.api.responses.response_object import (
+from ouzel.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
+from ouzel.responses.response_object import (
     ResponseObject,
     ShownAllowedTools,
     ShownConversation,
@@ -11,7 +11,7 @@ from ouzel.api.responses.response_object import (
     ShownTool,
     ShownToolChoice,
 )
-from ouzel.api.responses.text_format import shown_format
+from ouzel.responses.text_format import shown_format
 from ouzel.sampling import SamplingParams
 from ouzel.wire.tools import AllowedTools, NamedTool, Tool, ToolChoice
 

@@ -14,15 +14,15 @@ from functools import partial
 
 import msgspec
 
-from ouzel.api.responses.event_log import EventLog
-from ouzel.api.responses.keeping import Keeping
-from ouzel.api.responses.preparing import PreparedResponse, Preparer
-from ouzel.api.responses.response_object import ResponseError, ResponseObject
-from ouzel.api.responses.run import Run, response_error
-from ouzel.api.responses.settling import fail_stored
 from ouzel.errors import OuzelError, Overloaded, TryLater
 from ouzel.generation import Generation, ServedModel
 from ouzel.observability import Metrics
+from ouzel.responses.end_stored import fail_stored
+from ouzel.responses.event_log import EventLog
+from ouzel.responses.preparer import PreparedResponse, Preparer
+from ouzel.responses.response_object import ResponseError, ResponseObject
+from ouzel.responses.run import Run, response_error
+from ouzel.responses.stored_progress import StoredProgress
 from ouzel.store.records import NewResponse, Status, StoredResponse
 from ouzel.store.store import Store
 
@@ -68,7 +68,9 @@ class Runs:
         """`place` in the engine's admission goes over to the run."""
         response = prepared.response
         log = EventLog()
-        keeping = Keeping(self.store, response.id, key_id, log) if self.store is not None and response.store else None
+        keeping = (
+            StoredProgress(self.store, response.id, key_id, log) if self.store is not None and response.store else None
+        )
         return self._run(prepared, place, log, keeping, partial(_new_response, prepared, key_id))
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
@@ -99,7 +101,7 @@ class Runs:
         prepared: PreparedResponse,
         place: ExitStack,
         log: EventLog,
-        keeping: Keeping | None,
+        keeping: StoredProgress | None,
         new: Callable[[ResponseObject, list[bytes]], NewResponse] | None,
     ) -> Run:
         generation = Generation(prepared.request, self._model, self._metrics)
@@ -166,7 +168,7 @@ class Runs:
                 await fail_stored(store, stored, response_error(error))
                 return
             log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
-            keeping = Keeping(store, stored.id, stored.key_id, log)
+            keeping = StoredProgress(store, stored.id, stored.key_id, log)
             self._run(prepared, place.pop_all(), log, keeping, None)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ouzel.api.responses.input_items import Message, PlacedItem, input_items_of, referenced_id
-from ouzel.api.responses.recent import RecentResponses
-from ouzel.api.responses.request import ResponsesRequest, conversation_id_of
 from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, PreviousResponseNotFound
+from ouzel.responses.input_items import Message, PlacedItem, input_items_of, referenced_id
+from ouzel.responses.recent_responses import RecentResponses
+from ouzel.responses.request import ResponsesRequest, conversation_id_of
 from ouzel.store.records import Item
 from ouzel.store.store import Store
 

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
-from ouzel.api.responses.input_items import PlacedMessage
-from ouzel.api.responses.preparing import Preparer
-from ouzel.api.responses.request import ResponsesRequest
-from ouzel.api.responses.transcript import entry_of, summary_prompt
 from ouzel.errors import ContextLengthExceeded, EngineFailed
 from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage
 from ouzel.observability import Metrics
+from ouzel.responses.input_items import PlacedMessage
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.request import ResponsesRequest
+from ouzel.responses.transcript import entry_of, summary_prompt
 from ouzel.wire.fold import fold
 
 _SHARE_OF_SUMMARY = 8  # of the context: one part in so many

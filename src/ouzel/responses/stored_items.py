@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ouzel.api.responses.input_items import Message, PlacedItem
-from ouzel.api.responses.items import new_id
+from ouzel.responses.input_items import Message, PlacedItem
+from ouzel.responses.items import new_id
 from ouzel.store.records import Item
 
 _PREFIXES = {
