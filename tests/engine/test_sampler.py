@@ -1,4 +1,4 @@
-"""The vectorised sampler against the plain reference functions of `ouzel.sampling`."""
+"""The vectorised sampler against plain reference functions."""
 
 from typing import Any  # sampling parameters are forwarded as they are
 
@@ -13,7 +13,7 @@ from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.philox import philox4x32, uniform, uniforms
 from ouzel.engine.sampler import adjust, choose_tokens, draw, prepare
 from ouzel.engine.sequence import Sequence
-from ouzel.sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities
+from tests.engine.reference_sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities
 from tests.engine.requests import make_request, run_alone
 
 NUM_DRAWS = {23: 20_000, 10_007: 3_000}  # by vocabulary size: short rows and long ones go different ways

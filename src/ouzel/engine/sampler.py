@@ -2,7 +2,7 @@
 
 Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words, no_repeat_ngram_size, min_tokens), the
 grammar's mask, temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are those of the model's own distribution,
-before all of this. `ouzel.sampling` has the same as plain reference functions.
+before all of this. `tests/engine/reference_sampling.py` has the same as plain reference functions.
 
 Three ways to a token, chosen by a row's own parameters alone, so that batch neighbours never matter:
 - greedy: argmax.

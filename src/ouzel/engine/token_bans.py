@@ -1,7 +1,7 @@
 """Which tokens a sequence may not get next: allowed_token_ids, bad_words and no_repeat_ngram_size.
 
-Kept up to date token by token, so that a step costs a few dictionary look-ups. `ouzel.sampling.apply_bans` is the same
-as a plain reference function.
+They are kept up to date token by token, so that a step costs a few dictionary look-ups. `apply_bans` in
+`tests/engine/reference_sampling.py` is the same as a plain reference function.
 """
 
 from collections import defaultdict

@@ -1,0 +1,90 @@
+"""Reference functions on logits, which the engine's vectorised sampler is tested against.
+
+Each works on one row, with float64 inside and no regard for speed. They are applied in the order of this file.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.sampling import SamplingParams
+
+Logits = NDArray[np.float32]  # [vocab_size]
+
+
+def apply_logit_bias(logits: Logits, params: SamplingParams) -> Logits:
+    biased = logits.copy()
+    for token_id, bias in params.logit_bias:
+        biased[token_id] += bias
+    return biased
+
+
+def apply_penalties(
+    logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
+) -> Logits:
+    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's two over the output."""
+    penalised = logits.copy()
+    seen = np.unique(np.array(prompt_token_ids + output_token_ids, dtype=np.int64))
+    positive = penalised[seen] > 0
+    penalised[seen] = np.where(
+        positive, penalised[seen] / params.repetition_penalty, penalised[seen] * params.repetition_penalty
+    )
+    token_ids, counts = np.unique(np.array(output_token_ids, dtype=np.int64), return_counts=True)
+    penalised[token_ids] -= params.presence_penalty + params.frequency_penalty * counts.astype(np.float32)
+    return penalised
+
+
+def apply_bans(
+    logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
+) -> Logits:
+    """allowed_token_ids, bad_words (vLLM's: over the output alone), no_repeat_ngram_size (transformers': over both)."""
+    banned = logits.copy()
+    if params.allowed_token_ids:
+        banned[np.setdiff1d(np.arange(logits.size), params.allowed_token_ids)] = -np.inf
+    for *before, last in params.bad_words:
+        if output_token_ids[len(output_token_ids) - len(before) :] == before:
+            banned[last] = -np.inf
+    token_ids = prompt_token_ids + output_token_ids
+    size = params.no_repeat_ngram_size
+    for start in range(len(token_ids) - size + 1 if size else 0):
+        *before, last = token_ids[start : start + size]
+        if token_ids[len(token_ids) - size + 1 :] == before:
+            banned[last] = -np.inf
+    return banned
+
+
+def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]:
+    """The distribution a token is drawn from: temperature, top_k, min_p, top_p, typical_p, each over what is left.
+
+    Ties at a boundary are kept in (all tokens as likely, or as typical, as the last one kept stay).
+    """
+    if params.is_greedy:
+        greedy = np.zeros(logits.shape, dtype=np.float64)
+        greedy[int(np.argmax(logits))] = 1.0
+        return greedy
+    scaled = logits.astype(np.float64) / params.temperature
+    weights = np.exp(scaled - scaled.max())
+    if 0 < params.top_k < weights.size:
+        weights[weights < np.sort(weights)[-params.top_k]] = 0.0
+    weights[weights < params.min_p * weights.max()] = 0.0
+    if params.top_p < 1.0:
+        descending = np.sort(weights)[::-1]
+        last_kept = int(np.searchsorted(np.cumsum(descending), params.top_p * descending.sum()))
+        weights[weights < descending[min(last_kept, descending.size - 1)]] = 0.0
+    distribution: NDArray[np.float64] = weights / weights.sum()
+    return keep_typical(distribution, params.typical_p)
+
+
+def keep_typical(distribution: NDArray[np.float64], typical_p: float) -> NDArray[np.float64]:
+    """Locally typical sampling (Meister et al. 2022): information near the entropy, up to `typical_p` of the mass."""
+    if typical_p == 1.0:
+        return distribution
+    possible = np.flatnonzero(distribution)
+    information = -np.log(distribution[possible])
+    deviation = np.abs(information - (distribution[possible] * information).sum())
+    nearest = np.argsort(deviation, kind="stable")
+    last_kept = int(np.searchsorted(np.cumsum(distribution[possible][nearest]), typical_p))
+    bound = deviation[nearest[min(last_kept, nearest.size - 1)]]
+    kept = np.zeros_like(distribution)
+    kept[possible[deviation <= bound]] = distribution[possible[deviation <= bound]]
+    typical: NDArray[np.float64] = kept / kept.sum()
+    return typical
