@@ -39,7 +39,7 @@ from ouzel.observability import Metrics
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
 from ouzel.responses.summariser import Summariser
-from ouzel.store.store import Store
+from ouzel.store.base import Store
 
 _PING_EVERY_S = 20.0
 

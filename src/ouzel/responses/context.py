@@ -10,8 +10,8 @@ from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, Pre
 from ouzel.responses.input_items import Message, PlacedItem, input_items_of, referenced_id
 from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.request import ResponsesRequest, conversation_id_of
+from ouzel.store.base import Store
 from ouzel.store.records import Item
-from ouzel.store.store import Store
 
 _KEEPS_NOTHING = "this server keeps nothing"
 

@@ -8,8 +8,8 @@ from ouzel.responses.events import ResponseEvent
 from ouzel.responses.response_builder import ResponseBuilder
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stored_progress import progress_to, shown_response
+from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
-from ouzel.store.store import Store
 
 _encode = msgspec.json.Encoder().encode
 

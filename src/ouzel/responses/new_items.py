@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from ouzel.responses.context import kept_before, resolved
 from ouzel.responses.input_items import PlacedItem, messages_of, placed_items
 from ouzel.responses.stored_items import kept_items
+from ouzel.store.base import Store
 from ouzel.store.records import Item
-from ouzel.store.store import Store
 
 
 class NewItems:

@@ -28,8 +28,8 @@ from ouzel.responses.response_builder import Logprobs
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.stored_items import kept_items
 from ouzel.responses.text_format import demanded_form
+from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
-from ouzel.store.store import Store
 from ouzel.wire.choice_fields import choosing_of
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored, may_take_long, parse_object
 from ouzel.wire.fields import check_limits, check_num_logprobs, generation_request, max_tokens_of

@@ -23,8 +23,8 @@ from ouzel.responses.preparer import PreparedResponse, Preparer
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.run import Run, response_error
 from ouzel.responses.stored_progress import StoredProgress
+from ouzel.store.base import Store
 from ouzel.store.records import NewResponse, Status, StoredResponse
-from ouzel.store.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.response_object import ResponseObject
+from ouzel.store.base import Store
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
-from ouzel.store.store import Store
 
 _encode = msgspec.json.Encoder().encode
 

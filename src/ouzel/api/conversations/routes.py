@@ -9,7 +9,7 @@ from ouzel.api.conversations.items import ConversationItems
 from ouzel.api.conversations.stored import KeptConversations
 from ouzel.api.http.body_endpoint import AnswerBody
 from ouzel.api.paths import PREFIXES
-from ouzel.store.store import Store
+from ouzel.store.base import Store
 
 
 def conversation_routes(store: Store | None, body_endpoint: Callable[[AnswerBody], ASGIApp]) -> list[Route]:

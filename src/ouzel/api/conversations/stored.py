@@ -14,8 +14,8 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.responses.items import new_id
 from ouzel.responses.new_items import NewItems
+from ouzel.store.base import Store
 from ouzel.store.records import StoredConversation
-from ouzel.store.store import Store
 from ouzel.wire.decode import decode_body, log_ignored
 
 

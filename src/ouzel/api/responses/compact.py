@@ -19,7 +19,7 @@ from ouzel.responses.request import ResponsesRequest
 from ouzel.responses.response_object import ResponseUsage, response_usage
 from ouzel.responses.stored_items import kept_items
 from ouzel.responses.summariser import Summariser
-from ouzel.store.store import Store
+from ouzel.store.base import Store
 from ouzel.wire.decode import decode_body, log_ignored
 from ouzel.wire.fields import check_model
 

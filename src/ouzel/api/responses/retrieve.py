@@ -19,8 +19,8 @@ from ouzel.responses.request import LOGPROBS
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.runs import Runs
 from ouzel.responses.stored_progress import shown_response
+from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
-from ouzel.store.store import Store
 
 _LOOK_EVERY_S = 0.25  # for events of a response that another server makes
 

@@ -12,8 +12,8 @@ from ouzel.errors import InvalidRequest, ResponseNotFound
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.runs import Runs
+from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
-from ouzel.store.store import Store
 
 
 class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
