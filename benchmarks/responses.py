@@ -41,7 +41,7 @@ from benchmarks.api import (
 from ouzel.api.app import create_app
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
-from ouzel.store.store import open_store
+from ouzel.store.sql_store import open_store
 
 NUM_KEPT = 1000
 NUM_WARM_UP = 50

@@ -32,7 +32,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.store.store import open_store
+from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineRequest

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from openai.types.responses import Response
 
-from ouzel.store.store import open_store
+from ouzel.store.sql_store import open_store
 from tests.cli.background import ENDLESS, SHORT, begin, check_failed, ended, found, with_text
 from tests.cli.running import RunningServer, serving
 

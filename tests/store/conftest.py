@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.store.store import Store, open_store
+from ouzel.store.base import Store
+from ouzel.store.sql_store import open_store
 
 OpenStore = Callable[..., Awaitable[Store]]
 DAY_S = 86400.0

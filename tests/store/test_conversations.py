@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ouzel.errors import ConversationLocked, ConversationNotFound, ItemNotFound, OuzelError
+from ouzel.store.base import Store
 from ouzel.store.records import Item, PageRequest, Status
-from ouzel.store.store import Store
 from tests.store.making import items, new_response, progress, texts
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ouzel.errors import StoreOpenError, StoreUnavailable
-from ouzel.store.store import open_store
+from ouzel.store.sql_store import open_store
 from tests.postgres import PostgresServer, running_postgres
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response

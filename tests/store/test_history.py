@@ -3,8 +3,8 @@
 import pytest
 
 from ouzel.errors import HistoryLost, ItemNotFound, ResponseNotFound
+from ouzel.store.base import Store
 from ouzel.store.records import PageRequest, Status
-from ouzel.store.store import Store
 from tests.store.making import new_response, progress, texts
 
 

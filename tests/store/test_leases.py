@@ -4,8 +4,8 @@ import asyncio
 import time
 from collections.abc import Iterable
 
+from ouzel.store.base import Store
 from ouzel.store.records import Status, StoredResponse
-from ouzel.store.store import Store
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response, progress
 

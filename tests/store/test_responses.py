@@ -2,8 +2,8 @@
 
 import asyncio
 
+from ouzel.store.base import Store
 from ouzel.store.records import Status
-from ouzel.store.store import Store
 from tests.store.making import new_response, progress
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ouzel.errors import HistoryLost
+from ouzel.store.base import Store
 from ouzel.store.records import Item, NewResponse, Status
-from ouzel.store.store import Store, open_store
+from ouzel.store.sql_store import open_store
 from tests.store.conftest import OpenStore
 from tests.store.making import items, new_response, progress, texts
 

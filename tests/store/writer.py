@@ -9,7 +9,7 @@ import sys
 
 from ouzel.errors import StoreUnavailable
 from ouzel.store.records import Status
-from ouzel.store.store import open_store
+from ouzel.store.sql_store import open_store
 from tests.store.making import new_response, progress
 
 

@@ -23,7 +23,7 @@ from ouzel.cli.signals import first_of
 from ouzel.cli.storing import store_of
 from ouzel.engine_client import EngineClient
 from ouzel.generation import ServedModel
-from ouzel.store.store import Store
+from ouzel.store.base import Store
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)

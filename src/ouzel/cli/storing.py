@@ -4,13 +4,10 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ouzel.config import StoreConfig
 from ouzel.errors import StoreOpenError
-
-if TYPE_CHECKING:
-    from ouzel.store.store import Store
+from ouzel.store.base import Store
 
 logger = logging.getLogger(__name__)
 
@@ -18,11 +15,11 @@ _FILE = "responses.sqlite3"
 _DAY_S = 86400.0
 
 
-async def store_of(config: StoreConfig) -> "Store | None":
+async def store_of(config: StoreConfig) -> Store | None:
     """None where nothing is to be kept, or nothing can be where nobody has said where. Raises StoreOpenError."""
     if not config.store:
         return None
-    from ouzel.store.store import open_store  # noqa: PLC0415  brings sqlalchemy
+    from ouzel.store.sql_store import open_store  # noqa: PLC0415  brings sqlalchemy
 
     url = config.store_url or f"sqlite:///{_data_directory(config.data_dir, os.environ) / _FILE}"
     try:

@@ -1,4 +1,7 @@
-"""The store: what others know of it. Each method is one transaction."""
+"""The store on SQLite or Postgres. `base.py` says what each method does.
+
+What was read is remembered here and written down with the next beat, so that reading changes nothing.
+"""
 
 import secrets
 import time
@@ -20,10 +23,10 @@ _MAX_TOUCHED = 500  # in one transaction
 
 async def open_store(
     url: str, *, lease_s: float = 10.0, busy_s: float = 10.0, max_age_s: float, max_bytes: int
-) -> "Store":
-    """Makes what is not there yet; `busy_s`: how long it waits for locks of others. Raises StoreOpenError."""
+) -> "SqlStore":
+    """Makes what is not there yet, and waits `busy_s` at most for locks of others. Raises StoreOpenError."""
     database = database_of(url, busy_s=busy_s)
-    store = Store(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
+    store = SqlStore(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
     try:
         await database.write(prepare_schema)
         await store.beat()
@@ -37,9 +40,7 @@ async def open_store(
     return store
 
 
-class Store:
-    """Of everything that carries a `key_id`, one key never sees, changes or deletes what belongs to another."""
-
+class SqlStore:
     def __init__(self, database: Database, *, lease_s: float, max_age_s: float, max_bytes: int) -> None:
         self.server_id = secrets.token_hex(16)
         self._database = database
@@ -51,7 +52,6 @@ class Store:
         self._renewed_s = -lease_s  # when the lease was, by the monotonic clock
 
     async def close(self) -> None:
-        """Ends the lease too: what this server still runs is abandoned from now on."""
         if self._database.is_closed:
             return
         try:
@@ -65,19 +65,10 @@ class Store:
     # Responses
 
     async def add_response(self, new: NewResponse, output_items: Sequence[Item] = ()) -> None:
-        """Locks its conversation until it ends. Raises ConversationNotFound, ConversationLocked.
-
-        `output_items`: of one that has ended already, which can be in no conversation.
-        """
         await self._renew_if_old()
         await self._database.write(responses.add, new, self.server_id, output_items)
 
     async def record(self, response_id: str, progress: Progress, *, first_event: int) -> bool:
-        """Any server may; False, with nothing changed, unless it goes on and has exactly `first_event` events.
-
-        With a final status the output items are kept, the request is dropped and the conversation unlocked, having got
-        input and output of a response that is completed or incomplete.
-        """
         return await self._database.write(responses.record, response_id, progress, first_event, self.server_id)
 
     async def response(self, response_id: str, key_id: str | None) -> StoredResponse | None:
@@ -87,17 +78,14 @@ class Store:
         return found
 
     async def delete_response(self, response_id: str, key_id: str | None) -> bool:
-        """One that goes on too: `record` refuses what comes of it."""
         return await self._database.write(responses.remove, response_id, key_id)
 
     async def history(self, response_id: str, key_id: str | None) -> list[Item]:
-        """What a response that continues this one begins with. Raises ResponseNotFound, HistoryLost."""
         items = await self._database.read(history.history, response_id, key_id)
         self._used.add(response_id)
         return items
 
     async def input_items(self, response_id: str, key_id: str | None, page: PageRequest) -> Page | None:
-        """History and its own input. Raises HistoryLost, and ItemNotFound for an unknown `after`."""
         try:
             listed = await self._database.read(history.history, response_id, key_id, with_output=False)
         except ResponseNotFound:
@@ -105,17 +93,14 @@ class Store:
         return page_of(listed, page)
 
     async def item(self, item_id: str, key_id: str | None) -> Item | None:
-        """Of any response or conversation of the key."""
         return await self._database.read(any_item, item_id, key_id)
 
     async def events(self, response_id: str, key_id: str | None, *, after: int) -> tuple[bytes, ...]:
-        """Those numbered above `after`; -1 for all."""
         return await self._database.read(responses.events_after, response_id, key_id, after)
 
     # Several servers, and restarts
 
     async def beat(self) -> None:
-        """Renews this server's lease; to be called several times in `lease_s` while a response runs here."""
         self._renewed_s = time.monotonic()
         await self._database.write(leases.renew, self.server_id, self._lease_s)
         await self._touch_used()
@@ -126,23 +111,18 @@ class Store:
             await self.beat()
 
     async def take_abandoned(self) -> list[StoredResponse]:
-        """Those in progress without a living owner, and queued ones whose request was not kept; now this server's."""
         return await self._database.write(leases.take_abandoned, self.server_id, self._lease_s)
 
     async def take_queued(self, models: Sequence[str], limit: int) -> list[StoredResponse]:
-        """Those without a living owner that can run, oldest first; now this server's."""
         return await self._database.write(leases.take_queued, self.server_id, self._lease_s, models, limit)
 
     async def release(self, ids: Collection[str]) -> None:
-        """Those of this server that go on, but not here any more: any server may take them."""
         await self._database.write(leases.release, self.server_id, ids)
 
     async def ended(self, ids: Collection[str]) -> set[str]:
-        """Of these, those with a final status or gone."""
         return await self._database.read(leases.ended, ids)
 
     async def sweep(self) -> int:
-        """Deletes what was not used for too long or is too much, and says how many; beats while it is at it."""
         await self._touch_used()
         num_deleted = 0
         max_age_s = self._max_age_s + self._touch_s
@@ -177,29 +157,23 @@ class Store:
         return await self._database.write(conversations.change, conversation_id, key_id, metadata)
 
     async def delete_conversation(self, conversation_id: str, key_id: str | None) -> bool:
-        """With its items; responses that were made in it keep theirs, but can no longer be continued."""
         return await self._database.write(conversations.remove, conversation_id, key_id)
 
     async def conversation_items(self, conversation_id: str, key_id: str | None) -> list[Item]:
-        """All, in order. Raises ConversationNotFound."""
         items = await self._database.read(conversations.all_items, conversation_id, key_id)
         self._used.add(conversation_id)
         return items
 
     async def conversation_page(self, conversation_id: str, key_id: str | None, page: PageRequest) -> Page:
-        """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
         found = await self._database.read(conversations.page, conversation_id, key_id, page)
         self._used.add(conversation_id)
         return found
 
     async def conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
-        """Raises ConversationNotFound."""
         return await self._database.read(conversations.item, conversation_id, key_id, item_id)
 
     async def add_conversation_items(self, conversation_id: str, key_id: str | None, items: Sequence[Item]) -> None:
-        """At the end. Raises ConversationNotFound; ConversationLocked while a response is made in it."""
         await self._database.write(conversations.append, conversation_id, key_id, items)
 
     async def delete_conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> bool:
-        """False where it has no such item. Raises ConversationNotFound."""
         return await self._database.write(conversations.remove_item, conversation_id, key_id, item_id)
