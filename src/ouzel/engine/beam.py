@@ -117,7 +117,7 @@ class BeamSearch:
 
     def _branch(self, chosen: list[list[Continuation]], scheduler: Scheduler) -> list[tuple[int, int]]:
         """Makes the chosen continuations the beams. Nothing is to copy when the search had to be preempted for it."""
-        heirs = {each.beam: each for continuations in chosen for each in continuations}
+        heirs = {each.beam: each for continuations in chosen for each in continuations}  # each keeps its beam's blocks
         for beam in tuple(self.beams):
             if beam not in heirs:
                 self.beams.remove(beam)
@@ -131,24 +131,34 @@ class BeamSearch:
                 if each is not heirs[beam]:
                     if not scheduler.make_room_to_fork(beam):
                         return []
-                    beam = beam.anew()
-                    beam.token_ids = [*each.beam.token_ids, each.token_id]
-                    beam.score, beam.logprobs = each.score, each.logprobs
-                    beam.session = None if each.beam.session is None else each.beam.session.fork()
-                    copy = scheduler.start_fork(each.beam, beam)
+                    beam, copy = _fork(each, scheduler)
                     copies += [] if copy is None else [copy]
                     self.beams.append(beam)
                 branches[-1].append(beam)
-        for beam, each in heirs.items():
+        for beam, each in heirs.items():  # only now: the forks began with the tokens from before
             beam.token_ids.append(each.token_id)
             beam.score, beam.logprobs = each.score, each.logprobs
+        self._regroup(branches)
+        return copies
+
+    def _regroup(self, branches: list[list[Sequence]]) -> None:
+        """Gives each group its beams, and their new tokens to the grammar."""
         for group, group_beams in zip(self._groups, branches, strict=True):
             group.beams = group_beams
         self.beams[:] = [beam for group in self._groups for beam in group.beams]
         for beam in self.beams if self._session is not None else ():
             assert beam.session is not None
             beam.session.accept(beam.token_ids[-1])
-        return copies
+
+
+def _fork(continuation: Continuation, scheduler: Scheduler) -> tuple[Sequence, tuple[int, int] | None]:
+    """Returns the beam that a continuation becomes when another takes over its blocks, and the block to copy for it."""
+    parent = continuation.beam
+    beam = parent.anew()
+    beam.token_ids = [*parent.token_ids, continuation.token_id]
+    beam.score, beam.logprobs = continuation.score, continuation.logprobs
+    beam.session = None if parent.session is None else parent.session.fork()
+    return beam, scheduler.start_fork(parent, beam)
 
 
 class _Group:
