@@ -25,10 +25,8 @@ from ouzel.generation import (
     ReasoningDelta,
     ServedModel,
     SeveralGenerations,
-    fit_beams,
-    fit_max_tokens,
-    resolve_sampling,
 )
+from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.observability import EngineReading, Metrics
 from ouzel.parsers.base import Parser

@@ -8,10 +8,11 @@ and the tokens it made beyond the match are not counted. Closing `Generation.eve
 """
 
 from ouzel.engine_client import EngineState
+from ouzel.generation.accept import accept
 from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
+from ouzel.generation.options import Choosing, GenerationOptions
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored, Usage
-from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
@@ -21,12 +22,14 @@ from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # with what the HTTP layer needs of the layers below
     "ChatRendering",
+    "Choosing",
     "ContentDelta",
     "Delta",
     "EngineState",
     "Event",
     "Finished",
     "Generation",
+    "GenerationOptions",
     "GenerationRequest",
     "Output",
     "OutputForm",
@@ -39,8 +42,6 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "ToolUse",
     "Truncation",
     "Usage",
-    "fit_beams",
-    "fit_max_tokens",
-    "resolve_sampling",
+    "accept",
     "system_fingerprint",
 ]

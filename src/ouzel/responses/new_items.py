@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ouzel.responses.context import kept_before, resolved
 from ouzel.responses.input_items import PlacedItem, messages_of, placed_items
-from ouzel.responses.stored_items import kept_items
+from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item
 
@@ -29,4 +29,4 @@ class NewItems:
 
 def _checked(earlier: Sequence[Item], added: Sequence[PlacedItem]) -> tuple[Item, ...]:
     messages_of([*kept_before(earlier, "conversation"), *added], None)  # an output's call may stand in either
-    return kept_items(added)
+    return stored_items(added)

@@ -7,27 +7,21 @@ from dataclasses import replace
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
 from ouzel.responses.auto_truncation import render_newest
+from ouzel.responses.checked_body import CheckedBody
 from ouzel.responses.input_items import PlacedItem, PlacedMessage, messages_of
 from ouzel.responses.request import ResponsesRequest
 from ouzel.wire.chat_prompt import JsonObjects, chat_rendering
-from ouzel.wire.fields import truncation_of
+from ouzel.wire.options import truncation_of
 
 _NEUTRAL_VERBOSITY = "medium"
 _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
 
 
-def render_input(
-    asked: ResponsesRequest,
-    items: Iterable[PlacedItem],
-    model: ServedModel,
-    *,
-    tools: JsonObjects | None,
-    max_tokens: int | None,
-) -> Prompt:
-    """`items`: what the input continues, and the input."""
-    max_model_len = model.engine.info.max_model_len
-    truncation = truncation_of(asked, max_model_len, max_tokens)
-    wanted, own_names = _rendering(asked, tools)
+def render_input(checked: CheckedBody, items: Iterable[PlacedItem], model: ServedModel) -> Prompt:
+    """Renders the prompt of `items`, which are what the input continues, and the input."""
+    fields, max_tokens = checked.fields, checked.options.max_tokens
+    truncation = truncation_of(fields, model, max_tokens)
+    wanted, own_names = _rendering(fields, checked.shown_tools)
 
     def render(placed: Sequence[PlacedMessage]) -> Prompt:
         try:
@@ -35,28 +29,28 @@ def render_input(
         except InvalidRequest as error:
             raise _in_own_words(error, placed, own_names) from error
 
-    placed = messages_of(items, asked.instructions)
-    if asked.truncation != "auto":
+    placed = messages_of(items, fields.instructions)
+    if fields.truncation != "auto":
         return render(placed)
     if truncation is not None:
         raise InvalidRequest('truncation must not be "auto" beside truncate_prompt_tokens', param="truncation")
-    return render_newest(placed, render, max_model_len=max_model_len, max_tokens=max_tokens)
+    return render_newest(placed, render, max_model_len=model.engine.info.max_model_len, max_tokens=max_tokens)
 
 
-def _rendering(asked: ResponsesRequest, tools: JsonObjects | None) -> tuple[ChatRendering, dict[str, str]]:
-    """And the request's names for the rendering's."""
-    wanted = chat_rendering(asked, tools=tools)
+def _rendering(fields: ResponsesRequest, tools: JsonObjects | None) -> tuple[ChatRendering, dict[str, str]]:
+    """Returns the rendering, and by its names the request's own."""
+    wanted = chat_rendering(fields, tools=tools)
     own_names: dict[str, str] = {}
-    effort = None if asked.reasoning is None else asked.reasoning.effort
+    effort = None if fields.reasoning is None else fields.reasoning.effort
     if effort is not None:
-        if asked.reasoning_effort not in (None, effort):
+        if fields.reasoning_effort not in (None, effort):
             field = "reasoning_effort"
             raise InvalidRequest(
-                f"{field} must be the same as reasoning.effort, given {asked.reasoning_effort}", param=field
+                f"{field} must be the same as reasoning.effort, given {fields.reasoning_effort}", param=field
             )
         wanted = replace(wanted, reasoning_effort=effort)
         own_names["reasoning_effort"] = "reasoning.effort"
-    verbosity = None if asked.text is None else asked.text.verbosity
+    verbosity = None if fields.text is None else fields.text.verbosity
     if verbosity not in (None, _NEUTRAL_VERBOSITY):
         if wanted.template_kwargs.get("verbosity", verbosity) != verbosity:
             raise InvalidRequest("text.verbosity contradicts what chat_template_kwargs says", param="text.verbosity")

@@ -32,12 +32,12 @@ _INPUT_KINDS = {"input_text": "input_text", "output_text": "input_text", "refusa
 _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
-def kept_items(items: Iterable[PlacedItem]) -> tuple[Item, ...]:
+def stored_items(items: Iterable[PlacedItem]) -> tuple[Item, ...]:
     """`items` have been shown to be valid. Each gets an id of its own, also one that was made elsewhere."""
-    return tuple(_kept(placed.item) for placed in items)
+    return tuple(_stored(placed.item) for placed in items)
 
 
-def _kept(given: Message) -> Item:
+def _stored(given: Message) -> Item:
     kind = given.get("type") or "message"
     assert isinstance(kind, str)
     item_id = new_id(_PREFIXES[kind])

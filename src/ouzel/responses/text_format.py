@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm
-from ouzel.wire.response_form import FormFields, JsonObject, output_form
+from ouzel.wire.response_form import JsonObject
 
 
 class PlainFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
@@ -31,10 +31,12 @@ class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_
 TextFormat = PlainFormat | JsonObjectFormat | JsonSchemaFormat
 
 
-def demanded_form(text_format: TextFormat | None, chat_fields: FormFields) -> OutputForm | None:
-    """None: any text. Raises InvalidRequest for a second form."""
-    own = _form_of(text_format)
-    other = output_form(chat_fields)
+def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputForm | None:
+    """Returns the form of the text, None for any text. `other` is what the chat's fields ask for.
+
+    Raises InvalidRequest where there are both.
+    """
+    own = _own_form(text_format)
     if own is not None and other is not None:
         raise InvalidRequest(f"{other.param} must not be given beside text.format", param=other.param)
     return own or other
@@ -53,7 +55,7 @@ def shown_format(text_format: TextFormat | None, response_format: JsonObject | N
         return PlainFormat()
 
 
-def _form_of(text_format: TextFormat | None) -> OutputForm | None:
+def _own_form(text_format: TextFormat | None) -> OutputForm | None:
     match text_format:
         case JsonSchemaFormat(schema=schema, strict=strict):
             demanded = {"type": "json_schema", "json_schema": schema}

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
+from ouzel.generation import Choosing
 from ouzel.sampling import BeamSearchParams, SamplingFields
 
 
@@ -70,14 +71,6 @@ class ChoiceFields(SamplingFields, kw_only=True):
     ] = None
 
 
-class Choosing(msgspec.Struct, frozen=True):
-    """Every default filled in, every combination checked."""
-
-    n: int
-    best_of: int  # samples to choose from; n itself in a beam search
-    beam_search: BeamSearchParams | None
-
-
 # Values that ask for nothing. Of the first, anything else needs a beam search; of the second, it contradicts one.
 _OF_BEAM_SEARCH: Mapping[str, tuple[object, ...]] = {
     "num_beam_groups": (1,),
@@ -95,7 +88,22 @@ _OF_SAMPLING: Mapping[str, tuple[object, ...]] = {
 }
 
 
-def choosing_of(body: ChoiceFields) -> Choosing:
+def choosing_of(body: ChoiceFields, *, max_choices: int, max_num_seqs: int) -> Choosing:
+    """Raises InvalidRequest for fields that contradict each other, or ask for more than this server has."""
+    choosing = _choosing(body)
+    beam_search = choosing.beam_search
+    if choosing.n > max_choices:
+        name = "n" if body.n is not None else "num_return_sequences"
+        raise InvalidRequest(f"{name} must be <= {max_choices}, given {choosing.n}", param=name)
+    if choosing.best_of > max_choices:
+        raise InvalidRequest(f"best_of must be <= {max_choices}, given {choosing.best_of}", param="best_of")
+    if beam_search is not None and beam_search.width > min(max_choices, max_num_seqs):
+        name, limit = choosing.width_param, min(max_choices, max_num_seqs)
+        raise InvalidRequest(f"{name} must be <= {limit} in a beam search, given {beam_search.width}", param=name)
+    return choosing
+
+
+def _choosing(body: ChoiceFields) -> Choosing:
     n = _n(body)
     if not (body.use_beam_search or (body.num_beams or 1) > 1):
         if (name := _first_given(body, _OF_BEAM_SEARCH)) is not None:
@@ -110,25 +118,11 @@ def choosing_of(body: ChoiceFields) -> Choosing:
     if (name := _first_given(body, _OF_SAMPLING)) is not None:
         neutral = msgspec.json.encode(_OF_SAMPLING[name][0]).decode()
         raise InvalidRequest(f"{name} must be {neutral} in a beam search, given {_shown(body, name)}", param=name)
-    return Choosing(n, n, _beam_search(body, n))
+    return Choosing(n, n, _beam_search(body, n), _width_field(body))
 
 
-def check_choices(body: ChoiceFields, *, max_choices: int, max_num_seqs: int) -> None:
-    """What depends on this server."""
-    choosing = choosing_of(body)
-    beam_search = choosing.beam_search
-    if choosing.n > max_choices:
-        name = "n" if body.n is not None else "num_return_sequences"
-        raise InvalidRequest(f"{name} must be <= {max_choices}, given {choosing.n}", param=name)
-    if choosing.best_of > max_choices:
-        raise InvalidRequest(f"best_of must be <= {max_choices}, given {choosing.best_of}", param="best_of")
-    if beam_search is not None and beam_search.width > min(max_choices, max_num_seqs):
-        name, limit = width_field(body), min(max_choices, max_num_seqs)
-        raise InvalidRequest(f"{name} must be <= {limit} in a beam search, given {beam_search.width}", param=name)
-
-
-def width_field(body: ChoiceFields) -> str:
-    """The field that says how many beams there are."""
+def _width_field(body: ChoiceFields) -> str:
+    """Returns the name of the field that says how many beams there are."""
     return next((name for name in ("num_beams", "best_of", "n") if getattr(body, name) is not None), "use_beam_search")
 
 
@@ -145,7 +139,7 @@ def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
     if body.best_of not in (None, width):
         raise InvalidRequest(f"best_of must be {width}, the same as num_beams, given {body.best_of}", param="best_of")
     if width < n:
-        name = width_field(body)
+        name = _width_field(body)
         raise InvalidRequest(f"{name} must be >= {n}, the number of choices, given {width}", param=name)
     if width % num_groups:
         name = "num_beam_groups"

@@ -33,16 +33,17 @@ def may_take_long(body: bytes) -> bool:
     return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
-def decode_body(body: bytes, body_type: type[Body]) -> tuple[Body, set[str]]:
-    """And the names of the fields that nobody here knows."""
+def decode_body(body: bytes, body_type: type[Body]) -> Body:
+    """Logs the names of the fields that nobody here knows."""
     return decode_object(parse_object(body), body_type)
 
 
-def decode_object(given: JsonObject, body_type: type[Body]) -> tuple[Body, set[str]]:
-    """A body, or an object in it, that has been parsed."""
-    refuse_unsupported(given, known=body_type.__struct_encode_fields__)
-    body = _convert(given, body_type)
-    return body, unknown_fields(given, body) - NEUTRAL_VALUES.keys()
+def decode_object(parsed: JsonObject, body_type: type[Body]) -> Body:
+    """Decodes a body, or an object in it, that has been parsed."""
+    refuse_unsupported(parsed, known=body_type.__struct_encode_fields__)
+    body = _convert(parsed, body_type)
+    log_ignored(unknown_fields(parsed, body) - NEUTRAL_VALUES.keys())
+    return body
 
 
 def _convert(given: JsonObject, body_type: type[Body]) -> Body:

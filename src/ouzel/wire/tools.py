@@ -92,39 +92,70 @@ class ToolFields(Protocol):
     function_call: Literal["none", "auto"] | NamedFunction | None
 
 
-class AskedTools(msgspec.Struct, frozen=True):
+class RequestTools(msgspec.Struct, frozen=True):
+    """What the prompt shows of the tools, and what may come of them; both None where there are none."""
+
     shown: list[dict[str, object]] | None  # to the model
-    use: ToolUse | None  # None: there are none
+    use: ToolUse | None
 
 
-def asked_tools(asked: ToolFields, *, guides_all: bool = False) -> AskedTools:
-    """`guides_all`: where the request does not say. Raises InvalidRequest for what contradicts itself."""
-    is_old = asked.functions is not None or asked.function_call is not None
-    if is_old and (asked.tools is not None or asked.tool_choice is not None):
-        field = "functions" if asked.functions is not None else "function_call"
+class _Declared(msgspec.Struct, frozen=True):
+    """Functions and the choice among them, by whichever names the request has for them."""
+
+    functions: list[FunctionDefinition]
+    choice: Choice | None
+    field: str  # the name of the functions' field, and so the next
+    choice_field: str
+
+    @property
+    def is_old(self) -> bool:
+        return self.field == "functions"
+
+
+def tools_of(body: ToolFields, *, guides_all: bool = False) -> RequestTools:
+    """Raises InvalidRequest for what contradicts itself. `guides_all` counts where the request does not say."""
+    declared = _declared(body)
+    _check_names(declared.functions, declared.field)
+    _check_parameters(declared.functions, declared.field)
+    if not declared.functions:
+        if declared.choice not in (None, "none", "auto"):
+            raise InvalidRequest(f"{declared.choice_field} needs {declared.field}", param=declared.choice_field)
+        return RequestTools(None, None)
+    if declared.choice == "none":
+        use = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
+        return RequestTools(None, use)
+    own_guides = body.enable_tool_guided_generation
+    shown = [{"type": "function", "function": msgspec.to_builtins(function)} for function in declared.functions]
+    use = _use(
+        declared,
+        is_parallel=not declared.is_old and body.parallel_tool_calls is not False,
+        guides_all=guides_all if own_guides is None else own_guides,
+    )
+    return RequestTools(shown, use)
+
+
+def _declared(body: ToolFields) -> _Declared:
+    if body.functions is None and body.function_call is None:
+        return _Declared(_functions_of(body.tools or []), body.tool_choice, "tools", "tool_choice")
+    if body.tools is not None or body.tool_choice is not None:
+        field = "functions" if body.functions is not None else "function_call"
         raise InvalidRequest(f"{field} must not be given beside tools or tool_choice", param=field)
-    field = "functions" if is_old else "tools"
-    functions = asked.functions or [] if is_old else _functions_of(asked.tools or [])
-    _check_names(functions, field)
-    _check_parameters(functions, field)
-    choice = _choice_of(asked, is_old=is_old)
-    if not functions and choice not in (None, "none", "auto"):
-        param = "function_call" if is_old else "tool_choice"
-        raise InvalidRequest(f"{param} needs {field}", param=param)
-    if not functions:
-        return AskedTools(None, None)
-    if choice == "none":
-        return AskedTools(None, ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False))
-    names, must_call, is_single = _demanded(choice, functions, "function_call.name" if is_old else "tool_choice")
-    use = ToolUse(
+    choice = body.function_call
+    named = NamedTool(choice) if isinstance(choice, NamedFunction) else choice
+    return _Declared(body.functions or [], named, "functions", "function_call")
+
+
+def _use(declared: _Declared, *, is_parallel: bool, guides_all: bool) -> ToolUse:
+    functions = declared.functions
+    param = "function_call.name" if declared.is_old else declared.choice_field
+    names, must_call, is_single = _demanded(declared.choice, functions, param)
+    return ToolUse(
         tools=tuple(_function_tool(function) for function in functions if function.name in names),
         are_all=len(names) == len(functions),
         must_call=must_call,
-        is_parallel=not (is_single or is_old) and asked.parallel_tool_calls is not False,
-        guides_all=guides_all if asked.enable_tool_guided_generation is None else asked.enable_tool_guided_generation,
+        is_parallel=is_parallel and not is_single,
+        guides_all=guides_all,
     )
-    shown = [{"type": "function", "function": msgspec.to_builtins(function)} for function in functions]
-    return AskedTools(shown, use)
 
 
 def _functions_of(tools: Sequence[Tool]) -> list[FunctionDefinition]:
@@ -159,15 +190,6 @@ def _check_names(functions: Sequence[FunctionDefinition], field: str) -> None:
             path = f"{_path(field, position)}.name"
             raise InvalidRequest(f"{path} must be unique, given {function.name!r} again", param=path)
         names.add(function.name)
-
-
-def _choice_of(
-    asked: ToolFields, *, is_old: bool
-) -> Literal["none", "auto", "required"] | NamedTool | AllowedTools | None:
-    if is_old:
-        choice = asked.function_call
-        return NamedTool(choice) if isinstance(choice, NamedFunction) else choice
-    return asked.tool_choice
 
 
 def _demanded(

@@ -12,7 +12,7 @@ from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, asks_for_l
 from ouzel.errors import ItemNotFound
 from ouzel.responses.new_items import NewItems
 from ouzel.store.records import Page
-from ouzel.wire.decode import decode_body, log_ignored
+from ouzel.wire.decode import decode_body
 
 
 class ConversationItems:
@@ -21,8 +21,7 @@ class ConversationItems:
 
     async def create(self, request: Request, body: bytes) -> ItemList:
         asks_for_logprobs(Query(request.query_params, "include"))
-        asked, unknown = decode_body(body, CreateItemsRequest)
-        log_ignored(unknown)
+        asked = decode_body(body, CreateItemsRequest)
         store, key_id, owner_id = self._kept.store(request), exchange_of(request.scope).key_id, conversation_id(request)
         new = await NewItems(store, key_id).read(asked.items, conversation_id=owner_id)
         await store.add_conversation_items(owner_id, key_id, new)

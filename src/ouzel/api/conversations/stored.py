@@ -16,7 +16,7 @@ from ouzel.responses.items import new_id
 from ouzel.responses.new_items import NewItems
 from ouzel.store.base import Store
 from ouzel.store.records import StoredConversation
-from ouzel.wire.decode import decode_body, log_ignored
+from ouzel.wire.decode import decode_body
 
 
 class KeptConversations:
@@ -24,8 +24,7 @@ class KeptConversations:
         self._store = store
 
     async def create(self, request: Request, body: bytes) -> Conversation:
-        asked, unknown = decode_body(body, CreateConversationRequest)
-        log_ignored(unknown)
+        asked = decode_body(body, CreateConversationRequest)
         if self._store is None:
             raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
         key_id = exchange_of(request.scope).key_id
@@ -37,8 +36,7 @@ class KeptConversations:
         return json_response(await self.find(request))
 
     async def update(self, request: Request, body: bytes) -> Conversation:
-        asked, unknown = decode_body(body, UpdateConversationRequest)
-        log_ignored(unknown)
+        asked = decode_body(body, UpdateConversationRequest)
         return _shown(
             await self.store(request).update_conversation(
                 conversation_id(request), exchange_of(request.scope).key_id, asked.metadata or {}

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
-from ouzel.api.lmi.given import with_defaults
+from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.api.openai.chat_answer import (
     ChatAnswer,
@@ -18,10 +18,11 @@ from ouzel.api.openai.chat_answer import (
     ChunkChoice,
     ChunkDelta,
 )
+from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.envelope import UsageObject
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
-from ouzel.wire.decode import JsonObject, log_ignored
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
 
 
@@ -38,8 +39,9 @@ class ChatSchema:
         given = with_defaults(given, self._model)
         if not given.get("logprobs") and given.pop("top_logprobs", None) is not None:
             log_ignored({"top_logprobs"})  # LMI reads it only where logprobs is true
-        asked, envelope, request = self._openai.read(given, arrival_s, default_max_tokens=self._default_max_tokens)
-        openai_answer = ChatAnswer(envelope, self._model, asked, request.prompt)
+        body = decode_object(given, ChatCompletionRequest)
+        envelope, request = self._openai.read(body, arrival_s, default_max_tokens=self._default_max_tokens)
+        openai_answer = ChatAnswer(envelope, self._model, body, request.prompt)
         framing = SSE if takes_events else JSON_LINES
         return [request], LmiChatAnswer(openai_answer, framing, is_strict=self._is_strict)
 

@@ -16,14 +16,14 @@ from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.exchange import header
 from ouzel.api.http.framing import JSON_LINES
 from ouzel.api.lmi.chat import ChatSchema
+from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.errors import UnknownSchema
-from ouzel.api.lmi.given import with_defaults
 from ouzel.api.lmi.standard import StandardSchema
-from ouzel.api.openai.completions import Completions
+from ouzel.api.openai.completions import CompletionRequest, Completions
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel
-from ouzel.wire.decode import JsonObject, log_ignored, parse_object
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,8 @@ class CompletionSchema:
     def prepare(
         self, given: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        requests, answer = self._openai.read(with_defaults(given, self._model), arrival_s)
+        body = decode_object(with_defaults(given, self._model), CompletionRequest)
+        requests, answer = self._openai.read(body, arrival_s)
         if not takes_events:
             answer.framing = JSON_LINES
         return requests, answer

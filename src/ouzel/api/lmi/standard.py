@@ -6,26 +6,18 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
+from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Shape, StandardAnswer
-from ouzel.api.lmi.given import with_defaults
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
-from ouzel.generation import GenerationRequest, Prompt, ServedModel, Truncation
-from ouzel.wire.choice_fields import choosing_of
-from ouzel.wire.decode import JsonObject, decode_object, log_ignored
-from ouzel.wire.fields import (
-    CompletionFields,
-    StopString,
-    check_completion,
-    check_num_logprobs,
-    generation_request,
-    max_tokens_of,
-    truncation_of,
-)
-from ouzel.wire.response_form import output_form
+from ouzel.generation import Choosing, GenerationOptions, GenerationRequest, Prompt, ServedModel, Truncation, accept
+from ouzel.wire.decode import JsonObject, decode_object
+from ouzel.wire.fields import CompletionFields, StopString
+from ouzel.wire.options import check_completion, check_num_logprobs, listed, options_of, truncation_of
 from ouzel.wire.validation_errors import shown
 
 _SSE = msgspec.structs.replace(SSE, end=b"")  # LMI ends this schema's events without a [DONE]
@@ -78,61 +70,65 @@ class StandardSchema:
         self._is_tgi = config.lmi_tgi_compat
 
     def prepare(
-        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+        self, parsed: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        body, unknown = decode_object(given, StandardRequest)
-        log_ignored(unknown)
+        body = decode_object(parsed, StandardRequest)
         _refuse_adapters(body.adapters)
-        asked = self._parameters(body.parameters or {})
-        is_batch = isinstance(body.inputs, list)
+        parameters = self._parameters(body.parameters or {})
+        is_stream = bool(parameters.stream if body.stream is None else body.stream)
+        if not is_stream:
+            parameters = _with_all_choices(parameters)
+        framing = _framing(parameters, is_stream=is_stream, prefers_events=takes_events or self._is_tgi)
+        options = self._options(parameters)
+        shape = self._shape(parameters, options.choosing, is_batch=isinstance(body.inputs, list), is_stream=is_stream)
         texts = body.inputs if isinstance(body.inputs, list) else [body.inputs]
-        is_stream = bool(asked.stream if body.stream is None else body.stream)
-        if asked.n is None and not is_stream:
-            asked.n = asked.num_return_sequences or asked.best_of or asked.num_beams  # LMI shows all that there are
-        framing = _framing(asked, is_stream=is_stream, prefers_events=takes_events or self._is_tgi)
-        shape = self._shape(asked, is_batch=is_batch, is_stream=is_stream)
-        self._check(asked, shape, texts)
+        self._check(parameters, shape, texts)
+        options = replace(options, num_logprobs=shape.num_top_tokens if shape.needs_logprobs else None)
         request_id = f"lmi-{secrets.token_hex(16)}"
+        prompts = [self._render(text, parameters, options) for text in texts]
         requests = [
-            self._request(asked, self._render(text, asked), shape, f"{request_id}-{position}", arrival_s)
-            for position, text in enumerate(texts)
+            accept(options, prompt, self._model, request_id=f"{request_id}-{position}", arrival_s=arrival_s)
+            for position, prompt in enumerate(prompts)
         ]
         return requests, StandardAnswer(shape, requests, texts, self._model, framing)
 
-    def _parameters(self, given: JsonObject) -> Parameters:
+    def _parameters(self, parsed: JsonObject) -> Parameters:
         for name, instead in _NOT_HERE.items():
-            if given.get(name):
+            if parsed.get(name):
                 raise InvalidRequest(
-                    f"{name} is not a parameter of this schema ({instead}), given {shown(given[name])}", param=name
+                    f"{name} is not a parameter of this schema ({instead}), given {shown(parsed[name])}", param=name
                 )
-        asked, unknown = decode_object(with_defaults(given, self._model), Parameters)
-        log_ignored(unknown - _NOT_HERE.keys())
-        asked.max_tokens = asked.max_new_tokens or max_tokens_of(asked)[1]
-        asked.stop = [*_texts(asked.stop), *_texts(asked.stop_sequences)]
-        asked.ignore_eos = asked.ignore_eos if asked.ignore_eos_token is None else asked.ignore_eos_token
-        asked.bad_words = [*(asked.bad_words or []), *(asked.bad_sequences or [])]
-        if asked.do_sample is False or (asked.do_sample is None and asked.temperature is None):
-            asked.temperature = 0.0
-        return asked
+        known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
+        return _in_our_words(decode_object(with_defaults(known, self._model), Parameters))
 
-    def _shape(self, asked: Parameters, *, is_batch: bool, is_stream: bool) -> Shape:
-        choosing = choosing_of(asked)
+    def _options(self, parameters: Parameters) -> GenerationOptions:
+        options = options_of(parameters, self._model, self._limits)
+        check_completion(parameters, self._limits)
+        check_num_logprobs(parameters.top_n_tokens, self._limits, param="top_n_tokens")
+        return replace(
+            options,
+            max_tokens=parameters.max_new_tokens or options.max_tokens,
+            max_tokens_param="max_new_tokens",
+            default_max_tokens=self._default_max_tokens,
+            stop_strings=(*listed(parameters.stop), *listed(parameters.stop_sequences)),
+            num_prompt_logprobs=0 if parameters.decoder_input_details else None,
+        )
+
+    def _shape(self, parameters: Parameters, choosing: Choosing, *, is_batch: bool, is_stream: bool) -> Shape:
         return Shape(
             is_batch=is_batch,
             is_stream=is_stream,
             is_tgi=self._is_tgi,
             n=choosing.n,
             is_beam_search=choosing.beam_search is not None,
-            has_details=self._is_tgi if asked.details is None else asked.details,
-            shows_prompt=bool(asked.return_full_text),
-            num_top_tokens=asked.top_n_tokens or 0,
-            skips_special_tokens=asked.skip_special_tokens is not False,
+            has_details=self._is_tgi if parameters.details is None else parameters.details,
+            shows_prompt=bool(parameters.return_full_text),
+            num_top_tokens=parameters.top_n_tokens or 0,
+            skips_special_tokens=parameters.skip_special_tokens is not False,
         )
 
-    def _check(self, asked: Parameters, shape: Shape, texts: Sequence[str]) -> None:
-        check_completion(asked, self._model, self._limits)
-        check_num_logprobs(asked.top_n_tokens, self._limits, param="top_n_tokens")
-        num_sequences = max(shape.n, asked.best_of or 1, asked.num_beams or 1)
+    def _check(self, parameters: Parameters, shape: Shape, texts: Sequence[str]) -> None:
+        num_sequences = max(shape.n, parameters.best_of or 1, parameters.num_beams or 1)
         most = max(min(self._limits.max_prompts, self._model.engine.max_admitted) // num_sequences, 1)
         if len(texts) > most:
             raise InvalidRequest(
@@ -143,7 +139,7 @@ class StandardSchema:
             raise InvalidRequest("inputs must be a string when stream is true, given a list", param="inputs")
         if shape.is_stream and shape.n > 1:
             raise InvalidRequest(f"n must be 1 when stream is true, given {shape.n}", param="n")
-        if asked.decoder_input_details and not shape.has_details:
+        if parameters.decoder_input_details and not shape.has_details:
             raise InvalidRequest(
                 "decoder_input_details needs details to be true, given true", param="decoder_input_details"
             )
@@ -152,34 +148,30 @@ class StandardSchema:
                 f"top_n_tokens needs details to be true, given {shape.num_top_tokens}", param="top_n_tokens"
             )
 
-    def _render(self, text: str, asked: Parameters) -> Prompt:
-        max_model_len = self._model.engine.info.max_model_len
-        truncation = truncation_of(asked, max_model_len, asked.max_tokens or self._default_max_tokens)
-        if asked.truncate is not None:
-            truncation = Truncation(min(asked.truncate, max_model_len), keeps_end=True)
+    def _render(self, text: str, parameters: Parameters, options: GenerationOptions) -> Prompt:
+        truncation = truncation_of(parameters, self._model, options.max_tokens or options.default_max_tokens)
+        if parameters.truncate is not None:
+            max_model_len = self._model.engine.info.max_model_len
+            truncation = Truncation(min(parameters.truncate, max_model_len), keeps_end=True)
         return self._model.renderer.render_text(text, truncation=truncation, param="inputs")
 
-    def _request(
-        self, asked: Parameters, prompt: Prompt, shape: Shape, request_id: str, arrival_s: float
-    ) -> GenerationRequest:
-        return generation_request(
-            asked,
-            self._model,
-            prompt,
-            request_id=request_id,
-            max_tokens=("max_new_tokens", asked.max_tokens),
-            form=output_form(asked),
-            default_max_tokens=self._default_max_tokens,
-            num_logprobs=shape.num_top_tokens if shape.needs_logprobs else None,
-            num_prompt_logprobs=0 if asked.decoder_input_details else None,
-            continues_prompt=True,
-            parses_output=False,
-            arrival_s=arrival_s,
-        )
+
+def _in_our_words(parameters: Parameters) -> Parameters:
+    """Reads LMI's names of sampling fields; it samples only where it is told to, or given a temperature."""
+    is_greedy = parameters.do_sample is False or (parameters.do_sample is None and parameters.temperature is None)
+    own_ignore_eos = parameters.ignore_eos_token
+    return replace(
+        parameters,
+        ignore_eos=parameters.ignore_eos if own_ignore_eos is None else own_ignore_eos,
+        bad_words=[*(parameters.bad_words or []), *(parameters.bad_sequences or [])],
+        temperature=0.0 if is_greedy else parameters.temperature,
+    )
 
 
-def _texts(stop: str | list[str] | None) -> list[str]:
-    return [stop] if isinstance(stop, str) else stop or []
+def _with_all_choices(parameters: Parameters) -> Parameters:
+    """LMI shows all sequences that there are, where the request does not say how many."""
+    n = parameters.n or parameters.num_return_sequences or parameters.best_of or parameters.num_beams
+    return replace(parameters, n=n)
 
 
 def _refuse_adapters(adapters: str | list[str] | None) -> None:
@@ -188,9 +180,9 @@ def _refuse_adapters(adapters: str | list[str] | None) -> None:
             raise InvalidRequest(f"Adapter {name[:100]} is not registered: this server has none", param="adapters")
 
 
-def _framing(asked: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:
+def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:
     """Of the stream. Asked for by name, it must be one that the answer can have."""
-    name = asked.output_formatter
+    name = parameters.output_formatter
     allowed = ("jsonlines", "sse") if is_stream else ("json",)
     if name is not None and name not in allowed:
         limit = " or ".join(allowed)

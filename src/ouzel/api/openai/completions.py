@@ -5,6 +5,7 @@ from typing import Annotated, assert_never
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import SSE
@@ -16,6 +17,7 @@ from ouzel.generation import (
     ContentDelta,
     Event,
     Finished,
+    GenerationOptions,
     GenerationRequest,
     Output,
     Prompt,
@@ -23,22 +25,15 @@ from ouzel.generation import (
     ServedModel,
     Truncation,
     Usage,
+    accept,
 )
 from ouzel.types import PositionLogprobs
-from ouzel.wire.choice_fields import choosing_of
-from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.wire.fields import (
-    CompletionFields,
-    check_completion,
-    check_num_logprobs,
-    generation_request,
-    max_tokens_of,
-    truncation_of,
-)
+from ouzel.wire.decode import decode_body
+from ouzel.wire.fields import CompletionFields
 from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
+from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
-from ouzel.wire.response_form import output_form
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
 
@@ -66,74 +61,61 @@ class Completions:
         self._default_max_tokens = default_max_tokens
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        return self.read(parse_object(body), arrival_s)
+        return self.read(decode_body(body, CompletionRequest), arrival_s)
 
-    def read(self, given: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
-        asked, unknown = decode_object(given, CompletionRequest)
-        log_ignored(unknown)
-        check_completion(asked, self._model, self._limits)
-        check_num_logprobs(asked.logprobs, self._limits, param="logprobs")
-        _check_suffix(asked)
-        prompts = self._prompts(asked)
+    def read(self, body: CompletionRequest, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
+        options = self._options(body)
+        prompts = self._prompts(body, options)
         envelope = new_envelope("cmpl", self._model)
         requests = [
-            self._request(asked, prompt, f"{envelope.id}-{position}", arrival_s)
+            accept(options, prompt, self._model, request_id=f"{envelope.id}-{position}", arrival_s=arrival_s)
             for position, prompt in enumerate(prompts)
         ]
-        return requests, CompletionAnswer(envelope, self._model, asked, prompts)
+        return requests, CompletionAnswer(envelope, self._model, body, prompts, n=options.choosing.n)
 
-    def _prompts(self, asked: CompletionRequest) -> list[Prompt]:
-        engine = self._model.engine
-        max_prompts = min(self._limits.max_prompts, engine.max_admitted)
-        truncation = truncation_of(
-            asked, engine.info.max_model_len, max_tokens_of(asked)[1] or self._default_max_tokens
+    def _options(self, body: CompletionRequest) -> GenerationOptions:
+        options = options_of(body, self._model, self._limits)
+        check_completion(body, self._limits)
+        check_num_logprobs(body.logprobs, self._limits, param="logprobs")
+        _check_suffix(body)
+        return replace(
+            options,
+            default_max_tokens=self._default_max_tokens,
+            may_be_empty=bool(body.echo) or body.prompt_logprobs is not None,
+            num_logprobs=body.logprobs,
+            num_prompt_logprobs=_num_prompt_logprobs(body),
         )
-        given = read_prompts(asked.prompt, max_prompts=max_prompts, n=choosing_of(asked).best_of)
-        return [self._render(asked, path, prompt, truncation) for path, prompt in given]
 
-    def _render(self, asked: CompletionRequest, path: str, prompt: OnePrompt, truncation: Truncation | None) -> Prompt:
-        renderer, special = self._model.renderer, asked.add_special_tokens is not False
-        if asked.suffix:
-            return renderer.render_infill(prompt, asked.suffix, add_special_tokens=special, param=path)
+    def _prompts(self, body: CompletionRequest, options: GenerationOptions) -> list[Prompt]:
+        max_prompts = min(self._limits.max_prompts, self._model.engine.max_admitted)
+        truncation = truncation_of(body, self._model, options.max_tokens or options.default_max_tokens)
+        entries = read_prompts(body.prompt, max_prompts=max_prompts, n=options.choosing.best_of)
+        return [self._render(body, path, prompt, truncation) for path, prompt in entries]
+
+    def _render(self, body: CompletionRequest, path: str, prompt: OnePrompt, truncation: Truncation | None) -> Prompt:
+        renderer, special = self._model.renderer, body.add_special_tokens is not False
+        if body.suffix:
+            return renderer.render_infill(prompt, body.suffix, add_special_tokens=special, param=path)
         if isinstance(prompt, str):
             return renderer.render_text(prompt, add_special_tokens=special, truncation=truncation, param=path)
         return renderer.render_token_ids(prompt, truncation=truncation, param=path)
 
-    def _request(
-        self, asked: CompletionRequest, prompt: Prompt, request_id: str, arrival_s: float
-    ) -> GenerationRequest:
-        return generation_request(
-            asked,
-            self._model,
-            prompt,
-            request_id=request_id,
-            max_tokens=max_tokens_of(asked),
-            form=output_form(asked),
-            default_max_tokens=self._default_max_tokens,
-            num_logprobs=asked.logprobs,
-            num_prompt_logprobs=_num_prompt_logprobs(asked),
-            shows_prompt=bool(asked.echo) or asked.prompt_logprobs is not None,
-            continues_prompt=True,
-            parses_output=False,
-            arrival_s=arrival_s,
-        )
 
-
-def _check_suffix(asked: CompletionRequest) -> None:
+def _check_suffix(body: CompletionRequest) -> None:
     """A prompt laid out around a gap is neither what was sent nor to be cut."""
-    if not asked.suffix:
+    if not body.suffix:
         return
-    if asked.echo:
+    if body.echo:
         raise InvalidRequest("echo must not be true with a suffix", param="echo")
-    if asked.truncate_prompt_tokens is not None:
+    if body.truncate_prompt_tokens is not None:
         field = "truncate_prompt_tokens"
         raise InvalidRequest(f"{field} must not be given with a suffix", param=field)
 
 
-def _num_prompt_logprobs(asked: CompletionRequest) -> int | None:
-    """What the engine is asked for: enough for both who show them."""
-    echoed = asked.logprobs if asked.echo else None
-    return max((num for num in (echoed, asked.prompt_logprobs) if num is not None), default=None)
+def _num_prompt_logprobs(body: CompletionRequest) -> int | None:
+    """What the engine is body for: enough for both who show them."""
+    echoed = body.logprobs if body.echo else None
+    return max((num for num in (echoed, body.prompt_logprobs) if num is not None), default=None)
 
 
 class CompletionChoice(msgspec.Struct):
@@ -162,26 +144,26 @@ class CompletionAnswer:
     """The `Answer` of completions."""
 
     def __init__(
-        self, envelope: Envelope, model: ServedModel, asked: CompletionRequest, prompts: Sequence[Prompt]
+        self, envelope: Envelope, model: ServedModel, body: CompletionRequest, prompts: Sequence[Prompt], *, n: int
     ) -> None:
-        self.is_stream = bool(asked.stream)
+        self.is_stream = bool(body.stream)
         self.framing = SSE
         self._envelope = envelope
         self._model = model
-        self._asked = asked
-        self._n = choosing_of(asked).n
-        self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
+        self._body = body
+        self._n = n  # choices of each prompt
+        self._text_of = token_text(model, as_token_ids=body.return_tokens_as_token_ids)
         self._prompts = [
             ShownPrompt(
                 prompt,
                 model,
                 self._text_of,
-                num_logprobs=asked.logprobs,
-                num_prompt_logprobs=asked.prompt_logprobs,
+                num_logprobs=body.logprobs,
+                num_prompt_logprobs=body.prompt_logprobs,
             )
             for prompt in prompts
         ]
-        self._streamed_usage = StreamedUsage.asked_by(asked)
+        self._streamed_usage = StreamedUsage.asked_by(body)
         self._begun: set[int] = set()  # choices of which something has been shown
         self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
 
@@ -226,7 +208,7 @@ class CompletionAnswer:
     ) -> CompletionChoice:
         """What is new of a choice; its first piece begins with what is shown of the prompt."""
         piece = CompletionChoice(index, text, logprobs)
-        if self._asked.return_token_ids:
+        if self._body.return_token_ids:
             piece.token_ids = token_ids
         if index not in self._begun:
             self._begun.add(index)
@@ -234,28 +216,28 @@ class CompletionAnswer:
         return piece
 
     def _put_prompt_before(self, piece: CompletionChoice) -> None:
-        asked, prompt = self._asked, self._prompt_of(piece.index)
-        if asked.return_token_ids:
+        body, prompt = self._body, self._prompt_of(piece.index)
+        if body.return_token_ids:
             piece.prompt_token_ids = prompt.token_ids
-        if asked.prompt_logprobs is not None:
+        if body.prompt_logprobs is not None:
             piece.prompt_logprobs = prompt.prompt_logprobs
-        if asked.echo:
+        if body.echo:
             piece.text = prompt.text + piece.text
-        if asked.echo and asked.logprobs is not None:
+        if body.echo and body.logprobs is not None:
             echoed, _ = prompt.logprobs
             piece.logprobs = echoed if piece.logprobs is None else joined(echoed, piece.logprobs)
 
     def _logprobs(self, index: int, positions: Sequence[PositionLogprobs]) -> CompletionLogprobs | None:
-        if self._asked.logprobs is None:
+        if self._body.logprobs is None:
             return None
         if index not in self._num_chars:
-            self._num_chars[index] = self._prompt_of(index).logprobs[1] if self._asked.echo else 0
+            self._num_chars[index] = self._prompt_of(index).logprobs[1] if self._body.echo else 0
         shown, self._num_chars[index] = completion_logprobs(
             positions,
             self._model,
             self._text_of,
             self._num_chars[index],
-            skip_special_tokens=self._asked.skip_special_tokens is not False,
+            skip_special_tokens=self._body.skip_special_tokens is not False,
         )
         return shown
 

@@ -23,9 +23,9 @@ from ouzel.wire.chat_prompt import (
     Thinking,
     chat_rendering,
 )
-from ouzel.wire.decode import decode_body, log_ignored
-from ouzel.wire.fields import check_model
+from ouzel.wire.decode import decode_body
 from ouzel.wire.message_schema import Messages
+from ouzel.wire.options import check_model
 
 _MAX_PADDED_TOKENS = 2**22  # in one answer
 _INPUTS = ("text", "prompt", "messages")
@@ -101,8 +101,7 @@ class Tokenizing:
         self._tokenizer = model.tokenizer
 
     def tokenize(self, body: bytes) -> TokenizedText:
-        asked, unknown = decode_body(body, TokenizeRequest)
-        log_ignored(unknown)
+        asked = decode_body(body, TokenizeRequest)
         check_model(asked.model, self._model)
         _check_combination(asked)
         if asked.text is not None:
@@ -115,8 +114,7 @@ class Tokenizing:
         return counted
 
     def detokenize(self, body: bytes) -> DetokenizedText:
-        asked, unknown = decode_body(body, DetokenizeRequest)
-        log_ignored(unknown)
+        asked = decode_body(body, DetokenizeRequest)
         check_model(asked.model, self._model)
         last_id = self._tokenizer.vocab_size - 1
         if asked.tokens and max(asked.tokens) > last_id:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
-from ouzel.api.ovms.given import read_given
+from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 
@@ -18,9 +19,9 @@ class OvmsChat:
         self._openai = ChatCompletions(model, limits)
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        given = read_given(body, self._model.names)
-        asked, envelope, request = self._openai.read(given, arrival_s)
-        return [request], OvmsChatAnswer(ChatAnswer(envelope, self._model, asked, request.prompt))
+        chat = read_body(body, ChatCompletionRequest, self._model.names)
+        envelope, request = self._openai.read(chat, arrival_s)
+        return [request], OvmsChatAnswer(ChatAnswer(envelope, self._model, chat, request.prompt))
 
 
 class OvmsChatAnswer:

@@ -1,8 +1,8 @@
 """OVMS's completions: OpenAI's with its reading of some fields; without a limit they go on to the model's end."""
 
 from ouzel.api.http.dialect import Answer
-from ouzel.api.openai.completions import Completions
-from ouzel.api.ovms.given import read_given
+from ouzel.api.openai.completions import CompletionRequest, Completions
+from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel
 
@@ -15,4 +15,4 @@ class OvmsCompletions:
         self._openai = Completions(model, limits, default_max_tokens=None)
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        return self._openai.read(read_given(body, self._model.names), arrival_s)
+        return self._openai.read(read_body(body, CompletionRequest, self._model.names), arrival_s)

@@ -17,11 +17,11 @@ from ouzel.responses.input_schema import Input
 from ouzel.responses.items import new_id
 from ouzel.responses.request import ResponsesRequest
 from ouzel.responses.response_object import ResponseUsage, response_usage
-from ouzel.responses.stored_items import kept_items
+from ouzel.responses.stored_items import stored_items
 from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
-from ouzel.wire.decode import decode_body, log_ignored
-from ouzel.wire.fields import check_model
+from ouzel.wire.decode import decode_body
+from ouzel.wire.options import check_model
 
 
 class CompactRequest(msgspec.Struct, kw_only=True):
@@ -52,8 +52,7 @@ class CompactResponse:
         self._store = store
 
     async def compact(self, request: Request, body: bytes) -> CompactedResponse:
-        asked, unknown = decode_body(body, CompactRequest)
-        log_ignored(unknown)
+        asked = decode_body(body, CompactRequest)
         check_model(asked.model, self._model)
         exchange = exchange_of(request.scope)
         wanted = ResponsesRequest(
@@ -62,7 +61,7 @@ class CompactResponse:
         items = (await context_of(wanted, self._store, exchange.key_id)).items
         said = await asyncio.to_thread(messages_of, items, asked.instructions)
         summary, usage = await self._summariser.summarise(said, exchange.arrival_s, exchange.follow)
-        users = [msgspec.Raw(item.body) for item in kept_items(filter(_is_users, items))]
+        users = [msgspec.Raw(item.body) for item in stored_items(filter(_is_users, items))]
         return CompactedResponse(
             new_id("resp"),
             int(time.time()),

@@ -1,0 +1,89 @@
+"""Options and a prompt become a request that the engine can be given, or are refused."""
+
+from ouzel.errors import InvalidRequest
+from ouzel.generation.options import GenerationOptions
+from ouzel.generation.records import GenerationRequest
+from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
+from ouzel.generation.served_model import ServedModel
+from ouzel.prompts.render import Prompt
+
+
+def accept(
+    options: GenerationOptions, prompt: Prompt, model: ServedModel, *, request_id: str, arrival_s: float
+) -> GenerationRequest:
+    """Fills in what only the model and the prompt can say.
+
+    Raises InvalidRequest for what this model cannot honour, ContextLengthExceeded for tokens that do not fit.
+    """
+    if options.max_tokens == 0 and not options.may_be_empty:
+        param = options.max_tokens_param
+        raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
+    grammar = model.grammar_for(
+        options.tool_use,
+        options.form,
+        prompt_text=prompt.text if options.parses_output else None,
+        continues_prompt=options.continues_prompt,
+        guards_calls=not options.continues_prompt,
+    )
+    return GenerationRequest(
+        request_id=request_id,
+        prompt=prompt,
+        params=resolve_sampling(
+            options.sampling,
+            model.sampling_defaults,
+            max_tokens=_num_tokens(options, prompt, model),
+            beam_search=options.choosing.beam_search,
+            num_logprobs=options.num_logprobs,
+            num_prompt_logprobs=options.num_prompt_logprobs,
+            vocab_size=model.engine.info.vocab_size,
+            tokenizer=model.tokenizer,
+        ),
+        n=options.choosing.n,
+        best_of=options.choosing.best_of,
+        stop_strings=_stop_strings(options, model),
+        include_stop_str_in_output=options.include_stop_str_in_output,
+        skip_special_tokens=options.skip_special_tokens,
+        continues_prompt=options.continues_prompt,
+        parses_output=options.parses_output,
+        tools=() if options.tool_use is None else options.tool_use.tools,
+        grammar=grammar,
+        priority=options.priority,
+        cache_salt=options.cache_salt,
+        arrival_s=arrival_s,
+    )
+
+
+def _stop_strings(options: GenerationOptions, model: ServedModel) -> tuple[str, ...]:
+    """Returns the request's, which replace those of the model's makers."""
+    if options.stop_strings is not None:
+        return options.stop_strings
+    makers = model.sampling_defaults.stop_strings
+    return (makers,) if isinstance(makers, str) else tuple(makers or ())
+
+
+def _num_tokens(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> int:
+    """Returns how many tokens each choice may have: what the server, the context and, of beams, the KV cache allow."""
+    info, limit = model.engine.info, model.max_tokens_limit
+    asked, param = options.max_tokens, options.max_tokens_param
+    if limit is not None and (asked or 0) > limit:
+        what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked}"
+        raise InvalidRequest(what, param=param)
+    default = options.default_max_tokens or model.sampling_defaults.max_new_tokens
+    if limit is not None:
+        default = min(default or limit, limit)
+    num_prompt_tokens = len(prompt.token_ids)
+    num_tokens = fit_max_tokens(
+        asked, default=default, num_prompt_tokens=num_prompt_tokens, max_model_len=info.max_model_len, param=param
+    )
+    choosing = options.choosing
+    if choosing.beam_search is None:
+        return num_tokens
+    return fit_beams(
+        num_tokens,
+        choosing.beam_search.width,
+        is_asked=asked is not None,
+        num_prompt_tokens=num_prompt_tokens,
+        info=info,
+        param=param,
+        width_param=choosing.width_param,
+    )

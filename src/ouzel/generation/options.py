@@ -1,0 +1,45 @@
+"""What a request asks of a generation, whichever endpoint it came through: complete but for its prompt.
+
+An endpoint reads its body, then makes these; nothing after that looks at the body again.
+"""
+
+import msgspec
+
+from ouzel.generation.demands import OutputForm, ToolUse
+from ouzel.sampling import BeamSearchParams, SamplingFields
+
+
+class Choosing(msgspec.Struct, frozen=True):
+    """How many choices there are and how they are found, with every combination checked."""
+
+    n: int
+    best_of: int  # samples to choose from; n itself in a beam search
+    beam_search: BeamSearchParams | None
+    width_param: str = "use_beam_search"  # the request field that says how many beams there are
+
+
+class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Defaults of ours are filled in, contradictions are refused; the model's own defaults come with the prompt.
+
+    `max_tokens` is what the request limits, None where it does not; `default_max_tokens` is the endpoint's limit, None
+    where a choice may have what the prompt leaves. `num_logprobs` and `num_prompt_logprobs` are alternatives per token,
+    None where no logprobs are shown.
+    """
+
+    sampling: SamplingFields
+    choosing: Choosing
+    max_tokens: int | None
+    max_tokens_param: str  # the request field that limits
+    default_max_tokens: int | None = None
+    may_be_empty: bool = False  # there is something to answer without a token: max_tokens may be 0
+    stop_strings: tuple[str, ...] | None  # None: those of the model's makers
+    include_stop_str_in_output: bool
+    skip_special_tokens: bool
+    form: OutputForm | None = None
+    tool_use: ToolUse | None = None
+    num_logprobs: int | None = None
+    num_prompt_logprobs: int | None = None
+    continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
+    parses_output: bool  # into reasoning, calls and content; else all is content
+    priority: int
+    cache_salt: str

@@ -1,0 +1,91 @@
+"""The body of a response, held against the server: what it asks of the generation, and what the prompt shows."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import GenerationOptions, ServedModel
+from ouzel.responses.request import LOGPROBS, ResponsesRequest, check_includable, shows_logprobs
+from ouzel.responses.text_format import form_of
+from ouzel.wire.chat_prompt import JsonObjects
+from ouzel.wire.options import check_num_logprobs, options_of
+from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool, tools_of
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBody:
+    fields: ResponsesRequest
+    options: GenerationOptions
+    shown_tools: JsonObjects | None  # to the model
+
+
+def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfig, *, has_store: bool) -> CheckedBody:
+    """Raises InvalidRequest for what contradicts itself or this server. What it continues has not been looked for."""
+    options = options_of(fields, model, limits)
+    check_num_logprobs(fields.top_logprobs, limits, param="top_logprobs")
+    _check_shown(fields)
+    _check_stream(fields, options)
+    _check_keeping(fields, has_store=has_store)
+    tools = tools_of(_ToolFields.of(fields), guides_all=model.guides_tools)
+    options = replace(
+        options,
+        form=form_of(None if fields.text is None else fields.text.format, options.form),
+        tool_use=tools.use,
+        num_logprobs=(fields.top_logprobs or 0) if shows_logprobs(fields) else None,
+        continues_prompt=fields.continue_final_message or False,
+        parses_output=True,
+    )
+    if fields.max_output_tokens is not None:
+        options = replace(options, max_tokens=fields.max_output_tokens, max_tokens_param="max_output_tokens")
+    return CheckedBody(fields, options, tools.shown)
+
+
+def prompt_only(checked: CheckedBody) -> CheckedBody:
+    """Returns the same body, of which the prompt alone is computed, so that what continues it begins sooner."""
+    options = replace(checked.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True)
+    return dataclasses.replace(checked, options=options)
+
+
+def _check_shown(fields: ResponsesRequest) -> None:
+    for position, name in enumerate(fields.include or []):
+        check_includable(name, f"include[{position}]")
+    if fields.top_logprobs and not shows_logprobs(fields):
+        limit = f'needs include to have "{LOGPROBS}"'
+        raise InvalidRequest(f"top_logprobs {limit}, given {fields.top_logprobs}", param="top_logprobs")
+
+
+def _check_stream(fields: ResponsesRequest, options: GenerationOptions) -> None:
+    num_choices = options.choosing.n
+    if fields.stream and num_choices > 1:
+        field = "n" if fields.n is not None else "num_return_sequences"
+        raise InvalidRequest(f"{field} must be 1 in a stream of responses, given {num_choices}", param=field)
+    if fields.stream_options is not None and not fields.stream:
+        raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
+
+
+def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
+    for field, is_wanted in (("store", fields.store), ("background", fields.background)):
+        if is_wanted and not has_store:
+            raise InvalidRequest(f"{field} must be false: this server keeps nothing, given true", param=field)
+    for field, is_wanted in (("conversation", fields.conversation is not None), ("background", fields.background)):
+        if is_wanted and fields.store is False:
+            raise InvalidRequest(f"{field} needs store to be true, given false", param=field)
+
+
+class _ToolFields(msgspec.Struct):
+    """The tool fields of this endpoint, which has none of the old names."""
+
+    tools: list[Tool] | None
+    tool_choice: Choice | None
+    parallel_tool_calls: bool | None
+    enable_tool_guided_generation: bool | None
+    functions: list[FunctionDefinition] | None = None
+    function_call: FunctionCall = None
+
+    @classmethod
+    def of(cls, fields: ResponsesRequest) -> "_ToolFields":
+        return cls(fields.tools, fields.tool_choice, fields.parallel_tool_calls, fields.enable_tool_guided_generation)

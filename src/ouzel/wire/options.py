@@ -1,0 +1,79 @@
+"""The shared fields of a body become options of a generation; what contradicts itself or this server is refused."""
+
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import GenerationOptions, ServedModel, Truncation
+from ouzel.wire.choice_fields import choosing_of
+from ouzel.wire.fields import CompletionFields, GenerationFields
+from ouzel.wire.response_form import output_form
+
+
+def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> GenerationOptions:
+    """Reads what means the same in every endpoint, for a text that goes on; an endpoint replaces what differs there."""
+    check_model(body.model, model)
+    choosing = choosing_of(body, max_choices=limits.max_choices, max_num_seqs=model.engine.info.max_num_seqs)
+    _check_spaces(body, model)
+    is_completion_limit = body.max_completion_tokens is not None  # the stronger of the two
+    return GenerationOptions(
+        sampling=body,
+        choosing=choosing,
+        max_tokens=body.max_completion_tokens if is_completion_limit else body.max_tokens,
+        max_tokens_param="max_completion_tokens" if is_completion_limit else "max_tokens",
+        stop_strings=None if body.stop is None else tuple(listed(body.stop)),
+        include_stop_str_in_output=body.include_stop_str_in_output or False,
+        skip_special_tokens=body.skip_special_tokens is not False,
+        form=output_form(body),
+        continues_prompt=True,
+        parses_output=False,
+        priority=body.priority or 0,
+        cache_salt=body.cache_salt or "",
+    )
+
+
+def check_model(name: str | None, model: ServedModel) -> None:
+    """Raises ModelNotFound. None is the served model, where `model` may be left out."""
+    if name is not None and name not in model.names:
+        names = ", ".join(model.names)
+        raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
+
+
+def check_completion(body: CompletionFields, limits: LimitsConfig) -> None:
+    """Raises InvalidRequest for fields of answers with choices that contradict each other or this server."""
+    if body.stream_options is not None and not body.stream:
+        raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
+    if body.stream_options is not None and body.stream_options.include_obfuscation:
+        field = "stream_options.include_obfuscation"
+        raise InvalidRequest(f"{field} is not supported by this server, given true", param=field)
+    check_num_logprobs(body.prompt_logprobs, limits, param="prompt_logprobs")
+
+
+def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:
+    if num_logprobs is not None and num_logprobs > limits.max_logprobs:
+        raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
+
+
+def truncation_of(body: GenerationFields, model: ServedModel, max_tokens: int | None) -> Truncation | None:
+    """Returns how the prompt is cut. `max_tokens`, the request's or the endpoint's, must fit beside what stays."""
+    limit, max_model_len = body.truncate_prompt_tokens, model.engine.info.max_model_len
+    if limit is None:
+        if body.truncation_side is not None:
+            raise InvalidRequest("truncation_side needs truncate_prompt_tokens", param="truncation_side")
+        return None
+    if limit == 0 or limit > max_model_len:
+        field = "truncate_prompt_tokens"
+        raise InvalidRequest(f"{field} must be -1 or from 1 to {max_model_len}, given {limit}", param=field)
+    if limit == -1:
+        limit = max(max_model_len - (max_tokens or 1), 1)
+    return Truncation(limit, keeps_end=body.truncation_side != "right")
+
+
+def listed(texts: str | list[str] | None) -> list[str]:
+    """Reads a field that holds a text, several or none."""
+    return [texts] if isinstance(texts, str) else texts or []
+
+
+def _check_spaces(body: GenerationFields, model: ServedModel) -> None:
+    shows_special_tokens = body.skip_special_tokens is False
+    if body.spaces_between_special_tokens is False and shows_special_tokens and model.tokenizer.spaces_special_tokens:
+        field = "spaces_between_special_tokens"
+        raise InvalidRequest(f"{field} must be true, given false: this model's tokenizer writes spaces", param=field)
