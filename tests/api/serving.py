@@ -22,10 +22,10 @@ from ouzel.api.app import create_app, server_config
 from ouzel.backends.fake import FakeEngine, FakeOptions, FakeRunner, echo
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
-from ouzel.grammar.compiler import GrammarCompiler
-from ouzel.grammar.tokenizer import build_tokenizer
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser

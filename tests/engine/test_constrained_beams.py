@@ -11,8 +11,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models
 
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
-from ouzel.grammar.compiler import GrammarCompiler
-from ouzel.grammar.tokenizer import build_tokenizer
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
 from tests.engine.beam_references import all_outputs, assert_same, outputs_of, reference_search, tiny_runner

@@ -10,7 +10,7 @@ import pytest
 
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
-from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import FinishReason
 from tests.engine.requests import Result, make_request, run, run_alone

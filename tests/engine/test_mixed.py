@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
 from tests.engine.requests import MAX_STEPS, Result, Results, collect, make_request, run_alone

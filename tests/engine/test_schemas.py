@@ -6,7 +6,7 @@ import pytest
 
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
-from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.types import EngineRequest, FinishReason
 from tests.engine.requests import Result, make_request, run_alone
 from tests.grammar.runs import end_id, text_of

@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from ouzel.grammar.compiler import GrammarCompiler
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.session import Masks, Session
 from ouzel.grammar.formats import Format, compile_format
-from ouzel.grammar.session import Masks, Session
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 

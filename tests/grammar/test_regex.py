@@ -3,7 +3,7 @@
 import pytest
 
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.regex import read_pattern
+from ouzel.grammar.write.regex import read_pattern
 from tests.grammar.runs import accepts, started
 
 

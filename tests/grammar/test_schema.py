@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.schema import INTEGER_FORMATS, normalised
-from ouzel.grammar.schema_keywords import HONOURED, REFUSED
-from ouzel.grammar.string_formats import PATTERNS
+from ouzel.grammar.schema.keywords import HONOURED, REFUSED
+from ouzel.grammar.schema.reader import INTEGER_FORMATS, normalised
+from ouzel.grammar.schema.string_formats import PATTERNS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
 

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from ouzel.grammar.compiler import GrammarRefused
+from ouzel.engine.grammars.compiler import GrammarRefused
+from ouzel.engine.grammars.session import Session
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.schema import FORMATS_THAT_SAY_NOTHING, INTEGER_FORMATS
-from ouzel.grammar.schema_keywords import ANNOTATIONS, HONOURED
-from ouzel.grammar.schema_keywords import REFUSED as REFUSED_KEYWORDS
-from ouzel.grammar.session import Session
-from ouzel.grammar.string_formats import PATTERNS
+from ouzel.grammar.schema.keywords import ANNOTATIONS, HONOURED
+from ouzel.grammar.schema.keywords import REFUSED as REFUSED_KEYWORDS
+from ouzel.grammar.schema.reader import FORMATS_THAT_SAY_NOTHING, INTEGER_FORMATS
+from ouzel.grammar.schema.string_formats import PATTERNS
 from tests.grammar.runs import accepts, random_walk, started
 from tests.grammar.schemas import CASES, REFUSED
 from tests.grammar.schemas.cases import Case, Refused

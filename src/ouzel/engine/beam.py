@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from ouzel.engine.columns import Row, largest
 from ouzel.engine.constraints import Constraints
+from ouzel.engine.grammars.session import Session
 from ouzel.engine.own_logprobs import OwnLogprobs, log_sum_exp
 from ouzel.engine.sampler import adjust
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.session import Session
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import FinishReason, PositionLogprobs, RequestTiming
 

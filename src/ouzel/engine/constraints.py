@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from ouzel.engine.columns import Row
+from ouzel.engine.grammars.compiler import Compilation, CompilerOverloaded, GrammarCompiler, GrammarRefused
+from ouzel.engine.grammars.session import GrammarBroken, Masks, Session
 from ouzel.engine.sampler import PreparedRow
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.compiler import Compilation, CompilerOverloaded, GrammarCompiler, GrammarRefused
-from ouzel.grammar.session import GrammarBroken, Masks, Session
 from ouzel.types import EngineRequest, FinishReason
 
 Refusal = GrammarRefused | CompilerOverloaded

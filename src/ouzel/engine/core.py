@@ -21,6 +21,8 @@ from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.constraints import Constraints, Refusal
+from ouzel.engine.grammars.compiler import CompilerOverloaded, GrammarCompiler, GrammarRefused
+from ouzel.engine.grammars.session import GrammarBroken, Session
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of
 from ouzel.engine.own_logprobs import score
@@ -29,8 +31,6 @@ from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.compiler import CompilerOverloaded, GrammarCompiler, GrammarRefused
-from ouzel.grammar.session import GrammarBroken, Session
 from ouzel.types import (
     EngineInfo,
     EngineRequest,

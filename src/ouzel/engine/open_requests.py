@@ -8,10 +8,10 @@ Rules
 """
 
 from ouzel.engine.beam import BeamSearch
+from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.outputs import output_of
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.session import GrammarBroken
 from ouzel.types import FinishReason, StepOutput
 
 

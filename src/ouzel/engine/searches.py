@@ -7,11 +7,11 @@ from operator import attrgetter
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.columns import Row
 from ouzel.engine.constraints import Constraints
+from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import winner_output_of
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
-from ouzel.grammar.session import GrammarBroken
 from ouzel.types import FinishReason
 
 logger = logging.getLogger(__name__)

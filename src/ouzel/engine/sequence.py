@@ -7,9 +7,9 @@ exactly one token left to compute decodes; with more it prefills (after a preemp
 import time
 from enum import Enum, auto
 
+from ouzel.engine.grammars.session import Session
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
-from ouzel.grammar.session import Session
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
 
 

@@ -1,5 +1,5 @@
-"""What a request may demand of the output's form, and how the engine keeps it to that.
+"""This package turns what a request demands of the output's form into one grammar text, in pure Python.
 
-Pure Python turns a request's wishes into one grammar text (`formats`); in the engine's process llguidance turns that
-text into token masks (`tokenizer`, `compiler`, `session`).
+`formats` reads the demand, with `schema` for JSON schemas and `ebnf` for grammars of the client's own; `write` has the
+forms to which all of them are brought, and writes them as text. `ouzel.engine.grammars` keeps the engine to that text.
 """

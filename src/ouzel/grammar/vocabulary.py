@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GrammarVocabulary:
-    """`special_ids`: marks by spelling (`tokenizer.special_token_ids`); `vocab_size`: real ids, without padding."""
+    """`special_ids`: marks by spelling (`special_token_ids`); `vocab_size`: real ids, without padding."""
 
     special_ids: Mapping[str, int]
     vocab_size: int

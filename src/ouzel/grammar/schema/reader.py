@@ -21,14 +21,14 @@ from ouzel.grammar.caps import (
     MAX_PROPERTIES,
     check_at_most,
 )
-from ouzel.grammar.disjoint import are_disjoint
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.regex import search_pattern
-from ouzel.grammar.schema_keywords import ANNOTATIONS, COMBINING, WITHOUT_EFFECT
-from ouzel.grammar.schema_limits import check_limits
-from ouzel.grammar.schema_places import Place, document_of
-from ouzel.grammar.schema_values import CHECKS, ESCAPES, MAX_NUMBER, for_engine
-from ouzel.grammar.string_formats import INEXACT, PATTERNS
+from ouzel.grammar.schema.disjoint import are_disjoint
+from ouzel.grammar.schema.keywords import ANNOTATIONS, COMBINING, WITHOUT_EFFECT
+from ouzel.grammar.schema.limits import check_limits
+from ouzel.grammar.schema.places import Place, document_of
+from ouzel.grammar.schema.string_formats import INEXACT, PATTERNS
+from ouzel.grammar.schema.values import CHECKS, ESCAPES, MAX_NUMBER, for_engine
+from ouzel.grammar.write.regex import search_pattern
 
 Schema = dict[str, object]
 

@@ -14,10 +14,10 @@ from itertools import islice
 
 from ouzel.grammar.caps import MAX_KINDS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
-from ouzel.grammar.regex import ANY_TEXT, Anchors, escaped, read_pattern
-from ouzel.grammar.schema import Schema, as_lark, normalised
-from ouzel.grammar.string_formats import PATTERNS
+from ouzel.grammar.schema.reader import Schema, as_lark, normalised
+from ouzel.grammar.schema.string_formats import PATTERNS
+from ouzel.grammar.write.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
+from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escaped, read_pattern
 
 _SPACE = r"[ \n\r\t]*"
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ouzel.grammar.schema_values import CHECKS
+from ouzel.grammar.schema.values import CHECKS
 
 COMBINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
 ANNOTATIONS = frozenset(

@@ -6,12 +6,12 @@ lexeme, and in one with recursion every character is a lexeme: both then match e
 
 from collections.abc import Mapping
 
-from ouzel.grammar.ebnf_reader import EbnfReader
-from ouzel.grammar.ebnf_rules import ROOT, Options, Part, Reference, Row, Times, check_can_end, is_regular, reachable
-from ouzel.grammar.lark import is_lark, spelled
-from ouzel.grammar.nodes import Literal, Node, Regular, Tokens, flattened
-from ouzel.grammar.text import Spelling
-from ouzel.grammar.writer import quoted, times
+from ouzel.grammar.ebnf.lark import is_lark, spelled
+from ouzel.grammar.ebnf.reader import EbnfReader
+from ouzel.grammar.ebnf.rules import ROOT, Options, Part, Reference, Row, Times, check_can_end, is_regular, reachable
+from ouzel.grammar.write.nodes import Literal, Node, Regular, Tokens, flattened
+from ouzel.grammar.write.spelling import Spelling
+from ouzel.grammar.write.writer import quoted, times
 
 
 def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:

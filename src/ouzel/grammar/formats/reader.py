@@ -14,23 +14,23 @@ from ouzel.grammar.caps import (
     check_at_most,
     check_size,
 )
-from ouzel.grammar.ebnf import grammar_to_lark
+from ouzel.grammar.ebnf.writer import grammar_to_lark
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.members import Members
-from ouzel.grammar.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
-from ouzel.grammar.regex import read_pattern
-from ouzel.grammar.schema import as_lark, normalised
-from ouzel.grammar.tags import TagReader
-from ouzel.grammar.text import Spelling
+from ouzel.grammar.formats.members import Members
+from ouzel.grammar.formats.tags import TagReader
+from ouzel.grammar.formats.xml_parameters import STYLES, parameters
+from ouzel.grammar.schema.reader import as_lark, normalised
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from ouzel.grammar.writer import GrammarWriter
-from ouzel.grammar.xml_parameters import STYLES, parameters
+from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
+from ouzel.grammar.write.regex import read_pattern
+from ouzel.grammar.write.spelling import Spelling
+from ouzel.grammar.write.writer import GrammarWriter
 
 Format = Mapping[str, object]
 
 
 def compile_format(format: Format, vocabulary: GrammarVocabulary, *, strict: bool) -> str:
-    """The grammar text for `compiler.GrammarCompiler`. `strict`: schemas are closed and held to what is supported.
+    """The grammar text for `engine.grammars`. `strict`: schemas are closed and held to what is supported.
 
     Raises GrammarError.
     """

@@ -4,7 +4,7 @@ import re
 
 from ouzel.grammar.caps import MAX_COMBINED_PATTERNS, MAX_RULES, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.text import Spelling
+from ouzel.grammar.write.spelling import Spelling
 
 _START = re.compile(r"^\s*\??start\s*(?:\[[^\]\n]*\])?\s*:(?!:=)", re.M)
 _PIECE = re.compile(

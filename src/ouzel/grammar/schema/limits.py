@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ouzel.grammar.caps import MAX_COMBINED_PATTERNS, MAX_REFERENCE_LEVELS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.finite import endless
-from ouzel.grammar.schema_keywords import COMBINING
+from ouzel.grammar.schema.finite import endless
+from ouzel.grammar.schema.keywords import COMBINING
 
 Schema = dict[str, object]
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ouzel.grammar.caps import MAX_EXPRESSIONS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.nodes import (
+from ouzel.grammar.write.nodes import (
     Choice,
     Enclosed,
     Foreign,

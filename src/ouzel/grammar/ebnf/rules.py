@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.nodes import Node, Sequence, Tokens, flattened
+from ouzel.grammar.write.nodes import Node, Sequence, Tokens, flattened
 
 ROOT = "root"
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from ouzel.grammar.caps import MAX_ENUM_VALUES, MAX_LITERAL_CHARS, MAX_PROPERTIES, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.regex import search_pattern
+from ouzel.grammar.write.regex import search_pattern
 
 MAX_NUMBER = 10**18  # of bounds; the engine's integers have 64 bits
 LOWER_BOUNDS = frozenset(("minimum", "exclusiveMinimum"))

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ouzel.grammar.caps import MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
-from ouzel.grammar.ebnf_rules import Options, Part, Reference, Row, Times
+from ouzel.grammar.ebnf.rules import Options, Part, Reference, Row, Times
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.nodes import Regular, Tokens
-from ouzel.grammar.regex import read_pattern
-from ouzel.grammar.text import Spelling
+from ouzel.grammar.write.nodes import Regular, Tokens
+from ouzel.grammar.write.regex import read_pattern
+from ouzel.grammar.write.spelling import Spelling
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\#[^\n]*)

@@ -21,8 +21,8 @@ from queue import Empty, SimpleQueue
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
+from ouzel.engine.grammars.session import Session
 from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
-from ouzel.grammar.session import Session
 
 _STACK_BYTES = 256 * 2**20
 _NUM_THREADS = 2

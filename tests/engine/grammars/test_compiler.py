@@ -6,11 +6,11 @@ from concurrent.futures import wait
 import numpy as np
 import pytest
 
+from ouzel.engine.grammars.compiler import GrammarCompiler, GrammarRefused
+from ouzel.engine.grammars.session import GrammarBroken, Masks, Session
+from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
-from ouzel.grammar.compiler import GrammarCompiler, GrammarRefused
-from ouzel.grammar.session import GrammarBroken, Masks, Session
-from ouzel.grammar.tokenizer import build_tokenizer
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 
 OBJECT = 'start: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'

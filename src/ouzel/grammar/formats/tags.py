@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ouzel.grammar.caps import MAX_TAGS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.members import Members
-from ouzel.grammar.nodes import (
+from ouzel.grammar.formats.members import Members
+from ouzel.grammar.write.nodes import (
     NOTHING,
     Choice,
     Enclosed,
@@ -19,8 +19,8 @@ from ouzel.grammar.nodes import (
     flattened,
     optional,
 )
-from ouzel.grammar.text import Spelling
-from ouzel.grammar.writer import GrammarWriter, quoted
+from ouzel.grammar.write.spelling import Spelling
+from ouzel.grammar.write.writer import GrammarWriter, quoted
 
 ReadFormat = Callable[[object, str], Node]
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from ouzel.grammar.caps import MAX_LITERAL_CHARS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.nodes import Literal, Node, Regular, Sequence, Tokens
-from ouzel.grammar.regex import ANY_TEXT, escaped
 from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.grammar.write.nodes import Literal, Node, Regular, Sequence, Tokens
+from ouzel.grammar.write.regex import ANY_TEXT, escaped
 
 
 class Spelling:
