@@ -24,9 +24,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from benchmarks.make_checkpoint import SHAPES, write_checkpoint
 from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.cli.engines import openvino_engine
-from ouzel.engine.grammars.tokenizer import special_token_ids
 from ouzel.grammar.formats import compile_format
-from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, Grammar
 

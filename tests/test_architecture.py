@@ -108,3 +108,8 @@ def test_the_api_loads_no_library_that_it_may_not_need() -> None:
     script = "import sys, ouzel.api.app; print(*{'llguidance', 'openvino', 'sqlalchemy'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_the_http_process_loads_no_grammar_engine() -> None:
+    script = "import sys, ouzel.cli.serve, ouzel.cli.front; sys.exit('llguidance' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

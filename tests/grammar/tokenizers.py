@@ -6,7 +6,8 @@ from functools import lru_cache
 from llguidance import LLTokenizer
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from ouzel.engine.grammars.tokenizer import build_tokenizer, special_token_ids
+from ouzel.engine.grammars.tokenizer import build_tokenizer
+from ouzel.grammar.vocabulary import special_token_ids
 
 MARKS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 TEXT = [

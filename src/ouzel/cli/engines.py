@@ -13,8 +13,9 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.grammars.tokenizer import build_tokenizer, special_token_ids
+from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.errors import ModelLoadError
+from ouzel.grammar.vocabulary import special_token_ids
 from ouzel.tokenizer.model_files import read_json_object, read_model_eos_token_ids, read_special_tokens
 
 logger = logging.getLogger(__name__)

@@ -7,10 +7,9 @@ import time
 import ouzel
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
-from ouzel.engine.grammars.tokenizer import special_token_ids
 from ouzel.engine_client import EngineClient
 from ouzel.generation import ServedModel, system_fingerprint
-from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.parsers.registry import choose_output_format
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer

@@ -6,19 +6,11 @@ normalisation, and a space put before the text. Token ids and the encoding of or
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any  # the content of tokenizer.json
 
 from llguidance import LLTokenizer
 
 from ouzel.errors import ModelLoadError
-
-JsonObject = dict[str, Any]
-
-
-def special_token_ids(tokenizer_json: JsonObject) -> Mapping[str, int]:
-    """By spelling: added tokens that are special or look like a mark (`<think>`). In a grammar no text matches them."""
-    return {token["content"]: token["id"] for token in _marks(tokenizer_json)}
+from ouzel.grammar.vocabulary import JsonObject, marks_of
 
 
 def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]) -> LLTokenizer:
@@ -40,8 +32,8 @@ def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tupl
 
 
 def _sanitised(content: JsonObject) -> JsonObject:
-    new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in _marks(content)}
-    for token in _marks(content):
+    new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in marks_of(content)}
+    for token in marks_of(content):
         plain = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
         token.update(content=new_names[token["content"]], **plain)
     vocabulary = content["model"]["vocab"]
@@ -52,11 +44,6 @@ def _sanitised(content: JsonObject) -> JsonObject:
         content["normalizer"] = None
         _drop_prefix_space(content.get("pre_tokenizer"))
     return content | {"truncation": None, "padding": None, "post_processor": None}
-
-
-def _marks(content: JsonObject) -> list[JsonObject]:
-    added = content["added_tokens"]
-    return [token for token in added if token["special"] or (token["content"][:1], token["content"][-1:]) == ("<", ">")]
 
 
 def _is_byte_level(decoder: JsonObject | None) -> bool:
