@@ -1,13 +1,20 @@
-"""What a request's tools come to under each family, where nothing has to be called."""
+"""What a request's tools come to under each family, where nothing has to be called, and what its form does where the
+prompt has begun or ended the reasoning."""
+
+from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 import pytest
 
-from ouzel.generation.demands import ToolUse, grammar_for
+from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from ouzel.parsers.base import Family
+from ouzel.parsers.base import Family, ReasoningStage
 from ouzel.parsers.registry import FAMILIES, OutputFormat
 from ouzel.types import FunctionTool, Grammar
+from tests.grammar.runs import accepts, started_from
+from tests.grammar.runs import vocabulary as trained_vocabulary
+from tests.parsers.cutting import Folded, parse
 
 TOOL = FunctionTool("get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}})
 AUTO = ToolUse(tools=(TOOL,), are_all=True, must_call=False, is_parallel=True, guides_all=False)
@@ -68,3 +75,76 @@ def test_where_no_tool_may_be_called_no_call_can_begin(name: str) -> None:
     trigger = f"<[{vocabulary(family).special_ids[family.calls.trigger]}]>"
     assert trigger in possible.text
     assert trigger not in forbidding.text
+
+
+JSON = '{"a": 1}'
+FORM = OutputForm({"type": "json_schema", "json_schema": {"type": "object"}}, "response_format")
+TEXT = "<|user|>Think between <think> and </think>!<|assistant|>"
+
+
+@dataclass(frozen=True)
+class PromptEnd:
+    """What a template or a text to continue has written of an answer, and where the output begins after it."""
+
+    family: Family
+    text: str
+    stage: ReasoningStage
+    continues_prompt: bool = False
+
+
+def prompt_ends(family: Family) -> list[PromptEnd]:
+    marks = family.reasoning
+    assert marks is not None
+    starts, ends = (marks.start, *marks.other_starts), (marks.end, *marks.other_ends, *marks.ended_by)
+    found = [PromptEnd(family, "", ReasoningStage.BEFORE), PromptEnd(family, "It", ReasoningStage.OVER, True)]
+    for start in starts:
+        for text, continues in ((start, False), (start + "\n", False), (start, True), (start + "\nhm", True)):
+            found.append(PromptEnd(family, text, ReasoningStage.OPEN, continues))
+    for start in ("", *starts):
+        for end in ends:
+            for text, continues in (("", False), ("\n\n", False), ("", True), (" It", True)):
+                found.append(PromptEnd(family, f"{start}\n{end}{text}", ReasoningStage.OVER, continues))
+    return found
+
+
+WITH_REASONING = {  # one for each set of marks
+    family.reasoning: family for family in FAMILIES if family.reasoning is not None and family.interleaved is None
+}
+PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(family)]
+
+
+@pytest.mark.parametrize("end", PROMPT_ENDS, ids=lambda end: f"{end.family.names[0]}-{end.text!r}")
+def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: PromptEnd) -> None:
+    output_format, marks = OutputFormat(reasoning=end.family), end.family.reasoning
+    assert marks is not None
+    demanded = grammar_for(
+        None,
+        FORM,
+        output_format=output_format,
+        vocabulary=trained_vocabulary(),
+        prompt_text=TEXT + end.text,
+        continues_prompt=end.continues_prompt,
+    )
+    assert demanded is not None
+    session = started_from(demanded.text)
+    inside = [f"hm{mark}\n{JSON}" for mark in (marks.end, *marks.other_ends)]
+    whole = [marks.start + text for text in inside]
+    broken = [f"{start}hm{mark}x{marks.end}\n{JSON}" for start in ("", marks.start) for mark in marks.ended_by]
+
+    def parsed(text: str) -> Folded:
+        make_parser = partial(output_format.make_parser, (), TEXT + end.text, continues_prompt=end.continues_prompt)
+        folded = parse(make_parser, list(text))
+        assert folded == parse(make_parser, [text])
+        return folded
+
+    admitted = {text: parsed(text) for text in (*inside, *whole, *broken, JSON) if accepts(session, text)}
+
+    assert marks.stage_after(TEXT + end.text, continues_prompt=end.continues_prompt) is end.stage
+    match end.stage:
+        case ReasoningStage.BEFORE:
+            assert admitted == dict.fromkeys(whole, Folded(JSON, "hm")) | {JSON: Folded(JSON)}
+        case ReasoningStage.OPEN:
+            again = {text: Folded(JSON, marks.start + "hm") for text in whole if text in admitted}  # text, by now
+            assert admitted == dict.fromkeys(inside, Folded(JSON, "hm")) | again
+        case ReasoningStage.OVER:
+            assert admitted == {JSON: Folded(JSON)}

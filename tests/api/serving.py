@@ -13,8 +13,10 @@ from contextlib import contextmanager
 
 import httpx
 import msgspec
+import numpy as np
 import tokenizers
 import uvicorn
+from numpy.typing import NDArray
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from ouzel import __version__
@@ -98,6 +100,29 @@ def byte_alphabet() -> list[str]:
 def create_babbler(options: dict[str, object]) -> EngineCore:
     """Our own engine on pseudo-random logits, for what needs more than one possible answer."""
     return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256))
+
+
+def create_guided_parrot(options: dict[str, object]) -> EngineCore:
+    """Our own engine, with grammars, on a device that wants to say what the user said."""
+    tokenizer = build_tokenizer(byte_library_tokenizer().to_str(), vocab_size=260, eos_token_ids=(END,))
+    return EngineCore(ParrotRunner(), grammars=GrammarCompiler(tokenizer, timeout_s=60))
+
+
+class ParrotRunner(FakeRunner):
+    """Prefers the byte that goes on with what the user said, from as far as the context has come with it."""
+
+    def __init__(self) -> None:
+        super().__init__(vocab_size=260, num_blocks=1024, max_model_len=1024, max_num_batched_tokens=256)
+
+    def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
+        text = context.tolist()
+        end = len(text) - 1 - text[::-1].index(END)
+        start = end - text[:end][::-1].index(START) + len("user\n")
+        said, answer = text[start:end], text[end:]
+        num_said = next(n for n in range(len(said), -1, -1) if answer[len(answer) - n :] == said[:n])
+        logits = super()._logits(context)
+        logits[said[num_said] if num_said < len(said) else END] = 99
+        return logits
 
 
 def create_swamped(options: dict[str, object]) -> EngineCore:

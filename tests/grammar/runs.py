@@ -34,7 +34,12 @@ def text_of(format: Format, *, strict: bool = False) -> str:
 
 def started(format: Format, *, strict: bool = False) -> Session:
     """Raises GrammarError, GrammarRefused."""
-    compilation = compiler().compile(text_of(format, strict=strict))
+    return started_from(text_of(format, strict=strict))
+
+
+def started_from(text: str) -> Session:
+    """`text`: of a grammar. Raises GrammarRefused."""
+    compilation = compiler().compile(text)
     compilation.wait(60)
     return compilation.session()
 

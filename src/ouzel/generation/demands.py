@@ -11,7 +11,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import compile_format, with_reasoning
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from ouzel.parsers.base import Calls, Format, Reasoning
+from ouzel.parsers.base import Calls, Format, Reasoning, ReasoningStage
 from ouzel.parsers.registry import OutputFormat
 from ouzel.types import FunctionTool, Grammar
 
@@ -163,12 +163,10 @@ def _text(value: str) -> Format:
 
 
 def _after_reasoning(demanded: Format, marks: Reasoning, prompt_text: str, *, continues_prompt: bool) -> Format:
-    start, end, prompt_end = marks.start.strip(), marks.end.strip(), prompt_text.rstrip()
-    if continues_prompt:
-        is_open = prompt_end.rfind(start) > prompt_end.rfind(end)
-        is_over = not is_open
-    else:
-        is_open, is_over = prompt_end.endswith(start), prompt_end.endswith(end)
-    if is_over:
-        return demanded  # the template, or the text to continue, has closed it
-    return with_reasoning(demanded, start=marks.start, end=marks.end, is_open=is_open)
+    stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
+    if stage is ReasoningStage.OVER:
+        return demanded
+    ends = [marks.end, *marks.other_ends]
+    return with_reasoning(
+        demanded, start=marks.start, end=ends, excludes=marks.ended_by, is_open=stage is ReasoningStage.OPEN
+    )

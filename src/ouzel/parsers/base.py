@@ -4,6 +4,7 @@ One instance per choice, no I/O. The deltas, folded together, do not depend on h
 Text that cannot be parsed comes out as content, exactly as the model wrote it.
 """
 
+import enum
 import secrets
 import string
 from collections.abc import Callable, Sequence
@@ -59,6 +60,14 @@ class Calls:
     special_tokens: frozenset[str] = frozenset()  # marks that may be special tokens: the parser must see them
 
 
+class ReasoningStage(enum.Enum):
+    """Where an output begins, as its prompt ends."""
+
+    BEFORE = "before"  # reasoning may come first
+    OPEN = "open"  # the prompt has begun the reasoning
+    OVER = "over"  # the prompt has ended the reasoning, or has begun the answer without any
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
     """The marks around a family's reasoning."""
@@ -70,6 +79,22 @@ class Reasoning:
     other_ends: tuple[str, ...] = ()
     ended_by: tuple[str, ...] = ()  # marks of what follows, where models forget the end
     answer: tuple[str, str] | None = None  # marks around the answer after it
+
+    def stage_after(self, prompt_text: str, *, continues_prompt: bool) -> ReasoningStage:
+        """Returns where the output begins. Parsers and grammars both go by this.
+
+        A template may end the prompt with a mark. With `continues_prompt` the prompt ends with a text of the
+        assistant's own, that may have begun or ended the reasoning long before: then the last mark decides.
+        """
+        starts = tuple(start.rstrip() for start in (self.start, *self.other_starts))
+        ends = tuple(end.rstrip() for end in (self.end, *self.other_ends, *self.ended_by))
+        if continues_prompt:
+            is_open = max(map(prompt_text.rfind, starts)) > max(map(prompt_text.rfind, ends))
+            return ReasoningStage.OPEN if is_open else ReasoningStage.OVER
+        prompt_text = prompt_text.rstrip()
+        if prompt_text.endswith(starts):
+            return ReasoningStage.OPEN
+        return ReasoningStage.OVER if prompt_text.endswith(ends) else ReasoningStage.BEFORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 The newlines that templates write inside the marks and after them belong to the marks.
 """
 
-from ouzel.parsers.base import Delta, Parser, Reasoning
-from ouzel.parsers.reading import WHITESPACE, Reading, ReadingParser
+from ouzel.parsers.base import Delta, Parser, Reasoning, ReasoningStage
+from ouzel.parsers.reading import Reading, ReadingParser
 from ouzel.types import FinishReason
 
 THINK_TAGS = Reasoning(start="<think>", end="</think>", special_tokens=frozenset({"<think>", "</think>"}))
@@ -14,16 +14,10 @@ class ThinkingParser(ReadingParser):
     """Splits off the reasoning; the rest is for `rest`, the parser of the calls."""
 
     def __init__(self, marks: Reasoning, rest: Parser, prompt_text: str, *, continues_prompt: bool = False) -> None:
-        """`prompt_text`: a template may end the prompt inside an open mark. `continues_prompt`: it ends with a text of
-        the assistant's own, that may have opened a mark long before."""
         super().__init__()
         self._marks = marks
         self._rest = rest
-        starts = tuple(start.rstrip(WHITESPACE) for start in (marks.start, *marks.other_starts))
-        self._is_open = prompt_text.rstrip(WHITESPACE).endswith(starts)
-        if continues_prompt:
-            ends = (marks.end, *marks.other_ends)
-            self._is_open = max(map(prompt_text.rfind, starts)) > max(map(prompt_text.rfind, ends))
+        self._is_open = marks.stage_after(prompt_text, continues_prompt=continues_prompt) is ReasoningStage.OPEN
 
     def content(self, text: str) -> None:
         if text:

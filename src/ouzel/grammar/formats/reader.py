@@ -5,7 +5,7 @@ The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `jso
 the first end marker; unlimited text must be followed by a literal or nothing; objects keep the order of their schema.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ouzel.grammar.caps import (
     MAX_ENUM_VALUES,
@@ -41,14 +41,16 @@ def compile_format(format: Format, vocabulary: GrammarVocabulary, *, strict: boo
     return text
 
 
-def with_reasoning(format: Format, *, start: str | None, end: str, is_open: bool) -> dict[str, object]:
-    """`format` for the answer after the reasoning, which runs up to `end`.
+def with_reasoning(
+    format: Format, *, start: str | None, end: str | list[str], is_open: bool, excludes: Iterable[str] = ()
+) -> dict[str, object]:
+    """`format` for the answer after the reasoning, which runs up to `end`, the first of several, without `excludes`.
 
     `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
     come, and begins with `start`.
     """
     begin = "" if is_open or start is None else start
-    thoughts = {"type": "tag", "begin": begin, "content": {"type": "any_text"}, "end": end}
+    thoughts = {"type": "tag", "begin": begin, "content": {"type": "any_text", "excludes": [*excludes]}, "end": end}
     block: dict[str, object] = {"type": "sequence", "elements": [thoughts, {"type": "regex", "pattern": "\\n{0,2}"}]}
     if begin:
         block = {"type": "optional", "content": block}

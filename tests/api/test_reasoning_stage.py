@@ -1,0 +1,87 @@
+"""Where an answer begins, before its reasoning, inside it or after it, is the same to the grammar and to the parser."""
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from ouzel.parsers.registry import FAMILIES, OutputFormat
+from tests.api.requests import Json, chat, events_of
+from tests.api.serving import CHAT_TEMPLATE, running_server
+
+COUNT = {
+    "type": "object",
+    "properties": {"count": {"type": "integer"}},
+    "required": ["count"],
+    "additionalProperties": False,
+}
+FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": COUNT}}
+JSON = '{"count": 4}'
+THOUGHT, RESPONSE = "Here is my thought process:", "Here is my response:"
+OTHER_THOUGHT, OTHER_RESPONSE = "Here's my thought process:", "Here's my response:"
+
+
+@pytest.fixture(scope="module")
+def granite() -> Iterator[httpx.Client]:
+    yield from serving("granite")
+
+
+def serving(name: str) -> Iterator[httpx.Client]:
+    [family] = [family for family in FAMILIES if name in family.names]
+    server = running_server(
+        engine_factory="create_guided_parrot",
+        output_format=OutputFormat(family, family),
+        trusts_request_template=True,
+    )
+    with server as running, running.client() as http:
+        yield http
+
+
+def answer(http: httpx.Client, said: str, prompt_end: str, *, stream: bool, **fields: object) -> tuple[str, str]:
+    """Reasoning and content of an answer that the model wants to be `said`, to a prompt with that end."""
+    body = chat(said, chat_template=CHAT_TEMPLATE + prompt_end, response_format=FORM, temperature=0, **fields)
+    response = http.post("/v1/chat/completions", json=body | {"stream": stream, "max_tokens": 200})
+    assert response.status_code == 200, response.text
+    messages: list[Json]
+    if stream:
+        messages = [json.loads(event)["choices"][0]["delta"] for event in events_of(response) if event != "[DONE]"]
+    else:
+        messages = [response.json()["choices"][0]["message"]]
+    reasoning, content = (
+        "".join(str(message.get(field) or "") for message in messages) for field in ("reasoning", "content")
+    )
+    return reasoning, content
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("start", ["", THOUGHT, OTHER_THOUGHT])
+@pytest.mark.parametrize("end", [RESPONSE, OTHER_RESPONSE])
+def test_a_form_comes_after_the_reasoning_that_the_prompt_has_begun(
+    granite: httpx.Client, start: str, end: str, stream: bool
+) -> None:
+    said = f"hm, four\n{end}\n{JSON}" if start else f"{THOUGHT}\nhm, four\n{end}\n{JSON}"
+    assert answer(granite, said, start, stream=stream) == ("hm, four", JSON)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("start", [THOUGHT, OTHER_THOUGHT])
+@pytest.mark.parametrize("end", [RESPONSE, OTHER_RESPONSE])
+def test_a_form_comes_at_once_where_the_prompt_has_ended_the_reasoning(
+    granite: httpx.Client, start: str, end: str, stream: bool
+) -> None:
+    said = f"{THOUGHT}\nhm, four\n{RESPONSE}\n{JSON}"
+    reasoning, content = answer(granite, said, f"{start}\n{end}\n", stream=stream)
+    assert reasoning == ""
+    assert json.loads(content).keys() == {"count"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("start", [THOUGHT, OTHER_THOUGHT])
+def test_an_answer_goes_on_inside_its_reasoning(granite: httpx.Client, start: str, stream: bool) -> None:
+    messages = [
+        {"role": "user", "content": f" four.\n{RESPONSE}\n{JSON}"},
+        {"role": "assistant", "content": f"{start} hm,"},
+    ]
+    continuing = {"messages": messages, "continue_final_message": True, "add_generation_prompt": False}
+    assert answer(granite, "", "", stream=stream, **continuing) == (" four.", JSON)
