@@ -1,4 +1,4 @@
-"""What a request demands of the output's form: tools that may or must be called, a format, or both.
+"""A request demands a form of the output: tools that may or must be called, a format, or both.
 
 They become one grammar. A model that reasons does so first and freely; then come the calls or the form.
 """
@@ -19,7 +19,7 @@ _ANY_ARGUMENTS: Format = {"type": "object"}
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """What the whole output must look like."""
+    """The whole output has to be of this format."""
 
     format: Mapping[str, object]  # a structural-tag format
     param: str  # the request field that asks for it
@@ -34,6 +34,14 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     guides_all: bool  # arguments obey their schemas even where nothing must be called
 
 
+class _Demand(msgspec.Struct, frozen=True):
+    """The output, or what follows its reasoning, has to be of this format."""
+
+    format: Format
+    param: str  # the request field that asks for it
+    strict: bool = False
+
+
 def grammar_for(
     use: ToolUse | None,
     form: OutputForm | None,
@@ -44,114 +52,125 @@ def grammar_for(
     continues_prompt: bool = False,
     guards_calls: bool = False,
 ) -> Grammar | None:
-    """None: nothing is demanded. Raises InvalidRequest for what cannot be honoured.
+    """Returns None where nothing is demanded. Raises InvalidRequest for what cannot be honoured.
 
     `continues_prompt`: the prompt ends with a text of the assistant's own, that may have begun to reason.
     `guards_calls`: calls are of the tools given and well-formed even where nothing demands it, if they have marks that
     are nothing else. A model that begins something else with such a mark would leave it in the content.
     """
-    calls = _calls_of(use, output_format)
-    guards_calls = (
-        guards_calls
-        and calls is not None
-        and _has_own_marks(calls, output_format, vocabulary)
-        and (use is None or not use.tools or _leaves_arguments_free(calls))
-    )
-    if use is not None and calls is not None and use.must_call:
-        demanded, param, strict = _all_calls(use, calls), "tools", False
-    elif use is not None and calls is not None and form is not None and use.tools:
-        either = [dict(form.format), _all_calls(msgspec.structs.replace(use, guides_all=True), calls)]
-        demanded, param, strict = {"type": "or", "elements": either}, form.param, form.strict
-    elif form is not None:
-        demanded, param, strict = dict(form.format), form.param, form.strict
-    elif use is not None and calls is not None and (guards_calls or _is_guided(use)):
-        demanded, param, strict = _possible_calls(use, calls), "tools", False
-    else:
+    marks = output_format.reasoning.reasoning if output_format.reasoning else None
+    formats = _call_formats(use, output_format)
+    has_guard = guards_calls and formats is not None and formats.can_be_guarded(marks, vocabulary)
+    demand = _demand_of(formats, form, has_guard=has_guard)
+    if demand is None:
         return None
-    family = output_format.reasoning
-    if family is not None and family.reasoning is not None:
-        demanded = _after_reasoning(demanded, family.reasoning, prompt_text, continues_prompt=continues_prompt)
+    format = demand.format
+    if marks is not None:
+        format = _after_reasoning(format, marks, marks.stage_after(prompt_text, continues_prompt=continues_prompt))
     try:
-        return Grammar(compile_format(demanded, vocabulary, strict=strict), param)
+        return Grammar(compile_format(format, vocabulary, strict=demand.strict), demand.param)
     except GrammarError as error:
-        name = _faulty_tool(use, calls, vocabulary) if use is not None and calls is not None else None
-        place = param if name is None else f"tools: function {name!r}"
-        raise InvalidRequest(f"{place}: {error}", param="tools" if name else param) from error
+        name = formats.faulty_tool(vocabulary) if formats is not None else None
+        place = demand.param if name is None else f"tools: function {name!r}"
+        raise InvalidRequest(f"{place}: {error}", param="tools" if name else demand.param) from error
 
 
-def _faulty_tool(use: ToolUse, calls: Calls, vocabulary: GrammarVocabulary) -> str | None:
-    """The first whose calls are no grammar by themselves."""
-    for tool in use.tools:
-        try:
-            compile_format(_call(tool, use, calls), vocabulary, strict=False)
-        except GrammarError:
-            return tool.name
+def _demand_of(formats: "_CallFormats | None", form: OutputForm | None, *, has_guard: bool) -> _Demand | None:
+    """Returns what the first rule that applies demands."""
+    if formats is not None and formats.use.must_call:
+        return _Demand(formats.calls_alone(), "tools")
+    if formats is not None and formats.use.tools and form is not None:
+        either = [dict(form.format), formats.obeying_schemas().calls_alone()]
+        return _Demand({"type": "or", "elements": either}, form.param, form.strict)
+    if form is not None:
+        return _Demand(dict(form.format), form.param, form.strict)
+    if formats is not None and (has_guard or formats.are_guided):
+        return _Demand(formats.text_with_calls(), "tools")
     return None
 
 
-def _calls_of(use: ToolUse | None, output_format: OutputFormat) -> Calls | None:
+def _call_formats(use: ToolUse | None, output_format: OutputFormat) -> "_CallFormats | None":
+    """Returns None where no call can come. Raises InvalidRequest where calls may come and have no known form."""
     if use is None or (not use.tools and output_format.calls is None):
         return None
     if output_format.calls is None or output_format.calls.calls is None:
         raise InvalidRequest("tools: it is not known how this model writes calls (see --tool-parser)", param="tools")
-    return output_format.calls.calls
+    return _CallFormats(use, output_format.calls.calls)
 
 
-def _is_guided(use: ToolUse) -> bool:
-    """Whether calls that need not come must still be right when they do."""
-    is_demanding = use.guides_all or not use.is_parallel or not use.are_all or any(tool.strict for tool in use.tools)
-    return is_demanding and bool(use.tools)
+class _CallFormats(msgspec.Struct, frozen=True):
+    """Gives the formats of a request's calls, as one family writes them."""
 
+    use: ToolUse
+    calls: Calls
 
-def _has_own_marks(calls: Calls, output_format: OutputFormat, vocabulary: GrammarVocabulary) -> bool:
-    """Whether what begins calls and surrounds the reasoning is a token of its own: no text is taken for it."""
-    family = output_format.reasoning
-    marks = family.reasoning if family else None
-    if marks is not None and (marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()):
-        return False
-    return any(calls.trigger.startswith(mark) for mark in vocabulary.special_ids)
+    @property
+    def are_guided(self) -> bool:
+        """Says whether calls that need not come must still be right when they do."""
+        use = self.use
+        demands = use.guides_all or not use.is_parallel or not use.are_all or any(tool.strict for tool in use.tools)
+        return demands and bool(use.tools)
 
+    def can_be_guarded(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
+        """Says whether a grammar for calls that need not come takes nothing else for one and changes no call's form."""
+        return self._has_own_marks(marks, vocabulary) and (not self.use.tools or self._leaves_arguments_free())
 
-def _leaves_arguments_free(calls: Calls) -> bool:
-    """Whether arguments of any content are written as those of a schema are; else a guard would change their form."""
-    content = calls.call_format(FunctionTool("any", parameters=_ANY_ARGUMENTS))["content"]
-    parts = content.get("elements", [content]) if isinstance(content, dict) else []
-    return {"type": "json_schema", "json_schema": _ANY_ARGUMENTS} in parts
+    def _has_own_marks(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
+        """Says whether what begins calls and surrounds the reasoning is a token of its own: no text is taken for it."""
+        if marks is not None and (marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()):
+            return False
+        return any(self.calls.trigger.startswith(mark) for mark in vocabulary.special_ids)
 
+    def _leaves_arguments_free(self) -> bool:
+        """Says whether free arguments are written as those of a schema are; else a guard would change their form."""
+        content = self.calls.call_format(FunctionTool("any", parameters=_ANY_ARGUMENTS))["content"]
+        parts = content.get("elements", [content]) if isinstance(content, dict) else []
+        return {"type": "json_schema", "json_schema": _ANY_ARGUMENTS} in parts
 
-def _all_calls(use: ToolUse, calls: Calls) -> Format:
-    """At least one call and nothing else."""
-    return _sequence(_text(calls.before), *_inner_calls(use, calls), _text(calls.after))
+    def obeying_schemas(self) -> "_CallFormats":
+        """Returns the formats of calls that all obey their tools' schemas."""
+        return _CallFormats(msgspec.structs.replace(self.use, guides_all=True), self.calls)
 
+    def calls_alone(self) -> Format:
+        """Returns the format of at least one call and nothing else."""
+        return _sequence(_text(self.calls.before), *self._calls_inside(), _text(self.calls.after))
 
-def _possible_calls(use: ToolUse, calls: Calls) -> Format:
-    """Text, with calls in it where the model begins them."""
-    if not use.tools:
-        return {"type": "any_text"}
-    if calls.before:
-        content = _sequence(*_inner_calls(use, calls))
-        tags: list[Format] = [{"type": "tag", "begin": calls.before, "content": content, "end": calls.after}]
-    else:
-        tags = [_call(tool, use, calls) for tool in use.tools]
-    return {
-        "type": "triggered_tags",
-        "triggers": [calls.trigger],
-        "tags": tags,
-        "stop_after_first": not use.is_parallel,
-    }
+    def text_with_calls(self) -> Format:
+        """Returns the format of text with calls in it where the model begins them."""
+        use, calls = self.use, self.calls
+        if not use.tools:
+            return {"type": "any_text"}
+        if calls.before:
+            content = _sequence(*self._calls_inside())
+            tags: list[Format] = [{"type": "tag", "begin": calls.before, "content": content, "end": calls.after}]
+        else:
+            tags = [self._call_of(tool) for tool in use.tools]
+        return {
+            "type": "triggered_tags",
+            "triggers": [calls.trigger],
+            "tags": tags,
+            "stop_after_first": not use.is_parallel,
+        }
 
+    def faulty_tool(self, vocabulary: GrammarVocabulary) -> str | None:
+        """Returns the name of the first tool whose calls are no grammar by themselves."""
+        for tool in self.use.tools:
+            try:
+                compile_format(self._call_of(tool), vocabulary, strict=False)
+            except GrammarError:
+                return tool.name
+        return None
 
-def _inner_calls(use: ToolUse, calls: Calls) -> list[Format]:
-    """What stands between `before` and `after`."""
-    one: Format = {"type": "or", "elements": [_call(tool, use, calls) for tool in use.tools]}
-    if not use.is_parallel:
-        return [one]
-    return [one, {"type": "star", "content": _sequence(_text(calls.separator), one)}]
+    def _calls_inside(self) -> list[Format]:
+        """Returns what stands between `before` and `after`."""
+        one: Format = {"type": "or", "elements": [self._call_of(tool) for tool in self.use.tools]}
+        if not self.use.is_parallel:
+            return [one]
+        return [one, {"type": "star", "content": _sequence(_text(self.calls.separator), one)}]
 
-
-def _call(tool: FunctionTool, use: ToolUse, calls: Calls) -> Format:
-    obeys = use.must_call or use.guides_all or tool.strict or tool.parameters is None
-    return calls.call_format(tool if obeys else msgspec.structs.replace(tool, parameters=_ANY_ARGUMENTS))
+    def _call_of(self, tool: FunctionTool) -> Format:
+        obeys = self.use.must_call or self.use.guides_all or tool.strict or tool.parameters is None
+        return self.calls.call_format(tool if obeys else msgspec.structs.replace(tool, parameters=_ANY_ARGUMENTS))
 
 
 def _sequence(*elements: Format) -> Format:
@@ -162,11 +181,10 @@ def _text(value: str) -> Format:
     return {"type": "const_string", "value": value}
 
 
-def _after_reasoning(demanded: Format, marks: Reasoning, prompt_text: str, *, continues_prompt: bool) -> Format:
-    stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
-    if stage is ReasoningStage.OVER:
-        return demanded
-    ends = [marks.end, *marks.other_ends]
-    return with_reasoning(
-        demanded, start=marks.start, end=ends, excludes=marks.ended_by, is_open=stage is ReasoningStage.OPEN
-    )
+def _after_reasoning(format: Format, marks: Reasoning, stage: ReasoningStage) -> Format:
+    match stage:
+        case ReasoningStage.OVER:
+            return format
+        case ReasoningStage.BEFORE | ReasoningStage.OPEN:
+            ends, is_open = [marks.end, *marks.other_ends], stage is ReasoningStage.OPEN
+            return with_reasoning(format, start=marks.start, end=ends, excludes=marks.ended_by, is_open=is_open)
