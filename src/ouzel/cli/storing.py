@@ -1,4 +1,4 @@
-"""The store that the options ask for."""
+"""Opens the store that the options ask for."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ _DAY_S = 86400.0
 
 
 async def store_of(config: StoreConfig) -> Store | None:
-    """None where nothing is to be kept, or nothing can be where nobody has said where. Raises StoreOpenError."""
+    """Returns None where nothing is to be kept, or nothing can be where nobody chose a place. Raises StoreOpenError."""
     if not config.store:
         return None
     from ouzel.store.sql_store import open_store  # noqa: PLC0415  brings sqlalchemy

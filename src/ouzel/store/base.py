@@ -1,4 +1,4 @@
-"""What the rest of Ouzel knows of a store. Importing this loads no database library.
+"""The rest of Ouzel knows this much of a store. Importing it loads no database library.
 
 What a method reads or changes, it does in one transaction; `sweep` alone takes many short ones, so that others come
 between. Every method but `close` raises StoreUnavailable while the database cannot be used. Of everything that carries

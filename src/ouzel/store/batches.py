@@ -1,4 +1,4 @@
-"""Events as they are kept: a batch is a compressed list of those that were recorded together."""
+"""Events are kept in batches: each is a compressed list of those that were recorded together."""
 
 import zlib
 from collections.abc import Sequence

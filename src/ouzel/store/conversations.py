@@ -1,4 +1,4 @@
-"""Conversations and their items. One response at a time is made in a conversation: it holds the lock."""
+"""Conversations are kept with their items. One response at a time is made in a conversation: it holds the lock."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,11 @@ def _of_key(conversation_id: str, key_id: str | None) -> ColumnElement[bool]:
 
 
 def create(
-    connection: Connection, conversation_id: str, key_id: str | None, metadata: dict[str, str], first: Sequence[Item]
+    connection: Connection,
+    conversation_id: str,
+    key_id: str | None,
+    metadata: dict[str, str],
+    new_items: Sequence[Item],
 ) -> StoredConversation:
     encoded = msgspec.json.encode(metadata)
     query = (
@@ -27,15 +31,15 @@ def create(
             id=conversation_id,
             key_id=key_id,
             metadata=encoded,
-            next_position=len(first),
+            next_position=len(new_items),
             created_at=unix_now(),
             used_at=unix_now(),
-            size_bytes=_ROW_BYTES + len(encoded) + size_of(first),
+            size_bytes=_ROW_BYTES + len(encoded) + size_of(new_items),
         )
         .returning(conversations.c.created_at)
     )
     created_at = connection.execute(query).scalar_one()
-    add_items(connection, conversation_id, key_id, first, position=0)
+    add_items(connection, conversation_id, key_id, new_items, position=0)
     return StoredConversation(id=conversation_id, created_at=int(created_at), metadata=metadata)
 
 
@@ -63,14 +67,14 @@ def change(
 
 def remove(connection: Connection, conversation_id: str, key_id: str | None) -> bool:
     """A response that is being made in it goes on, and ends without a conversation to write to."""
-    gone = connection.execute(delete(conversations).where(_of_key(conversation_id, key_id))).rowcount
-    if gone:
+    num_deleted = connection.execute(delete(conversations).where(_of_key(conversation_id, key_id))).rowcount
+    if num_deleted:
         connection.execute(delete(items).where(items.c.owner_id == conversation_id))
-    return bool(gone)
+    return bool(num_deleted)
 
 
 def lock(connection: Connection, conversation_id: str, new: NewResponse) -> int:
-    """For the response, until it ends: the position of the item that will follow the last.
+    """Locks it for the response until that ends, and returns the position of the item that will follow the last.
 
     Raises ConversationNotFound; ConversationLocked, also when another was made since this one has read the items.
     """
@@ -96,32 +100,34 @@ def unlock(connection: Connection, conversation_id: str, response_id: str) -> No
     )
 
 
-def append_and_unlock(connection: Connection, conversation_id: str, response_id: str, said: Sequence[Item]) -> None:
-    """Unless the conversation was deleted in the meantime."""
+def append_and_unlock(
+    connection: Connection, conversation_id: str, response_id: str, new_items: Sequence[Item]
+) -> None:
+    """Does nothing where the conversation was deleted in the meantime."""
     query = (
         update(conversations)
         .where(conversations.c.id == conversation_id, conversations.c.locked_by == response_id)
         .values(
             locked_by=None,
-            next_position=conversations.c.next_position + len(said),
-            size_bytes=conversations.c.size_bytes + size_of(said),
+            next_position=conversations.c.next_position + len(new_items),
+            size_bytes=conversations.c.size_bytes + size_of(new_items),
             used_at=unix_now(),
         )
         .returning(conversations.c.key_id, conversations.c.next_position)
     )
     row = connection.execute(query).one_or_none()
     if row is not None:
-        add_items(connection, conversation_id, row.key_id, said, position=row.next_position - len(said))
+        add_items(connection, conversation_id, row.key_id, new_items, position=row.next_position - len(new_items))
 
 
-def append(connection: Connection, conversation_id: str, key_id: str | None, added: Sequence[Item]) -> None:
+def append(connection: Connection, conversation_id: str, key_id: str | None, new_items: Sequence[Item]) -> None:
     """Raises ConversationNotFound; ConversationLocked, as what a response has read must stay before what it says."""
     query = (
         update(conversations)
         .where(_of_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
         .values(
-            next_position=conversations.c.next_position + len(added),
-            size_bytes=conversations.c.size_bytes + size_of(added),
+            next_position=conversations.c.next_position + len(new_items),
+            size_bytes=conversations.c.size_bytes + size_of(new_items),
             used_at=unix_now(),
         )
         .returning(conversations.c.next_position)
@@ -130,7 +136,7 @@ def append(connection: Connection, conversation_id: str, key_id: str | None, add
     if end is None:
         _check_exists(connection, conversation_id, key_id)
         raise ConversationLocked(conversation_id, param=None)
-    add_items(connection, conversation_id, key_id, added, position=end - len(added))
+    add_items(connection, conversation_id, key_id, new_items, position=end - len(new_items))
 
 
 def all_items(connection: Connection, conversation_id: str, key_id: str | None) -> list[Item]:
@@ -148,36 +154,36 @@ def item(connection: Connection, conversation_id: str, key_id: str | None, item_
     return None if row is None else Item(*row)
 
 
-def page(connection: Connection, conversation_id: str, key_id: str | None, asked: PageRequest) -> Page:
+def page(connection: Connection, conversation_id: str, key_id: str | None, request: PageRequest) -> Page:
     """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
     _check_exists(connection, conversation_id, key_id)
-    position = items.c.position if asked.is_ascending else -items.c.position
+    position = items.c.position if request.is_ascending else -items.c.position
     query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id)
-    if asked.after is not None:
-        last = select(func.max(position)).where(items.c.owner_id == conversation_id, items.c.id == asked.after)
+    if request.after is not None:
+        last = select(func.max(position)).where(items.c.owner_id == conversation_id, items.c.id == request.after)
         after = connection.execute(last).scalar_one()
         if after is None:
-            raise ItemNotFound(asked.after, param="after")
+            raise ItemNotFound(request.after, param="after")
         query = query.where(position > after)
-    found = [Item(*row) for row in connection.execute(query.order_by(position).limit(asked.limit + 1))]
-    return Page(tuple(found[: asked.limit]), has_more=len(found) > asked.limit)
+    following = [Item(*row) for row in connection.execute(query.order_by(position).limit(request.limit + 1))]
+    return Page(tuple(following[: request.limit]), has_more=len(following) > request.limit)
 
 
 def remove_item(connection: Connection, conversation_id: str, key_id: str | None, item_id: str) -> bool:
-    """From the conversation alone: the response that it was made in keeps it. Raises ConversationNotFound."""
+    """Leaves it to the response that it was made in. Raises ConversationNotFound."""
     _check_exists(connection, conversation_id, key_id)
     query = delete(items).where(items.c.owner_id == conversation_id, items.c.id == item_id)
-    gone = [Item(*row) for row in connection.execute(query.returning(items.c.id, items.c.body))]
+    removed_items = [Item(*row) for row in connection.execute(query.returning(items.c.id, items.c.body))]
     connection.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id)
-        .values(size_bytes=conversations.c.size_bytes - size_of(gone), used_at=unix_now())
+        .values(size_bytes=conversations.c.size_bytes - size_of(removed_items), used_at=unix_now())
     )
-    return bool(gone)
+    return bool(removed_items)
 
 
 def _last_id(connection: Connection, conversation_id: str) -> str:
-    """Empty where there is none."""
+    """Returns the id of the last item, empty where there is none."""
     query = select(items.c.id).where(items.c.owner_id == conversation_id).order_by(items.c.position.desc())
     return connection.execute(query.limit(1)).scalar_one_or_none() or ""
 

@@ -34,10 +34,10 @@ _MAX_FREE_PAGES = 256  # worth keeping
 
 
 class Database:
-    """The engines and their threads; `reader` and `writer` may be one engine."""
+    """Holds the engines and their threads; `reader` and `writer` may be one engine."""
 
     def __init__(self, reader: Engine, writer: Engine, *, num_readers: int, num_writers: int, busy_s: float) -> None:
-        """`busy_s`: how long a transaction waits for those before it."""
+        """A transaction waits `busy_s` for those before it."""
         self.is_closed = False
         self._busy_s = busy_s
         self._reader = reader
@@ -82,7 +82,7 @@ class Database:
 def _transact(
     engine: Engine, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """One transaction; begun anew where Postgres broke it off in favour of another's."""
+    """Runs one transaction, and begins it anew where Postgres broke it off in favour of another's."""
     for num_tries in range(1, _MAX_TRIES + 1):
         try:
             with engine.begin() as connection:
@@ -96,7 +96,7 @@ def _transact(
 
 
 def _vacuum(engine: Engine) -> int:
-    """Cuts off some pages and says how many; 0 too for a file that was made without auto_vacuum."""
+    """Cuts off some pages and says how many; a file that was made without auto_vacuum has none to cut off."""
     try:
         raw = engine.raw_connection()  # outside of a transaction, in which nothing would be freed
         try:
@@ -117,6 +117,6 @@ def _sqlstate(error: SQLAlchemyError) -> str | None:
 
 
 def reason(error: SQLAlchemyError) -> str:
-    """What the database itself said, without the statement and its values."""
-    said = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-    return " ".join(said.split()) or type(error).__name__
+    """Returns what the database itself says, without the statement and its values."""
+    text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    return " ".join(text.split()) or type(error).__name__

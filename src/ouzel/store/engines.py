@@ -1,4 +1,4 @@
-"""From a URL to a database: SQLite in a file, or Postgres."""
+"""The store's URL names a database: SQLite in a file, or Postgres."""
 
 import os
 import sqlite3
@@ -52,7 +52,7 @@ def _sqlite(rest: str, busy_s: float) -> Database:
 
 
 def _make_file(path: Path) -> None:
-    """Readable for its owner alone: prompts are in it."""
+    """Makes it readable for its owner alone: prompts are in it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -70,9 +70,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
 
 
-def _postgres(given: str, busy_s: float) -> Database:
+def _postgres(text: str, busy_s: float) -> Database:
     try:
-        url = make_url(given)
+        url = make_url(text)
     except (ArgumentError, ValueError):
         raise StoreOpenError("the store's URL must be like postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
     options = {name: value for name, value in _POSTGRES_OPTIONS.items() if name not in url.query}

@@ -1,4 +1,4 @@
-"""What a response continues: the chain of those before it, and the conversation that the first of them was made in.
+"""A response continues the chain of those before it, and the conversation that the first of them was made in.
 
 Of a conversation the history is what stood in it when the response began and has not been deleted since: later items
 are no part of it, and what a client has removed stays removed.
@@ -15,16 +15,16 @@ from ouzel.store.tables import conversations, items, responses
 
 
 def _chain(response_id: str, key_id: str | None) -> CTE:
-    """The response, at depth 0, and all that it continues."""
-    carried = (
+    """Selects the response, at depth 0, and all that it continues."""
+    columns = (
         responses.c.id,
         responses.c.key_id,
         responses.c.previous_response_id,
         responses.c.conversation_id,
         responses.c.num_conversation_items,
     )
-    start = select(*carried, literal(0).label("depth")).where(of_key(response_id, key_id)).cte("chain", recursive=True)
-    before = select(*carried, (start.c.depth + 1).label("depth")).where(
+    start = select(*columns, literal(0).label("depth")).where(of_key(response_id, key_id)).cte("chain", recursive=True)
+    before = select(*columns, (start.c.depth + 1).label("depth")).where(
         responses.c.id == start.c.previous_response_id,
         responses.c.key_id.is_not_distinct_from(start.c.key_id),
     )
@@ -32,7 +32,7 @@ def _chain(response_id: str, key_id: str | None) -> CTE:
 
 
 def history(connection: Connection, response_id: str, key_id: str | None, *, with_output: bool = True) -> list[Item]:
-    """Its whole context, oldest first, and its own output if wanted. Raises ResponseNotFound, HistoryLost."""
+    """Returns its context, oldest first, and its own output if that is wanted. Raises ResponseNotFound, HistoryLost."""
     chain = _chain(response_id, key_id)
     root = connection.execute(select(chain).order_by(chain.c.depth.desc()).limit(1)).one_or_none()
     if root is None:
@@ -46,12 +46,12 @@ def history(connection: Connection, response_id: str, key_id: str | None, *, wit
     )
     if not with_output:
         query = query.where((chain.c.depth > 0) | items.c.is_output.is_(False))
-    said = [Item(*row) for row in connection.execute(query)]
-    return _conversation_items(connection, response_id, root) + said
+    chain_items = [Item(*row) for row in connection.execute(query)]
+    return _conversation_items(connection, response_id, root) + chain_items
 
 
 def _conversation_items(connection: Connection, response_id: str, root: Row[Any]) -> list[Item]:
-    """Those that the chain's first response found."""
+    """Returns the items that the chain's first response found in its conversation."""
     if root.conversation_id is None:
         return []
     exists = select(conversations.c.id).where(conversations.c.id == root.conversation_id)

@@ -1,4 +1,4 @@
-"""Items of responses and conversations, as rows and as pages."""
+"""Items of responses and conversations are rows of one table, and are shown in pages."""
 
 from collections.abc import Sequence
 
@@ -11,21 +11,21 @@ from ouzel.store.tables import items
 _ROW_BYTES = 128  # what a row costs beside its bodies, with its place in the indexes
 
 
-def size_of(added: Sequence[Item]) -> int:
-    return sum(len(item.body) + len(item.id) + _ROW_BYTES for item in added)
+def size_of(some_items: Sequence[Item]) -> int:
+    return sum(len(item.body) + len(item.id) + _ROW_BYTES for item in some_items)
 
 
 def add_items(
     connection: Connection,
     owner_id: str,
     key_id: str | None,
-    added: Sequence[Item],
+    new_items: Sequence[Item],
     *,
     position: int,
     is_output: bool = False,
 ) -> None:
-    """From `position` on."""
-    if not added:
+    """Gives the items the positions from `position` on."""
+    if not new_items:
         return
     rows = [
         {
@@ -36,25 +36,25 @@ def add_items(
             "key_id": key_id,
             "body": item.body,
         }
-        for index, item in enumerate(added)
+        for index, item in enumerate(new_items)
     ]
     connection.execute(insert(items), rows)
 
 
 def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item | None:
-    """Of any response or conversation of the key; where it was sent back it is there more than once."""
+    """Finds an item of any response or conversation of the key; one that was sent back is there more than once."""
     query = select(items.c.id, items.c.body).where(items.c.id == item_id, items.c.key_id.is_not_distinct_from(key_id))
     row = connection.execute(query.limit(1)).one_or_none()
     return None if row is None else Item(*row)
 
 
-def page_of(listed: Sequence[Item], page: PageRequest) -> Page:
+def page_of(all_items: Sequence[Item], request: PageRequest) -> Page:
     """Raises ItemNotFound for an unknown `after`; one that is listed twice counts where it comes last."""
-    ordered = listed if page.is_ascending else listed[::-1]
+    ordered = all_items if request.is_ascending else all_items[::-1]
     start = 0
-    if page.after is not None:
-        start = next((n for n in range(len(ordered), 0, -1) if ordered[n - 1].id == page.after), 0)
+    if request.after is not None:
+        start = next((n for n in range(len(ordered), 0, -1) if ordered[n - 1].id == request.after), 0)
         if not start:
-            raise ItemNotFound(page.after, param="after")
-    end = start + page.limit
+            raise ItemNotFound(request.after, param="after")
+    end = start + request.limit
     return Page(tuple(ordered[start:end]), has_more=end < len(ordered))

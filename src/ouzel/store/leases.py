@@ -1,4 +1,5 @@
-"""Which server runs which response. One whose lease has run out is taken to be dead; what it ran is up for grabs.
+"""Each response that goes on is run by one server. A server whose lease has run out is taken to be dead: any other may
+take what it ran.
 
 A server that was only slow finds out when `record` refuses what it has to say of a response that went on without it.
 """
@@ -8,7 +9,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from ouzel.store.records import Status, StoredResponse
-from ouzel.store.responses import COLUMNS, stored
+from ouzel.store.responses import COLUMNS, response_of
 from ouzel.store.tables import RUNNING, responses, servers, unix_now
 
 _FORGET_S = 3600.0  # rows of servers that died
@@ -27,7 +28,7 @@ def end(connection: Connection, server_id: str) -> None:
 
 
 def take_abandoned(connection: Connection, server_id: str, lease_s: float) -> list[StoredResponse]:
-    """Those that ran, and those that cannot run because the request was not kept."""
+    """Takes those that ran, and those that cannot run because the request was not kept."""
     cannot_run = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_(None)
     return _take(
         connection, server_id, lease_s, or_(responses.c.status == Status.IN_PROGRESS.value, cannot_run), limit=None
@@ -44,7 +45,7 @@ def take_queued(
 def _take(
     connection: Connection, server_id: str, lease_s: float, condition: ColumnElement[bool], limit: int | None
 ) -> list[StoredResponse]:
-    """Oldest first. Two servers that take at once skip what the other has locked (Postgres) or wait (SQLite)."""
+    """Takes the oldest first. Two servers at once skip what the other has locked (Postgres) or wait (SQLite)."""
     alive = select(servers.c.id).where(servers.c.expires_at > unix_now())
     query = (
         select(*COLUMNS)
@@ -57,12 +58,12 @@ def _take(
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    taken = [stored(row) for row in connection.execute(query)]
-    if taken:
+    orphans = [response_of(row) for row in connection.execute(query)]
+    if orphans:
         renew(connection, server_id, lease_s)
-        ids = [response.id for response in taken]
+        ids = [response.id for response in orphans]
         connection.execute(update(responses).where(responses.c.id.in_(ids)).values(owner=server_id))
-    return taken
+    return orphans
 
 
 def release(connection: Connection, server_id: str, ids: Collection[str]) -> None:

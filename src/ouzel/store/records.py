@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it. Objects of the API are bytes here: JSON that the store never reads."""
+"""These records go into the store and come out of it. Objects of the API are bytes: JSON that the store never reads."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Status(StrEnum):
-    """Of a response. The first two go on; of the others none changes again."""
+    """A response goes on with one of the first two; with any other it never changes again."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -21,14 +21,14 @@ class Status(StrEnum):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """An input or output item of a response, or an item of a conversation."""
+    """It belongs to a response, as input or as output, or to a conversation."""
 
     id: str
     body: bytes  # JSON, the id in it
 
 
 class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """A response at its beginning, owned by the server that adds it."""
+    """A response begins as this; the server that adds it owns it."""
 
     id: str
     key_id: str | None  # of the API key it belongs to; None where none is asked for
@@ -58,7 +58,7 @@ class StoredResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """What is new of a response that goes on or ends."""
+    """It says what is new of a response that goes on or ends."""
 
     status: Status
     body: bytes
@@ -67,8 +67,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A part of a list of items."""
-
     items: tuple[Item, ...]
     has_more: bool
 

@@ -1,4 +1,4 @@
-"""Responses: added, moved on by compare-and-set, read, deleted."""
+"""Responses move on by compare-and-set: one changes only while it has the events that the caller knows of."""
 
 from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
@@ -50,7 +50,7 @@ def add(connection: Connection, new: NewResponse, owner: str, output_items: Sequ
 
 
 def record(connection: Connection, response_id: str, progress: Progress, first_event: int, server_id: str) -> bool:
-    """False, and nothing changed, where the response has ended, is gone or has other events by now.
+    """Returns False, with nothing changed, where the response has ended, is gone or has other events by now.
 
     Who moves it on owns it: of two servers that both believe to run it, the one that is refused drops it.
     """
@@ -90,8 +90,8 @@ def _end(connection: Connection, response_id: str, row: Row[Any], progress: Prog
     if row.conversation_id is None:
         return
     if progress.status in _APPENDED:
-        said = [*_input_items(connection, response_id), *progress.output_items]
-        append_and_unlock(connection, row.conversation_id, response_id, said)
+        new_items = [*_input_items(connection, response_id), *progress.output_items]
+        append_and_unlock(connection, row.conversation_id, response_id, new_items)
     else:
         unlock(connection, row.conversation_id, response_id)
 
@@ -110,7 +110,7 @@ def _add_events(connection: Connection, response_id: str, first_event: int, num_
         )
 
 
-def stored(row: Row[Any]) -> StoredResponse:
+def response_of(row: Row[Any]) -> StoredResponse:
     values = row._asdict()
     return StoredResponse(**values | {"status": Status(values["status"])})
 
@@ -121,7 +121,7 @@ def of_key(response_id: str, key_id: str | None) -> ColumnElement[bool]:
 
 def get(connection: Connection, response_id: str, key_id: str | None) -> StoredResponse | None:
     row = connection.execute(select(*COLUMNS).where(of_key(response_id, key_id))).one_or_none()
-    return None if row is None else stored(row)
+    return None if row is None else response_of(row)
 
 
 def events_after(connection: Connection, response_id: str, key_id: str | None, after: int) -> tuple[bytes, ...]:

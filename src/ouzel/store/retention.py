@@ -1,4 +1,4 @@
-"""What is deleted when nobody has used it for long, or when the store holds too much: the least recently used first.
+"""What nobody has used for long is deleted; when the store holds too much, the least recently used is.
 
 Sizes are counted from the content with a flat cost for each row, alike in both databases.
 """
@@ -16,7 +16,7 @@ _is_free = conversations.c.locked_by.is_(None)
 
 
 def touch(connection: Connection, ids: Collection[str], touch_s: float) -> None:
-    """Responses with all that they continue, and conversations, unless used within `touch_s` anyway."""
+    """Marks responses with all that they continue, and conversations, as used, unless they were within `touch_s`."""
     used = _used_with(ids)
     is_due = unix_now() - touch_s
     made_in = select(used.c.conversation_id).where(used.c.conversation_id.is_not(None))
@@ -33,14 +33,14 @@ def touch(connection: Connection, ids: Collection[str], touch_s: float) -> None:
 
 
 def _used_with(ids: Collection[str]) -> CTE:
-    """Each response once, however many of those used continue it."""
-    carried = (responses.c.id, responses.c.previous_response_id, responses.c.conversation_id)
-    used = select(*carried).where(responses.c.id.in_(ids)).cte("used", recursive=True)
-    return used.union(select(*carried).where(responses.c.id == used.c.previous_response_id))
+    """Selects each response once, however many of those used continue it."""
+    columns = (responses.c.id, responses.c.previous_response_id, responses.c.conversation_id)
+    used = select(*columns).where(responses.c.id.in_(ids)).cte("used", recursive=True)
+    return used.union(select(*columns).where(responses.c.id == used.c.previous_response_id))
 
 
 def delete_some(connection: Connection, max_age_s: float, max_bytes: int) -> int:
-    """A few of those that are due; 0 when none is left."""
+    """Deletes a few of those that are due; returns 0 when none is left."""
     excess_bytes = _held_bytes(connection) - max_bytes
     due = []
     for row in _least_recently_used(connection):
@@ -57,19 +57,21 @@ def _held_bytes(connection: Connection) -> int:
 
 
 def _least_recently_used(connection: Connection) -> list[Row[Any]]:
-    """Not responses that go on, nor the conversations that they hold."""
-    found: list[Row[Any]] = []
+    """Leaves out responses that go on, and the conversations that they hold."""
+    rows: list[Row[Any]] = []
     for table, may_go in ((responses, _is_final), (conversations, _is_free)):
         age_s = (unix_now() - table.c.used_at).label("age_s")
         query = select(table.c.id, table.c.size_bytes, age_s).where(may_go)
-        found += connection.execute(query.order_by(table.c.used_at).limit(_MAX_DELETED))
-    return sorted(found, key=lambda row: row.age_s, reverse=True)[:_MAX_DELETED]
+        rows += connection.execute(query.order_by(table.c.used_at).limit(_MAX_DELETED))
+    return sorted(rows, key=lambda row: row.age_s, reverse=True)[:_MAX_DELETED]
 
 
 def _delete(connection: Connection, ids: list[str]) -> int:
-    gone: list[str] = []
+    deleted_ids: list[str] = []
     for table, may_go in ((responses, _is_final), (conversations, _is_free)):
-        gone += connection.execute(delete(table).where(table.c.id.in_(ids), may_go).returning(table.c.id)).scalars()
-    connection.execute(delete(items).where(items.c.owner_id.in_(gone)))
-    connection.execute(delete(events).where(events.c.response_id.in_(gone)))
-    return len(gone)
+        deleted_ids += connection.execute(
+            delete(table).where(table.c.id.in_(ids), may_go).returning(table.c.id)
+        ).scalars()
+    connection.execute(delete(items).where(items.c.owner_id.in_(deleted_ids)))
+    connection.execute(delete(events).where(events.c.response_id.in_(deleted_ids)))
+    return len(deleted_ids)

@@ -1,4 +1,4 @@
-"""The store on SQLite or Postgres. `base.py` says what each method does.
+"""This is the store on SQLite or Postgres. `base.py` says what each method does.
 
 What was read is remembered here and written down with the next beat, so that reading changes nothing.
 """
@@ -72,10 +72,10 @@ class SqlStore:
         return await self._database.write(responses.record, response_id, progress, first_event, self.server_id)
 
     async def response(self, response_id: str, key_id: str | None) -> StoredResponse | None:
-        found = await self._database.read(responses.get, response_id, key_id)
-        if found is not None:
+        response = await self._database.read(responses.get, response_id, key_id)
+        if response is not None:
             self._used.add(response_id)
-        return found
+        return response
 
     async def delete_response(self, response_id: str, key_id: str | None) -> bool:
         return await self._database.write(responses.remove, response_id, key_id)
@@ -87,10 +87,10 @@ class SqlStore:
 
     async def input_items(self, response_id: str, key_id: str | None, page: PageRequest) -> Page | None:
         try:
-            listed = await self._database.read(history.history, response_id, key_id, with_output=False)
+            context = await self._database.read(history.history, response_id, key_id, with_output=False)
         except ResponseNotFound:
             return None
-        return page_of(listed, page)
+        return page_of(context, page)
 
     async def item(self, item_id: str, key_id: str | None) -> Item | None:
         return await self._database.read(any_item, item_id, key_id)
@@ -146,10 +146,10 @@ class SqlStore:
         return await self._database.write(conversations.create, conversation_id, key_id, metadata, items)
 
     async def conversation(self, conversation_id: str, key_id: str | None) -> StoredConversation | None:
-        found = await self._database.read(conversations.get, conversation_id, key_id)
-        if found is not None:
+        conversation = await self._database.read(conversations.get, conversation_id, key_id)
+        if conversation is not None:
             self._used.add(conversation_id)
-        return found
+        return conversation
 
     async def update_conversation(
         self, conversation_id: str, key_id: str | None, metadata: dict[str, str]
@@ -165,9 +165,9 @@ class SqlStore:
         return items
 
     async def conversation_page(self, conversation_id: str, key_id: str | None, page: PageRequest) -> Page:
-        found = await self._database.read(conversations.page, conversation_id, key_id, page)
+        result = await self._database.read(conversations.page, conversation_id, key_id, page)
         self._used.add(conversation_id)
-        return found
+        return result
 
     async def conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
         return await self._database.read(conversations.item, conversation_id, key_id, item_id)

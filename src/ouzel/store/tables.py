@@ -1,4 +1,4 @@
-"""The schema. Times are unix seconds by the database's clock, so that servers on several machines agree."""
+"""This is the schema. Times are unix seconds by the database's clock, so that servers on several machines agree."""
 
 from typing import Any  # what SQLAlchemy's hooks are typed with
 
@@ -26,7 +26,7 @@ RUNNING = (Status.QUEUED.value, Status.IN_PROGRESS.value)
 
 
 class Name(TypeDecorator[str]):
-    """Text that a client may have chosen: what Postgres cannot hold, NUL and half characters, is replaced."""
+    """A client may have chosen such text: what Postgres cannot hold, NUL and half characters, is replaced."""
 
     impl = Text
     cache_ok = True
@@ -38,7 +38,7 @@ class Name(TypeDecorator[str]):
 
 
 class unix_now(FunctionElement[float]):
-    """Seconds since 1970 by the database's clock."""
+    """Gives the seconds since 1970 by the database's clock."""
 
     type = Float()
     inherit_cache = True
