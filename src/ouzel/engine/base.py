@@ -1,4 +1,4 @@
-"""The seam: what the rest of Ouzel knows of an engine, and what an engine knows of a device."""
+"""The rest of Ouzel knows this much of an engine, and an engine knows this much of a device."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +10,7 @@ from ouzel.types import EngineInfo, EngineRequest, EngineStats, StepOutput
 
 
 class Engine(Protocol):
-    """Synchronous, driven by one thread. Every added request ends with exactly one final output per choice."""
+    """One thread drives it. Every added request ends with exactly one final output per choice."""
 
     @property
     def info(self) -> EngineInfo: ...
@@ -30,7 +30,7 @@ class Engine(Protocol):
         ...
 
     def step(self) -> list[StepOutput]:
-        """One scheduling, one forward pass, one result."""
+        """Schedules, runs one forward pass, and returns what it gives."""
         ...
 
     def has_unfinished(self) -> bool: ...
@@ -42,7 +42,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ForwardBatch:
-    """All tokens of one step, sequences one after the other (T tokens, B sequences, S sampled rows)."""
+    """It holds all tokens of one step, sequence after sequence (T tokens, B sequences, S sampled rows)."""
 
     token_ids: NDArray[np.int64]  # [T]
     positions: NDArray[np.int64]  # [T]
@@ -61,7 +61,7 @@ class ModelRunner(Protocol):
     def info(self) -> EngineInfo: ...
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
-        """Logits [S, vocab_size]. A view of the device's output: valid, and writable, until the next run."""
+        """Returns logits [S, vocab_size], a view of the device's output: valid, and writable, until the next run."""
         ...
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""From scheduled sequences to the flat arrays a runner takes."""
+"""A runner takes what is scheduled as flat arrays."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -11,9 +11,10 @@ from ouzel.engine.scheduler import Scheduled
 
 
 def build_batch(scheduled: list[Scheduled], block_size: int) -> ForwardBatch:
-    """All scheduled tokens, sequence after sequence.
+    """Puts all scheduled tokens one after the other.
 
-    Rows wanted: first those of the sequences whose last token is computed, to sample from; then the scored ones.
+    The rows whose logits it asks for are first those of the sequences whose last token is computed, to sample from;
+    then the scored ones.
     """
     new_lens = np.array([entry.num_new_tokens for entry in scheduled], dtype=np.int32)
     past_lens = np.array([entry.sequence.num_computed_tokens for entry in scheduled], dtype=np.int32)
@@ -53,7 +54,7 @@ def _prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _positions(past_lens: NDArray[np.int32], new_lens: NDArray[np.int32]) -> NDArray[np.int64]:
-    """0, 1, 2, ... counted on from each sequence's past."""
+    """Counts on from each sequence's past: 0, 1, 2, ... where it has none."""
     if new_lens.max() == 1:
         return past_lens.astype(np.int64)
     starts = np.repeat(past_lens - _prefix_sums(new_lens)[:-1], new_lens)

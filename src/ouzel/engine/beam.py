@@ -1,4 +1,4 @@
-"""Beam search: the sequences of one request that explore its most likely outputs together.
+"""A beam search explores the most likely outputs of one request with several sequences, its beams.
 
 Rules
 1. What is found is what `transformers.generate(num_beams=...)` finds. Each step ranks all continuations of all beams by
@@ -37,8 +37,6 @@ from ouzel.types import FinishReason, PositionLogprobs, RequestTiming
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """A beam and its next token."""
-
     beam: Sequence
     token_id: int
     score: float  # with this token
@@ -47,8 +45,6 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class FinishedBeam:
-    """One output that the search found."""
-
     token_ids: list[int]
     logprobs: list[PositionLogprobs]
     score: float  # length-penalised
@@ -56,10 +52,10 @@ class FinishedBeam:
 
 
 class BeamSearch:
-    """One request's search, from its prompt to its winners."""
+    """It finds one request's winners, step by step."""
 
     def __init__(self, choice: Sequence, max_model_len: int, session: Session | None = None) -> None:
-        """`choice`: one that awaits what is found. `session`: of a request with a grammar, before its first token."""
+        """`choice` awaits what is found; a request with a grammar has a `session`, which has taken no token yet."""
         request = choice.request
         assert request.params.beam_search is not None
         self.request = request
@@ -76,7 +72,7 @@ class BeamSearch:
 
     @property
     def timing(self) -> RequestTiming:
-        """Of a search that has taken a step."""
+        """Holds for a search that has taken a step."""
         assert self._timing is not None
         return self._timing
 
@@ -85,7 +81,7 @@ class BeamSearch:
         return all(group.is_done for group in self._groups)
 
     def winners(self) -> list[FinishedBeam]:
-        """What has finished, best first."""
+        """Returns the finished beams, best first."""
         finished = [each for group in self._groups for each in group.finished]
         return sorted(finished, key=lambda each: -each.score)
 
@@ -102,9 +98,9 @@ class BeamSearch:
         logprobs = {beam: _normalise(rows[beam], beam) for beam in self.beams}
         constraints.mask_beams({beam: rows[beam] for beam in self.beams})
         chosen: list[list[Continuation]] = []
-        taken: list[int] = []
+        earlier_token_ids: list[int] = []
         for group in self._groups:
-            chosen.append([] if group.is_done else group.choose(rows, logprobs, taken))
+            chosen.append([] if group.is_done else group.choose(rows, logprobs, earlier_token_ids))
         return self._branch(chosen, scheduler)
 
     def _begin(self) -> None:
@@ -162,7 +158,7 @@ def _fork(continuation: Continuation, scheduler: Scheduler) -> tuple[Sequence, t
 
 
 class _Group:
-    """A search of its own, but for what its tokens cost that earlier groups take."""
+    """A group searches for itself, but pays for tokens that earlier groups take."""
 
     def __init__(self, params: BeamSearchParams, max_len: int, first: Sequence) -> None:
         self.beams = [first]  # alive, most likely first
@@ -173,13 +169,16 @@ class _Group:
         self._max_len = max_len
 
     def choose(
-        self, rows: Mapping[Sequence, Row], logprobs: Mapping[Sequence, OwnLogprobs | None], taken: list[int]
+        self,
+        rows: Mapping[Sequence, Row],
+        logprobs: Mapping[Sequence, OwnLogprobs | None],
+        earlier_token_ids: list[int],
     ) -> list[Continuation]:
-        """The next beams, most likely first; none when the group is done. `rows` are adjusted log probabilities.
+        """Returns the next beams, most likely first, or none when the group is done. `rows` are adjusted logprobs.
 
-        `taken` has the tokens of the groups before, and gets those of this one that do not stop it.
+        `earlier_token_ids` has the tokens of the groups before, and gets those of this one that do not stop it.
         """
-        beam_numbers, token_ids, scores = self._rank(rows, taken)
+        beam_numbers, token_ids, scores = self._rank(rows, earlier_token_ids)
         len_now = self.beams[0].num_output_tokens + 1
         stop_token_ids = self.beams[0].stop_token_ids
         is_last = len_now >= self._max_len
@@ -196,22 +195,24 @@ class _Group:
                 going_on.append(continuation)
             if rank < self._width and (is_stop or is_last):
                 self._finish(continuation, FinishReason.STOP if is_stop else FinishReason.LENGTH)
-        taken += [each.token_id for each in going_on]
+        earlier_token_ids += [each.token_id for each in going_on]
         self.is_done = is_last or not going_on or self._is_decided(going_on[0].score, len_now)
         return [] if self.is_done else going_on
 
-    def _rank(self, rows: Mapping[Sequence, Row], taken: list[int]) -> tuple[list[int], list[int], list[float]]:
-        """Beam number, token id and score of the best continuations, best first: enough of them to fill `width`.
+    def _rank(
+        self, rows: Mapping[Sequence, Row], earlier_token_ids: list[int]
+    ) -> tuple[list[int], list[int], list[float]]:
+        """Returns beam number, token id and score of the best continuations, best first: enough to fill `width`.
 
-        Of each beam that is `width` and one for every token that may end it.
+        Of each beam it takes `width`, and one more for every token that may end it.
         """
         token_ids: list[NDArray[np.int64]] = []
         scores: list[NDArray[np.float64]] = []
         for beam in self.beams:
             row = rows[beam]
-            if taken:
+            if earlier_token_ids:
                 row = row.copy()  # the groups still share the prompt's
-                np.subtract.at(row, taken, np.float32(self._params.diversity_penalty))
+                np.subtract.at(row, earlier_token_ids, np.float32(self._params.diversity_penalty))
             best = largest(row, min(self._width + len(beam.stop_token_ids), row.size))
             best = best[np.isfinite(row[best])]
             token_ids.append(best)

@@ -1,4 +1,4 @@
-"""KV blocks: who owns which, and which full ones can be shared.
+"""The KV cache is handed out in blocks; full ones can be shared.
 
 Rules
 1. A block is free, referenced (by one or more block tables), or cached: unreferenced but still findable by its key.
@@ -17,12 +17,12 @@ from ouzel.engine.sequence import Sequence
 
 
 def chain_key(parent_key: bytes, token_ids: bytes) -> bytes:
-    """The key of a block whose predecessor has `parent_key`; 128 bits of BLAKE2b."""
+    """Returns the key, 128 bits of BLAKE2b, of a block whose predecessor has `parent_key`."""
     return blake2b(token_ids, digest_size=16, key=parent_key).digest()
 
 
 def root_key(cache_salt: str) -> bytes:
-    """The key before the first block; different salts never share."""
+    """Returns the key before the first block; different salts never share."""
     return blake2b(cache_salt.encode(), digest_size=16).digest()
 
 
@@ -45,20 +45,20 @@ class PrefixCache:
         return block
 
     def insert(self, block: int, key: bytes, token_ids: bytes) -> None:
-        """Makes a computed block findable, unless an equal one already is."""
+        """Makes a computed block findable, unless an equal one already is so."""
         if key not in self._block_by_key:
             self._block_by_key[key] = block
             self._content[block] = (key, token_ids)
 
     def release(self, block: int) -> bool:
-        """Keeps an unreferenced block for later; False when it has no key and is simply free."""
+        """Keeps an unreferenced block for later; returns False when it has no key and is simply free."""
         if block not in self._content:
             return False
         self._released[block] = None
         return True
 
     def revive(self, block: int) -> None:
-        """An unreferenced block is referenced again."""
+        """Notes that an unreferenced block is referenced again."""
         self._released.pop(block, None)
 
     def evict(self) -> int:
@@ -68,7 +68,7 @@ class PrefixCache:
         return block
 
     def expect(self, key: bytes) -> None:
-        """The block with this key will be computed in the current step."""
+        """Notes that the current step computes the block with this key."""
         self._pending.add(key)
 
     def is_expected(self, key: bytes) -> bool:
@@ -93,7 +93,7 @@ class BlockManager:
 
     @property
     def num_free_blocks(self) -> int:
-        """Blocks that can be allocated: free, or cached and unreferenced."""
+        """Counts the blocks that can be allocated: free, or cached and unreferenced."""
         return len(self._free) + len(self._cache)
 
     @property
@@ -101,16 +101,16 @@ class BlockManager:
         return self.num_blocks - self.num_free_blocks
 
     def num_missing_blocks(self, sequence: Sequence, num_tokens: int) -> int:
-        """Blocks to allocate before `num_tokens` tokens of the sequence fit."""
+        """Returns how many blocks to allocate before `num_tokens` tokens of the sequence fit."""
         return max(0, -(-num_tokens // self.block_size) - len(sequence.block_table))
 
     def num_forked_blocks(self, num_shared_tokens: int, num_tokens: int, width: int) -> int:
-        """Blocks for `width` sequences of `num_tokens` tokens that have the first ones in common."""
+        """Returns how many blocks `width` sequences of `num_tokens` tokens need that have the first ones in common."""
         num_shared_blocks = num_shared_tokens // self.block_size
         return num_shared_blocks + width * (-(-num_tokens // self.block_size) - num_shared_blocks)
 
     def allocate(self, sequence: Sequence, num_tokens: int) -> bool:
-        """Extends the block table to hold `num_tokens`; False, and nothing changes, when the blocks are not there."""
+        """Extends the block table to hold `num_tokens`; returns False, with nothing changed, for want of blocks."""
         num_missing = self.num_missing_blocks(sequence, num_tokens)
         if num_missing > self.num_free_blocks:
             return False
@@ -129,7 +129,7 @@ class BlockManager:
     def share_prefix(self, sequence: Sequence) -> bool:
         """Fills an empty block table with cached blocks of the sequence's own tokens, `num_shareable_tokens` at most.
 
-        False when the next block is just being computed for another sequence: wait one step and share it.
+        Returns False when the next block is just being computed for another sequence: wait one step and share it.
         """
         assert not sequence.block_table
         if not self._prefix_caching:
@@ -149,7 +149,7 @@ class BlockManager:
         return True
 
     def count_lookup(self, sequence: Sequence) -> None:
-        """The sequence starts on what `share_prefix` found."""
+        """Counts what `share_prefix` found for a sequence that starts on it."""
         self.num_query_tokens += sequence.num_tokens
         self.num_hit_tokens += sequence.num_computed_tokens
 
@@ -167,10 +167,10 @@ class BlockManager:
         self._cache.step_done()
 
     def fork(self, parent: Sequence, child: Sequence) -> tuple[int, int] | None:
-        """Gives the child the parent's computed tokens: full blocks shared, the partial one as (source, destination).
+        """Gives the child the parent's computed tokens, and shares full blocks.
 
-        The caller copies that block; None when everything was shared. Ask `can_fork` first: a partial block needs
-        a free one.
+        Returns the partial one as (source, destination), which the caller copies; None when everything was shared. Ask
+        `can_fork` first: a partial block needs a free one.
         """
         num_full, num_partial = divmod(parent.num_computed_tokens, self.block_size)
         for block in parent.block_table[:num_full]:
@@ -201,14 +201,14 @@ class BlockManager:
         sequence.num_computed_tokens = 0
 
     def _blocks_filled(self, sequence: Sequence, num_new_tokens: int) -> range:
-        """Positions in the block table of the blocks that become full by computing `num_new_tokens` more."""
+        """Returns the positions in the block table that become full by computing `num_new_tokens` more."""
         if not self._prefix_caching:
             return range(0)
         num_computed = sequence.num_computed_tokens
         return range(num_computed // self.block_size, (num_computed + num_new_tokens) // self.block_size)
 
     def _block_content(self, sequence: Sequence, position: int) -> tuple[bytes, bytes]:
-        """Key and tokens of one full block; keys are computed once per sequence."""
+        """Returns key and tokens of one full block; keys are computed once per sequence."""
         keys = sequence.block_keys
         while len(keys) <= position:
             parent_key = keys[-1] if keys else root_key(sequence.request.cache_salt)

@@ -1,4 +1,4 @@
-"""A row of logits seen as the columns of a matrix: numpy reduces those at full width, and few need a closer look."""
+"""A row of logits is seen as the columns of a matrix: numpy reduces those at full width, and few need a closer look."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,12 @@ _SMALLEST = np.finfo(np.float32).min
 
 
 def num_columns(row: Row) -> int:
-    """Of the matrix as which a row is seen; a short row is one column."""
+    """Returns the width of the matrix as which a row is seen; a short row is one column."""
     return 1024 if row.size >= 8192 else 1
 
 
 def largest(row: Row, num: int) -> NDArray[np.int64]:
-    """Ids of at least the `num` largest elements that are not -inf, in no order; all of these when they are fewer.
+    """Returns ids of at least the `num` largest elements that are not -inf, in no order; of all where they are fewer.
 
     The maxima of `num` columns reach the num-th largest of them: so every one of the `num` largest elements reaches it.
     """
@@ -27,12 +27,12 @@ def largest(row: Row, num: int) -> NDArray[np.int64]:
 
 
 def _at_least_finite(bound: np.float32) -> np.float32:
-    """-inf becomes the smallest number, so that nothing ruled out reaches it; NaN stays, and nothing does."""
+    """Turns -inf into the smallest number, so that nothing ruled out reaches it; NaN stays, and nothing does."""
     return _SMALLEST if bound == -np.inf else bound
 
 
 class ColumnSums:
-    """The row seen as columns of a matrix, to find where a share of its mass lies without summing up the whole row."""
+    """It finds where a share of a row's mass lies without summing up the whole row one by one."""
 
     def __init__(self, weights: Row) -> None:
         self._num_columns = num_columns(weights)
@@ -49,7 +49,7 @@ class ColumnSums:
         return float(self._cumulative[-1])
 
     def find(self, share: float) -> int:
-        """The index at which the given share (in [0, 1)) of the mass is passed; its weight is not 0."""
+        """Returns the index at which this share (in [0, 1)) of the mass is passed; its weight is not 0."""
         target = share * self.total
         place = int(np.searchsorted(self._cumulative, target, side="right"))
         if place >= self._num_columns:

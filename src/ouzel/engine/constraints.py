@@ -1,4 +1,4 @@
-"""The grammars of the engine's requests: compiled before a request is scheduled, followed token by token."""
+"""The grammars of requests are compiled before these are scheduled, and then followed token by token."""
 
 from collections.abc import Iterator, Mapping
 
@@ -28,7 +28,7 @@ class Constraints:
         self._compiling.append((request, self._compiler.compile(request.grammar.text)))
 
     def compiled(self, *, is_idle: bool) -> Iterator[tuple[EngineRequest, Session | Refusal]]:
-        """Requests whose compilation is over, each with its session or with why it has none."""
+        """Gives the requests whose compilation is over, each with its session or with why it has none."""
         if not self._compiling or self._compiler is None:
             return
         self._compiler.go_on()
@@ -55,7 +55,7 @@ class Constraints:
         return broken
 
     def mask_beams(self, rows: Mapping[Sequence, Row]) -> None:
-        """The same for the beams of one search. Raises GrammarBroken."""
+        """Does the same for the beams of one search. Raises GrammarBroken."""
         sessions = [beam.session for beam in rows if beam.session is not None]
         if not sessions:
             return
@@ -87,7 +87,7 @@ class Constraints:
             sequence.finish(FinishReason.STOP)
 
     def forget(self, request: EngineRequest) -> None:
-        """After its grammar broke."""
+        """Is called after the request's grammar broke: it is compiled anew for the next one."""
         assert self._compiler is not None
         assert request.grammar is not None
         self._compiler.forget(request.grammar.text)

@@ -1,4 +1,4 @@
-"""Turns a runner into an engine: requests in, one `step()` after the other, outputs out.
+"""An engine takes requests and gives outputs, one `step()` of its runner after the other.
 
 Rules
 1. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class EngineCore:
-    """The engine of this house, over any `ModelRunner`."""
+    """Implements `Engine` over any `ModelRunner`."""
 
     def __init__(
         self, runner: ModelRunner, *, prefix_caching: bool = True, grammars: GrammarCompiler | None = None
@@ -154,7 +154,7 @@ class EngineCore:
                 assert_never(unreachable)
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
-        """The sequences of a failed step: those in its batch, and forks that it started but gave no token."""
+        """Returns the sequences of a failed step: those in its batch, and forks that it started but gave no token."""
         forks = [sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0]
         return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
 
@@ -206,7 +206,7 @@ class EngineCore:
                 self._requests.outputs.append(output_of(sequence, prompt_logprobs=prompt_logprobs))
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:
-        """The further choices of a request whose prompt is now computed; those without room wait for their turn."""
+        """Starts further choices of a request whose prompt is now computed; those without room wait for their turn."""
         started = []
         copies = []
         for child in parent.forks:

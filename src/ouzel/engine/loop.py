@@ -1,4 +1,4 @@
-"""The engine's own thread: takes commands, steps while there is work, and tells what happened."""
+"""The engine's own thread takes commands, steps while there is work, and tells what happened."""
 
 import logging
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Inbox = SimpleQueue[list[EngineCommand]]
 
 
 class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How to make an engine in another process: an import path, and plain data for it."""
+    """It says how to make an engine in another process: an import path, and plain data for it."""
 
     factory: str  # "package.module:function"; called with `options`, returns an Engine
     options: dict[str, object]
@@ -76,7 +76,7 @@ def _step_until_shutdown(engine: Engine, inbox: Inbox, emit: Callable[[EngineEve
 
 
 def _receive(inbox: Inbox, *, wait: bool) -> list[EngineCommand]:
-    """Everything that has arrived; with `wait` at least one message."""
+    """Returns everything that has arrived; with `wait` at least one message."""
     commands = inbox.get() if wait else []
     while True:
         try:

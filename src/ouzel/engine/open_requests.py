@@ -1,9 +1,9 @@
-"""The requests that the engine has taken and not yet ended, and what the step in progress gives them.
+"""Open are the requests that the engine has taken and not yet ended; the step in progress gives them outputs.
 
 Rules
 1. A choice is here while it owes its final output. Whatever ends it (token, abort, error) gives that output and goes
    through `retire`, which releases its blocks at once.
-2. Further choices of a request hang on its first one (`forks`) until that has computed the prompt, or has ended.
+2. Further choices of a request wait with its first one (`forks`) until that has computed the prompt, or has ended.
 3. The choices of a beam search are never scheduled: its beams are. They go with the last of its choices.
 """
 
@@ -26,19 +26,19 @@ class OpenRequests:
         return request_id in self._choices
 
     def __bool__(self) -> bool:
-        """Whether anybody still waits for an output."""
+        """Tells whether anybody still waits for an output."""
         return bool(self._choices or self.outputs)
 
     def add(self, choices: list[Sequence]) -> None:
-        """Of one request."""
+        """Adds the choices of one request."""
         self._choices[choices[0].request.request_id] = {choice.index: choice for choice in choices}
 
     def choices(self, request_id: str) -> list[Sequence]:
-        """Those that still owe their final output."""
+        """Returns the choices that still owe their final output."""
         return list(self._choices.get(request_id, {}).values())
 
     def awaits(self, request_id: str, index: int) -> bool:
-        """Whether this choice of a request in here still owes its final output."""
+        """Tells whether this choice of a request in here still owes its final output."""
         return index in self._choices[request_id]
 
     def take_outputs(self) -> list[StepOutput]:
@@ -59,14 +59,14 @@ class OpenRequests:
             self.end(each, reason, error)
 
     def refuse(self, choices: list[Sequence], why: str) -> None:
-        """Ends those of a request whose grammar cannot be honoured."""
+        """Ends choices of a request whose grammar cannot be honoured."""
         for choice in choices:
             assert choice.request.grammar is not None
             choice.error_param = choice.request.grammar.param
             self.end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
 
     def end_broken(self, choices: list[Sequence], why: GrammarBroken) -> None:
-        """A grammar that meets a limit on its way is the request's fault, as one that meets it while it is compiled."""
+        """Blames the request for a grammar that meets a limit on its way, as for one that meets it when compiled."""
         if why.is_too_complex:
             self.refuse(choices, f"the grammar is too complex: {str(why).splitlines()[0]}")
             return

@@ -1,4 +1,4 @@
-"""What one step gives one choice, from the engine's state."""
+"""An output is what one step gives one choice; it is read off the engine's state."""
 
 from ouzel.engine.beam import FinishedBeam
 from ouzel.engine.sampler import Sampled
@@ -12,7 +12,7 @@ def output_of(
     token_ids: list[int] | None = None,  # the sampled one, and what the grammar forces after it
     prompt_logprobs: list[PositionLogprobs] | None = None,
 ) -> StepOutput:
-    """Of a choice that samples its tokens, or gets none."""
+    """Makes the output of a choice that samples its tokens, or gets none."""
     return StepOutput(
         request_id=sequence.request.request_id,
         index=sequence.index,
@@ -35,7 +35,7 @@ def _is_first_result(sequence: Sequence, num_new_tokens: int) -> bool:
 
 
 def winner_output_of(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:
-    """Of a choice that gets the output a beam search found."""
+    """Makes the output of a choice that gets what a beam search found."""
     return StepOutput(
         request_id=choice.request.request_id,
         index=choice.index,

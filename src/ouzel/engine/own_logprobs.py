@@ -1,4 +1,4 @@
-"""Log probabilities of the model's own distribution, before the request's parameters change it."""
+"""Logprobs are those of the model's own distribution, before the request's parameters change it."""
 
 import math
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _SAFE_LOGIT = 60.0  # the sum of e^60 over any vocabulary is a float32
 
 
 class OwnLogprobs:
-    """At one position. The row is read again in `at`, so it must not change until then."""
+    """It stands for one position. The row is read again in `at`, so it must not change until then."""
 
     def __init__(self, row: Row, num_top: int) -> None:
         self._row = row
@@ -23,11 +23,11 @@ class OwnLogprobs:
         self._top = tuple(map(self._logprob, descending[:num_top].tolist()))
 
     def at(self, token_id: int) -> PositionLogprobs:
-        """Of the sampled token and the most likely ones."""
+        """Returns the logprobs of the sampled token and the most likely ones."""
         return PositionLogprobs(self._logprob(token_id), self._top)
 
     def of_prompt(self, token_id: int) -> PositionLogprobs:
-        """Of the token that stands in the prompt, with its rank, and the most likely ones."""
+        """Returns those of the token that stands in the prompt, with its rank, and of the most likely ones."""
         rank = 1 + int(np.count_nonzero(self._row > self._row[token_id]))
         return PositionLogprobs(self._logprob(token_id), self._top, rank)
 
@@ -36,10 +36,7 @@ class OwnLogprobs:
 
 
 def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[PositionLogprobs]:
-    """The logprobs of tokens that were given rather than sampled.
-
-    Raises ValueError when the model's output is not a number.
-    """
+    """Returns the logprobs of tokens of a prompt. Raises ValueError when the model's output is not a number."""
     positions = [OwnLogprobs(row, num_top).of_prompt(token_id) for row, token_id in zip(rows, token_ids, strict=True)]
     if any(math.isnan(position.sampled.logprob) for position in positions):
         raise ValueError("the model's logits are not numbers")
@@ -47,7 +44,7 @@ def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[P
 
 
 def log_sum_exp(row: Row, largest_logit: float) -> float:
-    """NaN where the largest is infinite."""
+    """Returns NaN where the largest is infinite."""
     if not math.isfinite(largest_logit):
         return math.nan
     exponentials = row_memory.take(row.size)

@@ -1,4 +1,4 @@
-"""Random numbers that depend on nothing but a key and a counter: Philox4x32-10.
+"""Random numbers depend on nothing but a key and a counter: they are those of Philox4x32-10.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 A draw for (seed, choice, position) is the same alone and in any batch, before and after a preemption.
@@ -18,7 +18,7 @@ Words = NDArray[np.uint64]  # 32-bit words in 64-bit elements
 
 
 def philox4x32(counters: Words, keys: Words) -> Words:
-    """counters [4, R] and keys [2, R] of 32-bit words -> [4, R] random 32-bit words."""
+    """Turns counters [4, R] and keys [2, R] of 32-bit words into [4, R] random 32-bit words."""
     c0, c1, c2, c3 = counters
     k0, k1 = keys
     for _ in range(_NUM_ROUNDS):
@@ -31,7 +31,7 @@ def philox4x32(counters: Words, keys: Words) -> Words:
 def uniforms(
     seeds: NDArray[np.int64], indices: NDArray[np.int64], positions: NDArray[np.int64], draws: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """One number in [0, 1) per row, 53 random bits; `draws` counts the numbers a row needs at one position."""
+    """Returns a number in [0, 1) per row, of 53 random bits; `draws` counts the numbers a row needs at one position."""
     key = seeds.astype(np.uint64)
     counters = np.stack(
         [
@@ -48,7 +48,7 @@ def uniforms(
 
 
 def uniform(seed: int, index: int, position: int, draw: int) -> float:
-    """What `uniforms` gives for one row, in plain integers: for so little numpy takes ten times as long."""
+    """Does what `uniforms` does for one row, in plain integers: for so little numpy takes ten times as long."""
     c0, c1, c2, c3 = position, index, draw, 0
     k0, k1 = seed & _MASK, seed >> 32 & _MASK
     for _ in range(_NUM_ROUNDS):

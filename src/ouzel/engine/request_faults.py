@@ -1,4 +1,4 @@
-"""What is wrong with a request for this engine."""
+"""A request may have faults for this engine."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -9,7 +9,7 @@ from ouzel.types import EngineInfo, EngineRequest
 
 
 def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
-    """Why the request cannot run; the server checks all of this earlier, embedders may not."""
+    """Says why the request cannot run; the server checks all of this earlier, embedders may not."""
     token_ids = request.prompt_token_ids
     if request.n < 1:
         yield f"n must be >= 1, given {request.n}"

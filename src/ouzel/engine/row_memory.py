@@ -1,18 +1,18 @@
-"""Working memory of one row each, kept for the next use: fresh memory costs as much as the exps that go into it."""
+"""Working memory, in rows, is kept for the next use: fresh memory costs as much as the exps that go into it."""
 
 import numpy as np
 
 from ouzel.engine.columns import Row
 
-_MAX_KEPT = 64  # 39 MB with Qwen3's vocabulary
+_MAX_FREE_ROWS = 64  # 39 MB with Qwen3's vocabulary
 
-_kept: list[Row] = []
+_free_rows: list[Row] = []
 
 
 def take(size: int) -> Row:
-    """Whatever it holds is to be overwritten."""
+    """Returns a row to be overwritten, whatever it holds."""
     try:
-        while (row := _kept.pop()).size != size:
+        while (row := _free_rows.pop()).size != size:
             pass
     except IndexError:  # none is left; not asked before, as another engine's thread may take the last one
         return np.empty(size, dtype=np.float32)
@@ -20,5 +20,5 @@ def take(size: int) -> Row:
 
 
 def give_back(rows: list[Row]) -> None:
-    """What `take` gave, when nobody reads it any more."""
-    _kept.extend(rows[: max(_MAX_KEPT - len(_kept), 0)])
+    """Gives back what `take` gave, when nobody reads it any more."""
+    _free_rows.extend(rows[: max(_MAX_FREE_ROWS - len(_free_rows), 0)])

@@ -1,4 +1,4 @@
-"""From logits to tokens.
+"""The sampler turns logits into tokens.
 
 Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words, no_repeat_ngram_size, min_tokens), the
 grammar's mask, temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are those of the model's own distribution,
@@ -37,14 +37,12 @@ _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
 
 class Sampled(msgspec.Struct, frozen=True):
-    """One sampled token."""
-
     token_id: int
     logprobs: PositionLogprobs | None
 
 
 class PreparedRow(msgspec.Struct, frozen=True):
-    """A row that only has to be drawn from."""
+    """A token only has to be drawn from such a row."""
 
     row: Row
     sequence: Sequence
@@ -67,7 +65,7 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
 
 
 def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
-    """The next token of each row; None where there is none, see `why_none`."""
+    """Draws the next token of each row; None where there is none, see `why_none`."""
     token_ids = choose_tokens([each.row for each in prepared], [each.sequence for each in prepared])
     drawn = [
         None if token_id is None else Sampled(token_id, each.own_logprobs.at(token_id) if each.own_logprobs else None)
@@ -79,7 +77,7 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
 
 
 def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
-    """Why `draw` gave None."""
+    """Says why `draw` gave None."""
     bans = [name for name in _BANS if getattr(prepared.sequence.params, name)]
     bans += ["the grammar"] if prepared.sequence.session is not None else []
     if bans and np.isneginf(prepared.row.max()):
@@ -128,7 +126,7 @@ def _ban(row: Row, sequence: Sequence) -> None:
 
 
 def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
-    """One token id per row, None for a row without a finite largest logit."""
+    """Returns one token id per row, None for a row without a finite largest logit."""
     token_ids: list[int | None] = [None] * len(rows)
     with_top_k: list[int] = []
     without: list[int] = []
@@ -147,12 +145,12 @@ def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None
 
 
 def _has_candidates(params: SamplingParams, row: Row) -> bool:
-    """Whether top_k leaves few tokens, so that the others are best forgotten."""
+    """Tells whether top_k leaves few tokens, so that the others are best forgotten."""
     return 0 < params.top_k < min(row.size, _MAX_CANDIDATES)
 
 
 def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
-    """Temperature, top_k, min_p, top_p, typical_p and the draw on the candidates of each row, most likely first."""
+    """Does everything from temperature on with the candidates of each row, most likely first."""
     params = [sequence.params for sequence in sequences]
     candidates = [largest(row, each.top_k) for row, each in zip(rows, params, strict=True)]
     width = max(*(each.size for each in candidates), *(each.top_k for each in params))  # none where a row is NaN
@@ -201,13 +199,13 @@ def keep_typical(
 
 
 def draw_from_all(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
-    """Row by row, while it is in the CPU's cache; only the random numbers are made for all at once."""
+    """Takes row by row, while it is in the CPU's cache; only the random numbers are made for all at once."""
     firsts = _uniforms(sequences).tolist()
     return [draw_from_row(row, each, first) for row, each, first in zip(rows, sequences, firsts, strict=True)]
 
 
 def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | None:
-    """Everything from temperature on, with a whole row."""
+    """Does everything from temperature on with a whole row."""
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
         return None
@@ -220,7 +218,7 @@ def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | N
 
 
 def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Sequence, first_uniform: float) -> int:
-    """All three are overwritten; `log_weights` holds the logits, of which the largest is 0."""
+    """Overwrites all three rows; `log_weights` holds the logits, of which the largest is 0."""
     params = sequence.params
     if 0 < params.top_k < log_weights.size:
         log_weights[log_weights < np.partition(log_weights, -params.top_k)[-params.top_k]] = -np.inf
@@ -261,7 +259,7 @@ def _keep_top_p(weights: Row, top_p: float) -> None:
 
 
 def _to_deviation(log_weights: Row, weights: Row) -> Row:
-    """In place: how far each token is from typical, see `keep_typical`."""
+    """Replaces each token's log weight by how far it is from typical, see `keep_typical`."""
     np.maximum(log_weights, _NO_WEIGHT, out=log_weights)
     log_weights -= np.float32(np.dot(weights, log_weights) / weights.sum())
     return np.abs(log_weights, out=log_weights)
@@ -283,6 +281,5 @@ def _uniforms(sequences: list[Sequence]) -> NDArray[np.float64]:
 
 
 def _further_uniforms(sequence: Sequence) -> Iterator[float]:
-    """Those after the first."""
     for draw_number in count(1):
         yield uniform(sequence.params.seed, sequence.index, sequence.num_output_tokens, draw_number)

@@ -1,4 +1,4 @@
-"""Decides what one step computes.
+"""The scheduler decides what one step computes.
 
 Rules
 1. Decodes first: every running sequence with one token to compute gets it, in `Sequence.order`.
@@ -33,15 +33,13 @@ _by_order = attrgetter("order")
 
 
 class Scheduled(msgspec.Struct, frozen=True):
-    """One sequence's share of a step."""
-
     sequence: Sequence
     num_new_tokens: int
     scored_rows: range = range(0)  # positions whose logits score the prompt token after each
 
     @property
     def completes_prompt(self) -> bool:
-        """Whether the step computes the last known token, so that the next one can be sampled."""
+        """Tells whether the step computes the last known token, so that the next one can be sampled."""
         return self.num_new_tokens == self.sequence.num_uncomputed_tokens
 
 
@@ -81,7 +79,7 @@ class Scheduler:
         return self._num_places() < self._max_num_seqs and self._blocks.can_fork()
 
     def make_room_to_fork(self, beam: Sequence) -> bool:
-        """Frees a block, preempting from the end; False when the beam itself had to go."""
+        """Frees a block, preempting from the end; returns False when the beam itself had to go."""
         while not self._blocks.can_fork():
             self._preempt(self.running[-1])
             if beam.status is not SequenceStatus.RUNNING:
@@ -89,7 +87,7 @@ class Scheduler:
         return True
 
     def schedule(self) -> list[Scheduled]:
-        """The next step's work; empty when nothing can run."""
+        """Returns the next step's work, empty when nothing can run."""
         scheduled = self._schedule_decodes()
         self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
         return scheduled
@@ -115,7 +113,7 @@ class Scheduler:
         return Scheduled(sequence, 1)
 
     def _make_room(self, sequence: Sequence) -> bool:
-        """Allocates the next token's block, preempting from the end; False when the sequence itself had to go."""
+        """Allocates the next token's block, preempting from the end; returns False when `sequence` itself had to go."""
         while not self._blocks.allocate(sequence, sequence.num_tokens):
             self._preempt(self.running[-1])
             if sequence.status is not SequenceStatus.RUNNING:
@@ -153,7 +151,7 @@ class Scheduler:
             num_rows_left -= len(scored_rows)
 
     def _chunk(self, sequence: Sequence, num_tokens_left: int) -> int:
-        """Rule 6: how many of the sequence's tokens this step computes, at least one."""
+        """Returns how many of the sequence's tokens this step computes, at least one (rule 6)."""
         num_uncomputed = sequence.num_uncomputed_tokens
         if num_uncomputed <= num_tokens_left:
             return num_uncomputed
@@ -201,13 +199,13 @@ class Scheduler:
 
 
 def _scoring_limit(sequence: Sequence, num_rows_left: int) -> int:
-    """Rule 7: how many of the sequence's tokens can be computed without scoring more than `num_rows_left` of them."""
+    """Returns how many tokens can be computed without scoring more than `num_rows_left` of them (rule 7)."""
     if sequence.num_unscored_tokens <= num_rows_left:
         return sequence.num_uncomputed_tokens
     return sequence.first_unscored_row + num_rows_left - sequence.num_computed_tokens
 
 
 def _scored_rows(sequence: Sequence, num_new_tokens: int) -> range:
-    """The positions among the next `num_new_tokens` that score the prompt token after them for the first time."""
+    """Returns which of the next `num_new_tokens` positions score the prompt token after them for the first time."""
     end = sequence.num_computed_tokens + num_new_tokens
     return range(sequence.first_unscored_row, min(end, sequence.num_prompt_tokens - 1))

@@ -1,4 +1,4 @@
-"""The beam searches of one step: each takes its own, and gives its winners when it is over."""
+"""Each beam search takes a step of its own in one of the engine, and gives its winners when it is over."""
 
 import logging
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def advance_searches(
 ) -> list[tuple[int, int]]:
     """Returns the blocks to copy, as (source, destination). `rows` are the logits of each beam, and overwritten.
 
-    In `Sequence.order`, so that a search which needs another one's blocks comes before it.
+    Searches go in `Sequence.order`, so that a search which needs another one's blocks comes before it.
     """
     copies: list[tuple[int, int]] = []
     for request_id in dict.fromkeys(beam.request.request_id for beam in sorted(rows, key=attrgetter("order"))):
@@ -45,7 +45,7 @@ def advance_searches(
 
 
 def _give_winners(search: BeamSearch, requests: OpenRequests) -> None:
-    """To each choice its own: index 0 gets the best."""
+    """Gives each choice its own: index 0 gets the best."""
     winners = search.winners()
     for choice in requests.choices(search.request.request_id):
         if choice.index >= len(winners):

@@ -1,4 +1,4 @@
-"""The engine's state for one choice or one beam: the only mutable type, and it never leaves `engine/`.
+"""A sequence is the engine's state for one choice or one beam: the only mutable type, and it never leaves `engine/`.
 
 Of its tokens, `[0, num_computed_tokens)` are in the KV cache; the rest are still to be computed. A sequence with
 exactly one token left to compute decodes; with more it prefills (after a preemption, its own tokens too).
@@ -20,8 +20,6 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    """One choice of one request, or one beam of its search."""
-
     def __init__(self, request: EngineRequest, index: int, arrival: int) -> None:
         self.request = request
         self.params = request.params
@@ -68,22 +66,22 @@ class Sequence:
 
     @property
     def first_unscored_row(self) -> int:
-        """The position whose logits give the logprob of the next unscored token."""
+        """Returns the position whose logits give the logprob of the next unscored token."""
         return self.num_prompt_tokens - 1 - self.num_unscored_tokens
 
     @property
     def num_shareable_tokens(self) -> int:
-        """Tokens whose logits nobody asks for: the prefix cache may give them."""
+        """Counts the tokens whose logits nobody asks for: the prefix cache may give them."""
         return self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Who goes first: priority, then arrival, then index."""
+        """Says who goes first: priority, then arrival, then index."""
         return (self.request.priority, self.arrival, self.index)
 
     @property
     def num_places(self) -> int:
-        """Of `max_num_seqs`: the first beam keeps those of all, also while it is the only one."""
+        """Counts its places of `max_num_seqs`: the first beam keeps those of all, also while it is the only one."""
         if self.params.beam_search is None or not self.beams:
             return 1
         return self.params.beam_search.width if self.beams[0] is self else 0
@@ -93,7 +91,7 @@ class Sequence:
         return self.status is SequenceStatus.FINISHED
 
     def mark_scheduled(self) -> None:
-        """The first scheduling: waiting ends, and what the prefix cache gave is known."""
+        """Notes the first scheduling: waiting ends, and what the prefix cache gave is known."""
         self.scheduled_at = time.monotonic()
         self.num_cached_tokens = min(self.num_computed_tokens, self.num_prompt_tokens)
 
@@ -110,7 +108,7 @@ class Sequence:
             self.finish(FinishReason.LENGTH)
 
     def anew(self) -> "Sequence":
-        """Another beam of the same search, which has the prompt only and holds nothing."""
+        """Returns another beam of the same search, which has the prompt only and holds nothing."""
         beam = Sequence(self.request, self.index, self.arrival)
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
@@ -124,7 +122,7 @@ class Sequence:
         self.error = error
 
     def timing(self) -> RequestTiming:
-        """Of a sequence that has its first token, or needs none."""
+        """Holds for a sequence that has its first token, or needs none."""
         assert self.scheduled_at is not None
         assert self.first_token_at is not None
         return RequestTiming(

@@ -1,4 +1,4 @@
-"""Which tokens a sequence may not get next: allowed_token_ids, bad_words and no_repeat_ngram_size.
+"""Some tokens a sequence may not get next: allowed_token_ids, bad_words and no_repeat_ngram_size ban them.
 
 They are kept up to date token by token, so that a step costs a few dictionary look-ups. `apply_bans` in
 `tests/engine/reference_sampling.py` is the same as a plain reference function.
@@ -13,8 +13,6 @@ from ouzel.sampling import SamplingParams
 
 
 class TokenBans:
-    """Of one sequence."""
-
     def __init__(self, params: SamplingParams, num_prompt_tokens: int) -> None:
         self._num_prompt_tokens = num_prompt_tokens
         self._allowed = np.array(params.allowed_token_ids, dtype=np.int64)
@@ -29,11 +27,11 @@ class TokenBans:
                 self._always.append(last)
 
     def apply(self, row: Row, token_ids: list[int]) -> None:
-        """Makes them impossible, given prompt and output so far; a bad word may not begin in the prompt."""
+        """Bans what may not follow `token_ids`, prompt and output so far; a bad word counts only within the output."""
         if self._allowed.size:
-            kept = row[self._allowed]
+            allowed_logits = row[self._allowed]
             row.fill(-np.inf)
-            row[self._allowed] = kept
+            row[self._allowed] = allowed_logits
         banned = [*self._always, *self._ends_of_bad_words(token_ids)]
         if self._ngrams is not None:
             banned += self._ngrams.banned_after(token_ids)
@@ -48,7 +46,7 @@ class TokenBans:
 
 
 class RepeatedNgrams:
-    """The n-grams of prompt and output: what followed each run of n - 1 tokens."""
+    """It remembers what followed each run of n - 1 tokens of prompt and output."""
 
     def __init__(self, size: int) -> None:
         self._size = size

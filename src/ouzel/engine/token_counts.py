@@ -1,11 +1,11 @@
-"""Which tokens a sequence has seen, kept up to date token by token for the penalties."""
+"""The tokens that a sequence has seen are counted one by one, for the penalties."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 class TokenCounts:
-    """Distinct tokens of prompt and output with the number of times the output has each."""
+    """It has the distinct tokens of prompt and output, with the number of times that the output has each."""
 
     def __init__(self, prompt_token_ids: list[int]) -> None:
         distinct = list(dict.fromkeys(prompt_token_ids))
@@ -21,7 +21,7 @@ class TokenCounts:
 
     @property
     def output_counts(self) -> NDArray[np.float32]:
-        """Parallel to `token_ids`; 0 for tokens of the prompt only."""
+        """Returns counts parallel to `token_ids`, 0 for tokens of the prompt only."""
         return self._counts[: len(self._slots)]
 
     def follow(self, output_token_ids: list[int]) -> None:
