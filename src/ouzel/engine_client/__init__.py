@@ -1,4 +1,4 @@
-"""The one way to an engine: a client in the event loop, an engine in a child process or a thread."""
+"""The client is the one way to an engine: it lives in the event loop, the engine in a child process or a thread."""
 
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.client import EngineClient, EngineState

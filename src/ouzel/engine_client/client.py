@@ -1,4 +1,4 @@
-"""Submit requests to an engine elsewhere, and read its outputs as async streams.
+"""The client submits requests to an engine elsewhere, and reads its outputs as async streams.
 
 Rules
 1. Every submitted request's stream ends, with exactly one final output per choice: when the engine dies, the client
@@ -52,7 +52,7 @@ class EngineState(StrEnum):
 
 
 class EngineClient:
-    """One engine, kept alive, shared by all requests of the event loop it was started in."""
+    """It keeps one engine alive, which all requests of the event loop it was started in share."""
 
     def __init__(self, spec: EngineSpec, *, in_thread: bool = False, max_queued_requests: int = 256) -> None:
         self._spec = spec
@@ -73,7 +73,7 @@ class EngineClient:
     # Life
 
     async def start(self) -> EngineInfo:
-        """Starts the engine and waits until it is ready; ModelLoadError when it cannot be."""
+        """Starts the engine and waits until it is ready. Raises ModelLoadError when it cannot be."""
         self._supervisor = asyncio.create_task(self._supervise(), name="engine supervisor")
         while self.state is EngineState.STARTING:
             await self._change()
@@ -116,7 +116,7 @@ class EngineClient:
 
     @property
     def num_unfinished(self) -> int:
-        """Requests between `admit` and the end of their block."""
+        """Counts the requests between `admit` and the end of their block."""
         return self._num_admitted
 
     def stats(self) -> EngineStats | None:
@@ -124,17 +124,17 @@ class EngineClient:
 
     @property
     def max_admitted(self) -> int:
-        """Requests that run or wait at a time."""
+        """Returns how many requests may run or wait at a time."""
         return self.info.max_num_seqs + self._max_queued_requests
 
     @property
     def num_free(self) -> int:
-        """Requests that `admit` would take now."""
+        """Returns how many requests `admit` would take now."""
         return self.max_admitted - self._num_admitted if self.state is EngineState.READY else 0
 
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
-        """Holds their places while the block runs; Overloaded or EngineUnavailable at once when there are too few."""
+        """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
         if self.state is not EngineState.READY:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         if self._num_admitted + num_requests > self.max_admitted:
@@ -147,7 +147,7 @@ class EngineClient:
             self._num_admitted -= num_requests
 
     async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
-        """Everything new since the last read, one merged output per choice; ends after the last final output."""
+        """Gives all that is new since the last read, one merged output per choice; ends after the last final output."""
         if not self._is_running or self._link is None:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         if request.request_id in self._collectors:
@@ -270,7 +270,7 @@ class EngineClient:
                 self._forget(output.request_id)
 
     def _lose_requests(self, reason: str) -> None:
-        """Gives every open choice its final output: the engine cannot any more."""
+        """Gives every open choice its final output, which the engine cannot give any more."""
         self._stats = None
         self._outgoing.clear()
         for request_id, collector in tuple(self._collectors.items()):

@@ -1,4 +1,4 @@
-"""Outputs of one request on their way from the engine to its reader."""
+"""A collector holds outputs of one request on their way from the engine to its reader."""
 
 import asyncio
 
@@ -18,12 +18,12 @@ class Collector:
 
     @property
     def is_complete(self) -> bool:
-        """Every final output has arrived."""
+        """Tells whether every final output has arrived."""
         return not self._open
 
     @property
     def is_finished(self) -> bool:
-        """Every final output has been read."""
+        """Tells whether every final output has been read."""
         return not self._open and not self._pending
 
     def put(self, output: StepOutput) -> None:
@@ -55,7 +55,7 @@ class Collector:
 
 
 def merge(outputs: list[StepOutput]) -> StepOutput:
-    """Consecutive outputs of one choice as one."""
+    """Makes one output of consecutive ones of one choice."""
     if len(outputs) == 1:
         return outputs[0]
     return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""The only process boundary: links to one running engine, in a child process or in a thread.
+"""A link leads to one running engine, in a child process or in a thread: the only process boundary.
 
 The child lives no longer than its parent: its end of the socket reports the parent's death, and it exits.
 Signals are the parent's business; the child ignores SIGINT and SIGTERM.
@@ -34,7 +34,7 @@ class EngineLink(Protocol):
         ...
 
     async def receive(self) -> EngineEvent | None:
-        """The next event; None when the engine is gone."""
+        """Returns the next event, None when the engine is gone."""
         ...
 
     async def stop(self, timeout_s: float) -> None:
@@ -42,7 +42,7 @@ class EngineLink(Protocol):
         ...
 
     async def exit_status(self) -> str:
-        """How a gone engine ended, for people."""
+        """Says to people how an engine that is gone ended."""
         ...
 
 
@@ -51,7 +51,7 @@ async def start_thread(spec: EngineSpec) -> EngineLink:
 
 
 class ThreadLink:
-    """An engine in a thread of this process: for tests and embedding."""
+    """Its engine runs in a thread of this process: for tests and embedding."""
 
     def __init__(self, spec: EngineSpec) -> None:
         self._loop = asyncio.get_running_loop()
@@ -102,7 +102,7 @@ async def start_process(spec: EngineSpec) -> EngineLink:
 
 
 class ProcessLink:
-    """An engine in a child process, over a socket pair."""
+    """Its engine runs in a child process, at the other end of a socket pair."""
 
     def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._process = process
@@ -149,7 +149,7 @@ def _frame(message: object) -> bytes:
 
 
 def run_child(fd: int) -> None:
-    """The child process: one thread reads, one writes, and the main thread drives the engine."""
+    """Runs the child process: one thread reads, one writes, and the main thread drives the engine."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     connection = socket.socket(fileno=fd)
@@ -167,7 +167,7 @@ def run_child(fd: int) -> None:
 
 
 def _read_frame(reader: BinaryIO) -> bytes:
-    """One frame, or exits: without its parent this process has no purpose."""
+    """Returns one frame, or exits: without its parent this process has no purpose."""
     try:
         header = reader.read(4)
         payload = reader.read(int.from_bytes(header, "big"))
