@@ -1,4 +1,4 @@
-"""Engines without a model, for tests and for measuring what surrounds an engine.
+"""These engines have no model; they are for tests and for measuring what surrounds an engine.
 
 `FakeEngine` answers from a script, one token per choice and step. `FakeRunner` is a device that computes nothing but
 keeps an honest KV cache: its logits depend on every token of the context as read back through the block table, so that
@@ -37,8 +37,6 @@ def echo(request: EngineRequest, position: int) -> int:
 
 
 class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What `create_engine` takes."""
-
     step_s: Annotated[float, Meta(ge=0, description="How long a step takes at least.")] = 0.0
     vocab_size: Annotated[int, Meta(ge=1)] = 1 << 20
     max_model_len: Annotated[int, Meta(ge=1)] = 4096
@@ -48,12 +46,12 @@ class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_engine(options: dict[str, object]) -> "FakeEngine":
-    """The factory for `EngineSpec`."""
+    """Is the factory that an `EngineSpec` names."""
     return FakeEngine(msgspec.convert(options, FakeOptions))
 
 
 class FakeEngine:
-    """Implements `Engine` without a runner: one scripted token per unfinished choice and step."""
+    """Implements `Engine` without a runner: each unfinished choice gets one scripted token a step."""
 
     def __init__(self, options: FakeOptions | None = None, script: Script = echo) -> None:
         self._options = options or FakeOptions()
@@ -184,7 +182,7 @@ def _certain_prompt(request: EngineRequest, num_top: int) -> list[PositionLogpro
 
 
 class FakeRunner:
-    """Implements `ModelRunner`: pseudo-random logits from the whole context, read through the block tables."""
+    """Implements `ModelRunner`: it makes pseudo-random logits of the whole context, read through the block tables."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The OpenVINO backend: a model directory -> a ModelRunner on a CPU (or what else OpenVINO has)."""
+"""The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO has)."""
 
 import logging
 import time
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
-    """model.model is a local directory. ModelLoadError for everything that the user can mend."""
+    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend."""
     started = time.perf_counter()
     directory = Path(model.model)
     core = ov.Core()
@@ -63,7 +63,7 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
-    """Of an IR only its config.json can tell."""
+    """Tells whether positions are relative; of an IR only its config.json can say so."""
     return language_model.rope is not None or config.has("rope_theta") or config.has("rope_parameters")
 
 
@@ -79,7 +79,7 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
     return load_checkpoint(directory, config, model.weights, model.cache_dir)
 
 
-def context_length(asked: int | None, max_positions: int) -> int:
-    if asked is not None and asked > max_positions:
-        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}")
-    return asked or max_positions
+def context_length(max_model_len: int | None, max_positions: int) -> int:
+    if max_model_len is not None and max_model_len > max_positions:
+        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {max_model_len}")
+    return max_model_len or max_positions

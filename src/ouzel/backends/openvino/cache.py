@@ -1,4 +1,4 @@
-"""Compressed weights on disk: made from a checkpoint once, mapped into memory from then on.
+"""Compressed weights are kept on disk: they are made from a checkpoint once, and mapped into memory from then on.
 
 An entry is a directory `<directory's name>-<encoding>-<source key>-<content key>/` with
 
@@ -46,7 +46,7 @@ ABANDONED_AFTER_S = 24 * 3600.0
 
 
 class CachedWeights:
-    """A finished entry; the checkpoint is not touched. OSError, ValueError, KeyError, TypeError: it is broken."""
+    """It reads a finished entry. Raises OSError, ValueError, KeyError or TypeError where that is broken."""
 
     def __init__(self, entry: Path) -> None:
         document = json.loads((entry / INDEX_FILE).read_text(encoding="utf-8"))
@@ -78,10 +78,10 @@ class CachedWeights:
 
 
 class EntryWriter:
-    """Makes an entry. As a context manager: complete and in place after the block, gone if it raises."""
+    """Makes an entry, which is in place once committed; leaving its `with` block removes what was not."""
 
     def __init__(self, entry: Path) -> None:
-        """OSError: the cache cannot be written."""
+        """Raises OSError when the cache cannot be written."""
         entry.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(entry.parent)
         self._entry = entry
@@ -126,7 +126,7 @@ class EntryWriter:
 
 
 def remove_superseded(entry: Path) -> None:
-    """Entries of the same checkpoint before it changed, or of other versions of openvino or ouzel."""
+    """Removes entries of the same checkpoint before it changed, or of other versions of openvino or ouzel."""
     same_source = glob.escape(entry.name.rpartition("-")[0])
     for other in entry.parent.glob(same_source + "-*"):
         if other != entry:
@@ -134,7 +134,7 @@ def remove_superseded(entry: Path) -> None:
 
 
 def remove_abandoned(root: Path) -> None:
-    """What killed processes left behind."""
+    """Removes what killed processes left behind."""
     for directory in root.glob(UNFINISHED + "*"):
         with suppress(OSError):  # another process may be removing it, too
             if time.time() - directory.stat().st_mtime > ABANDONED_AFTER_S:

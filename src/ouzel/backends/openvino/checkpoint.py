@@ -1,4 +1,4 @@
-"""Tensors of a Hugging Face checkpoint in safetensors files, read a few rows at a time.
+"""A Hugging Face checkpoint has its tensors in safetensors files, which are read a few rows at a time.
 
 The format (https://github.com/huggingface/safetensors): a u64 with the header's length, the header as JSON
 (name -> dtype, shape, data_offsets relative to its end), then the bytes. Sharded checkpoints have
@@ -31,8 +31,6 @@ _STORED_AS: dict[str, np.dtype[Any]] = {  # Any: one of three element types
 
 @dataclass(frozen=True, slots=True)
 class TensorLocation:
-    """Where one tensor lies."""
-
     path: Path
     dtype: str  # a key of _STORED_AS
     shape: tuple[int, ...]
@@ -40,7 +38,7 @@ class TensorLocation:
 
 
 class Checkpoint:
-    """All tensors of a directory, by name."""
+    """It finds all tensors of a directory by name."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -49,7 +47,7 @@ class Checkpoint:
             self._tensors |= read_header(path)
 
     def rows(self, name: str, shape: tuple[int, ...]) -> Iterator[NDArray[np.float32]]:
-        """The tensor as float32, split along its first axis; the shape is the expected one."""
+        """Gives the tensor as float32, split along its first axis; `shape` is the expected one."""
         location = self._locate(name, shape)
         row_elements = math.prod(shape[1:])
         rows_per_chunk = max(1, CHUNK_BYTES // (4 * row_elements))
@@ -84,7 +82,7 @@ def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: th
 
 
 def find_files(directory: Path) -> list[Path]:
-    """The checkpoint's files, in the order of their names; each exists."""
+    """Returns the checkpoint's files, in the order of their names; each exists."""
     index = directory / INDEX_FILE
     if index.is_file():
         return _sharded_files(index)

@@ -1,4 +1,4 @@
-"""A graph and the user's options -> a compiled model, or an error that names the options at fault."""
+"""A graph is compiled with the user's options; errors name the options at fault."""
 
 import openvino as ov
 
@@ -55,5 +55,5 @@ def compile_properties(engine: EngineConfig, hidden_size: int) -> dict[str, obje
 
 
 def type_name(dtype: ov.Type) -> str:
-    """`bf16`, `u8`: as configuration and EngineInfo spell it."""
+    """Spells it as configuration and EngineInfo do: `bf16`, `u8`."""
     return str(dtype.to_string())

@@ -1,4 +1,4 @@
-"""The decoder that llama, mistral, qwen2, qwen3 and their kin share, as an OpenVINO graph over a paged KV cache.
+"""Llama, mistral, qwen2, qwen3 and their like share this decoder, an OpenVINO graph over a paged KV cache.
 
 x = embedding(token ids); per layer x += o(attention(rope(q), rope(k), v)) and x += down(silu(gate) * up), each on
 RMS-normed x; logits = lm_head(norm(x)) on the sampled rows. What differs between families are the fields of
@@ -22,7 +22,7 @@ from ouzel.errors import ModelLoadError
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderShape:
-    """Sizes and switches of one checkpoint."""
+    """It has the sizes and switches of one checkpoint."""
 
     hidden_size: int
     intermediate_size: int
@@ -87,7 +87,7 @@ class DecoderShape:
 
 
 def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
-    """The Qwen way of writing them: `use_sliding_window`, then by `layer_types` or from `max_window_layers` on."""
+    """Reads them as Qwen writes them: `use_sliding_window`, then by `layer_types` or from `max_window_layers` on."""
     num_layers = config.size("num_hidden_layers")
     if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
         return (0,) * num_layers
@@ -167,6 +167,6 @@ class Decoder:
         return self.graph.rms_norm(x, weight, self.shape.epsilon)
 
     def _outer_matrix(self, name: str) -> Node:
-        """The embedding or the output layer."""
+        """Makes the embedding or the output layer."""
         rows, columns = self.shape.vocab_size, self.shape.hidden_size
         return self.graph.matrix(self._weights.matrix((name + ".weight",), (rows,), columns, self._outer_encoding))

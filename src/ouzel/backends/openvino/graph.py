@@ -1,7 +1,7 @@
-"""Pieces of model graphs in OpenVINO opset calls, shared by the model families.
+"""The model families share these pieces of graphs, made of OpenVINO opset calls.
 
-Written so that the CPU plugin recognises them: RMSNorm -> RMS, rotate-half RoPE -> RoPE (its concat axes must be -1),
-Convert-Subtract-Multiply on constants -> compressed weights of FullyConnected and Gather.
+They are written so that the CPU plugin recognises them: RMSNorm -> RMS, rotate-half RoPE -> RoPE (its concat axes must
+be -1), Convert-Subtract-Multiply on constants -> compressed weights of FullyConnected and Gather.
 Activations are [T, ...]: all scheduled tokens of all sequences, one after the other, without a batch axis.
 """
 
@@ -19,7 +19,7 @@ Node = Any  # an openvino node or output; the package's type stubs do not cover 
 
 
 class PagedGraph:
-    """A graph under construction: its inputs, and the arrays that its constants point into."""
+    """It holds a graph under construction: its inputs, and the arrays that its constants point into."""
 
     def __init__(self, head_dim: int) -> None:
         self.parameters: list[Node] = []
@@ -53,7 +53,7 @@ class PagedGraph:
         return self.constant(values, values.shape, ov.Type.f32)
 
     def matrix(self, matrix: Matrix) -> Node:
-        """[rows, columns] in f32, as an expression that the plugin keeps compressed."""
+        """Returns [rows, columns] in f32, as an expression that the plugin keeps compressed."""
         shape = (matrix.rows, matrix.columns)
         values, scales = matrix.parts["values"], matrix.parts.get("scales")
         match matrix.encoding:
@@ -94,7 +94,7 @@ class PagedGraph:
         return ops.reshape(rows, integers([-1, num_heads, self.head_dim]), False)
 
     def rotate(self, heads: Node) -> Node:
-        """RoPE on [T, heads, head_dim] in the rotate-half layout."""
+        """Applies RoPE to [T, heads, head_dim] in the rotate-half layout."""
         half, axis = self.head_dim // 2, integers([2])
         first = ops.slice(heads, integers([0]), integers([half]), integers([1]), axis)
         second = ops.slice(heads, integers([half]), integers([2**31 - 1]), integers([1]), axis)
@@ -102,9 +102,9 @@ class PagedGraph:
         return ops.add(ops.multiply(heads, self._cos), ops.multiply(rotated, self._sin))
 
     def attention(self, query: Node, key: Node, value: Node, num_kv_heads: int, sliding_window: int = 0) -> Node:
-        """Rows [T, heads * head_dim] of queries, keys and values -> [T, query heads * head_dim].
+        """Takes queries, keys and values as rows [T, heads * head_dim]; returns [T, query heads * head_dim].
 
-        sliding_window: how many tokens a token sees, itself included; 0 is all.
+        A token sees `sliding_window` tokens, itself included; 0 stands for all.
         """
         flat = [ops.reshape(rows, integers([0, -1]), True) for rows in (query, key)]
         layer = self._num_attentions
@@ -142,7 +142,7 @@ class PagedGraph:
         return node.output(0)
 
     def sampled(self, rows: Node) -> Node:
-        """The rows whose logits are wanted: gathered before the largest matrix of the model."""
+        """Gathers the rows whose logits are wanted, before the largest matrix of the model."""
         return ops.gather(rows, self._sampled_rows, ops.constant(np.int64(0)))
 
     def finish(self, logits: Node) -> ov.Model:

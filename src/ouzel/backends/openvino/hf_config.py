@@ -1,4 +1,4 @@
-"""config.json of a Hugging Face checkpoint, read with types; every error names the key."""
+"""The config.json of a Hugging Face checkpoint is read with types; every error names the key."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from ouzel.errors import ModelLoadError
 
 
 class HfConfig:
-    """One JSON object of the file; nested objects are read through `section`."""
+    """It is one JSON object of the file; nested objects are read through `section`."""
 
     def __init__(
         self, values: dict[str, Any], source: str = "config.json"
@@ -29,7 +29,7 @@ class HfConfig:
         return value
 
     def size(self, key: str, default: int | None = None) -> int:
-        """An integer of at least one."""
+        """Reads an integer of at least one."""
         value = self.integer(key, default)
         if value < 1:
             raise self._wrong(key, "a positive integer", value)
@@ -74,7 +74,7 @@ class HfConfig:
         return HfConfig(value, f"{self._source}: {key}")
 
     def has(self, key: str) -> bool:
-        """Present and not null: transformers writes null for what is off."""
+        """Tells whether the key is present and not null: transformers writes null for what is off."""
         return self.values.get(key) is not None
 
     def _get(self, key: str, default: object) -> object:

@@ -1,4 +1,4 @@
-"""OpenVINO IR directories as optimum exports them: `openvino_model.xml`, `openvino_model.bin` and `config.json`.
+"""Optimum exports OpenVINO IR directories: `openvino_model.xml`, `openvino_model.bin` and `config.json`.
 
 They hold a stateful graph with scaled-dot-product attention. OpenVINO's own transformation turns its states into a
 paged KV cache and gives it the inputs that our graphs have; positions stay an input (`position_ids`), and the angles
@@ -53,7 +53,7 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
 
 
 def map_weights(path: Path) -> mmap.mmap:
-    """Mapped by us rather than by OpenVINO, so that the pages can be given back (memory.py)."""
+    """Maps them here, rather than leaving it to OpenVINO, so that the pages can be given back (memory.py)."""
     try:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # openvino shares only writable memory
@@ -73,7 +73,7 @@ def gather_sampled_rows(graph: ov.Model) -> None:
 
 
 def output_layer_input(result: Node) -> Node:
-    """The input port that the hidden states come in by: of the last MatMul, else of the result."""
+    """Returns the port that the hidden states come in by: of the last MatMul, else of the result."""
     node = result.input_value(0).get_node()
     while node.get_type_name() in BEHIND_OUTPUT_LAYER:
         node = node.input_value(0).get_node()

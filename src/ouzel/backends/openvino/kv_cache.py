@@ -1,4 +1,4 @@
-"""The paged KV cache: how many blocks there are, and the tensors that hold them.
+"""The KV cache is paged: memory decides how many blocks there are, and tensors hold them.
 
 Shapes and element types come from the compiled model's `key_cache.N` and `value_cache.N` inputs (dimension 0 is the
 number of blocks, dimension 2 of value_cache the block size); they depend on device, precision and KV type.
@@ -37,13 +37,13 @@ class CachePlan:
 
 
 def cache_inputs(compiled: ov.CompiledModel) -> list[CacheInput]:
-    found = []
+    inputs = []
     for port in compiled.inputs:
         name = port.get_any_name()
         if name.startswith(("key_cache.", "value_cache.")):
             shape = tuple(dimension.get_length() for dimension in list(port.get_partial_shape())[1:])
-            found.append(CacheInput(name, port.get_element_type(), shape))
-    return found
+            inputs.append(CacheInput(name, port.get_element_type(), shape))
+    return inputs
 
 
 def plan_cache(
@@ -69,7 +69,7 @@ def plan_cache(
 
 
 class KvCache:
-    """The tensors of all layers; block ids index their first dimension."""
+    """It holds the tensors of all layers; block ids index their first dimension."""
 
     def __init__(self, inputs: list[CacheInput], num_blocks: int) -> None:
         # The memory is taken from the system page by page, when a block is first written.
@@ -78,7 +78,7 @@ class KvCache:
         }
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
-        """Whole blocks only: the scales of quantised keys and values lie inside them."""
+        """Copies whole blocks only: the scales of quantised keys and values lie inside them."""
         for tensor in self.tensors.values():
             blocks = tensor.data
             blocks[destinations] = blocks[sources]

@@ -1,4 +1,4 @@
-"""What a loader hands to the runner."""
+"""A loader hands this to the runner."""
 
 import mmap
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ouzel.backends.openvino.rope import Rope
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModel:
-    """A graph ready to be compiled, and what running it takes."""
+    """It has a graph that is ready to be compiled, and what running it takes."""
 
     graph: ov.Model
     arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model

@@ -1,4 +1,4 @@
-"""A checkpoint directory -> a graph, by way of the cache when it can be."""
+"""A checkpoint directory becomes a graph, by way of the cache when it can be."""
 
 import logging
 import shutil
@@ -45,7 +45,7 @@ def refuse_quantized(config: HfConfig) -> None:
 
 
 def load_cached(entry: Path, config: HfConfig, build: Build, encoding: Encoding) -> LanguageModel | None:
-    """None: there is no entry, or it was broken and is gone."""
+    """Returns None where there is no entry, or it was broken and is gone."""
     if not entry.exists():
         return None
     try:

@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and giving back what it no longer needs."""
+"""A process asks here how much memory it may still take, and gives back what it no longer needs."""
 
 import mmap
 import os
@@ -11,7 +11,7 @@ GIVE_BACK_INTERVAL_S = 0.02
 
 
 def available_bytes() -> int:
-    """What the machine has free or can free, or what the control group (container) leaves, whichever is less."""
+    """Returns what the machine has free or can free, or what the control group (container) leaves, if that is less."""
     return min(_machine_available_bytes(), _control_group_available_bytes())
 
 
@@ -40,7 +40,7 @@ def _control_group_available_bytes() -> int:
 
 @contextmanager
 def pages_given_back(mapping: mmap.mmap | None) -> Iterator[None]:
-    """While the block runs and at its end, pages of the mapping that were read leave this process's memory.
+    """Takes pages of the mapping that were read out of this process's memory, while the block runs and at its end.
 
     The first run of a model copies its weights from the mapping into the layout of the processor. Without this the
     peak would hold both. A page that is needed again is mapped again, from the page cache or the file.

@@ -1,4 +1,4 @@
-"""Matrix rows as float32 -> the encodings that the model keeps them in.
+"""Matrix rows come as float32 and leave in the encoding that the model keeps them in.
 
 int8   per output channel, asymmetric:  w = (values - zeros) * scales,  values and zeros u8, scales f32 [rows, 1]
 int4   per group of input channels, symmetric:  w = values * scales,  values i4 in -8..7, two to a byte (the even
@@ -22,7 +22,7 @@ INT4_GROUP_SIZES = (128, 64, 32)
 
 
 def int4_group_size(columns: int) -> int:
-    """The largest usual group that divides a row; otherwise the whole row is one group."""
+    """Returns the largest usual group that divides a row; otherwise the whole row is one group."""
     return next((size for size in INT4_GROUP_SIZES if columns % size == 0), columns)
 
 

@@ -1,4 +1,4 @@
-"""Rotary position embedding: angles on the host, in float64, for every variant.
+"""Rotary position embedding has its angles computed on the host, in float64, for every variant.
 
 The model graph takes cos and sin of the scheduled positions as inputs, so positions never pass through bf16 (a graph
 that computes them itself may be wrong by a quarter at position 4,000). Formulas: transformers,
@@ -21,14 +21,14 @@ SUPPORTED = ("default", "linear", "dynamic", "llama3", "yarn")
 
 @dataclass(frozen=True)
 class Rope:
-    """What turns positions into cos and sin."""
+    """It turns positions into cos and sin."""
 
     inverse_frequencies: NDArray[np.float64]  # [head_dim / 2]
     scale: float  # of cos and sin: YaRN's attention factor, else 1
     max_positions: int  # as far as the model can go
 
     def cos_sin(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Each [T, head_dim / 2]."""
+        """Returns cos and sin, each [T, head_dim / 2]."""
         angles = positions[:, None] * self.inverse_frequencies
         cos, sin = np.cos(angles), np.sin(angles)
         if self.scale != 1.0:
@@ -61,22 +61,22 @@ def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0) -
 
 
 def rope_type(scaling: HfConfig) -> str:
-    """`type` is the key's older name."""
+    """Reads `type` too, the key's older name."""
     return scaling.text("rope_type", scaling.text("type", "default"))
 
 
 def llama3_frequencies(plain: NDArray[np.float64], scaling: HfConfig, max_positions: int) -> NDArray[np.float64]:
-    """Long waves are divided by the factor, short ones kept, those between blended."""
+    """Divides long waves by the factor, keeps short ones, and blends those between."""
     factor = scaling.number("factor")
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
     original = scaling.size("original_max_position_embeddings", max_positions)
     turns = original * plain / (2 * math.pi)  # of each frequency within the original context
-    kept = np.clip((turns - low) / (high - low), 0.0, 1.0)
-    return (1 - kept) * plain / factor + kept * plain
+    kept_share = np.clip((turns - low) / (high - low), 0.0, 1.0)
+    return (1 - kept_share) * plain / factor + kept_share * plain
 
 
 def yarn_rope(plain: NDArray[np.float64], theta: float, scaling: HfConfig, max_positions: int) -> Rope:
-    """Dimensions that turn often within the original context are kept, slow ones divided by the factor."""
+    """Keeps dimensions that turn often within the original context, and divides slow ones by the factor."""
     original = scaling.size("original_max_position_embeddings", max_positions)
     factor = scaling.number("factor", max_positions / original)
     dimensions = 2 * len(plain)

@@ -1,4 +1,4 @@
-"""Runs batches on a compiled model: one `infer` a step, inputs set by name, nothing copied."""
+"""The runner runs batches on a compiled model: one `infer` a step, with inputs set by name, and nothing is copied."""
 
 import numpy as np
 import openvino as ov
@@ -11,7 +11,7 @@ from ouzel.types import EngineInfo
 
 
 class OpenVINORunner:
-    """A ModelRunner; owns the compiled model, the arrays that it points into, and the KV cache."""
+    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the KV cache."""
 
     def __init__(
         self, compiled: ov.CompiledModel, kv_cache: KvCache, language_model: LanguageModel, info: EngineInfo

@@ -1,4 +1,4 @@
-"""A model must agree with itself: start-up checks in the serving precision, before anyone is served.
+"""A model must agree with itself: that is checked at start-up, in the serving precision.
 
 The same few tokens are run in one chunk, in two chunks (the second reads the paged cache), and with all positions
 shifted by thousands (rotary positions are relative, so nothing may change). What differs is rounding: 1-5 % of the
@@ -25,9 +25,9 @@ ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks may do so 
 
 
 def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) -> None:
-    """ModelLoadError when the model does not agree with itself. Uses the first blocks of the cache.
+    """Raises ModelLoadError when the model does not agree with itself. Uses the first blocks of the cache.
 
-    `is_rotary`: positions are known to be relative; else (learned positions, perhaps) a shift may change the logits.
+    With `is_rotary` positions are relative; else (learned positions, perhaps) a shift may change the logits.
     """
     num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
     if num_tokens <= FIRST_CHUNK + COMPARED_ROWS:
@@ -56,7 +56,7 @@ def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) ->
 
 
 def run_chunk(runner: ModelRunner, token_ids: NDArray[np.int64], past: int, shift: int) -> NDArray[np.float32]:
-    """Logits of the chunk's last rows; its sequence lies in the first blocks."""
+    """Returns the logits of the chunk's last rows; its sequence lies in the first blocks."""
     end = past + len(token_ids)
     num_blocks = -(-end // runner.info.block_size)
     logits = runner.run(
@@ -75,6 +75,6 @@ def run_chunk(runner: ModelRunner, token_ids: NDArray[np.int64], past: int, shif
 
 
 def relative_change(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
-    """Relative to the spread of the reference: a common offset of all logits means nothing."""
+    """Measures relative to the spread of the reference: a common offset of all logits means nothing."""
     spread = reference - reference.mean(axis=1, keepdims=True)
     return float(np.linalg.norm(logits - reference) / np.linalg.norm(spread))

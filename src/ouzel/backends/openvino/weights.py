@@ -1,4 +1,4 @@
-"""What a graph is built from: matrices in their compressed encoding and float32 vectors, by tensor name."""
+"""A graph is built from matrices in their compressed encoding and float32 vectors, by tensor name."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Matrix:
-    """A compressed [rows, columns] matrix; quantize.py says what the parts are."""
+    """It is compressed [rows, columns]; quantize.py says what the parts are."""
 
     encoding: Encoding
     rows: int
@@ -33,15 +33,13 @@ class Weights(Protocol):
 
 
 class PartWriter(Protocol):
-    """Where compressed parts go."""
-
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
         """Stores the chunks, joined along their first axis; returns the whole and its index entry."""
         ...
 
 
 class MemoryWriter:
-    """Keeps the parts in memory: for when they cannot be kept on disk."""
+    """Keeps the parts in memory, for when they cannot be kept on disk."""
 
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
         return np.concatenate(list(chunks)), {}
@@ -86,5 +84,5 @@ class CheckpointWeights:
 
 
 def entry_name(names: tuple[str, ...]) -> str:
-    """The key of a matrix or vector in an index."""
+    """Returns the key of a matrix or vector in an index."""
     return " + ".join(names)

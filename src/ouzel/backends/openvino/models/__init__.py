@@ -1,4 +1,4 @@
-"""One file per model family, named after the `model_type` of its config.json.
+"""Each model family has a file here, named after the `model_type` of its config.json.
 
 Each has `build(config, weights, encoding) -> LanguageModel`. A new file is found by its name; nothing is registered.
 """

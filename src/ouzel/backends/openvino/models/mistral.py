@@ -1,4 +1,4 @@
-"""Mistral 7B and its kin: llama with an optional sliding window in every layer.
+"""Mistral 7B and its like are llama with an optional sliding window in every layer.
 
 Reference: transformers, models/mistral/modeling_mistral.py.
 """
@@ -16,7 +16,7 @@ def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageMod
 
 
 def sliding_window(config: HfConfig) -> int:
-    """Null is none; only where the key is missing is it the default of transformers."""
+    """Returns 0, for none, where it is null; only where the key is missing is it the default of transformers."""
     if "sliding_window" in config.values and not config.has("sliding_window"):
         return 0
     return config.size("sliding_window", 4096)

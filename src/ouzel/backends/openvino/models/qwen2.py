@@ -1,4 +1,4 @@
-"""Qwen2 and Qwen2.5: llama with biases on queries, keys and values, and sliding windows in the upper layers if asked.
+"""Qwen2 and Qwen2.5 are llama with biases on queries, keys and values, and may have sliding windows in upper layers.
 
 Reference: transformers, models/qwen2/modeling_qwen2.py and configuration_qwen2.py.
 """

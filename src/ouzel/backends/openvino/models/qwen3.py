@@ -1,4 +1,4 @@
-"""Qwen3 (dense): qwen2 with RMS norms over each head of queries and keys instead of the biases.
+"""Qwen3 (dense) is qwen2 with RMS norms over each head of queries and keys instead of the biases.
 
 Reference: transformers, models/qwen3/modeling_qwen3.py and configuration_qwen3.py.
 """
