@@ -1,4 +1,4 @@
-"""The exception tree. Each class knows its HTTP status and its OpenAI `type` and `code`.
+"""All our exceptions are one tree. Each class knows its HTTP status and its OpenAI `type` and `code`.
 
 OuzelError
 ├── InvalidRequest            400  the client must change the request
@@ -34,13 +34,13 @@ _MAX_SHOWN = 100
 _FIRST_SERVER_STATUS = 500
 
 
-def _shown(given_id: str) -> str:
-    """What a client calls an id may be any text."""
-    return given_id if len(given_id) <= _MAX_SHOWN else f"{given_id[:_MAX_SHOWN]}…"
+def _shortened(client_id: str) -> str:
+    """Cuts what a client sent as an id, which may be any text."""
+    return client_id if len(client_id) <= _MAX_SHOWN else f"{client_id[:_MAX_SHOWN]}…"
 
 
 class OuzelError(Exception):
-    """The root; `str(error)` is the message a user may read."""
+    """All others derive from this; `str(error)` is the message a user may read."""
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
@@ -70,14 +70,14 @@ class ContextLengthExceeded(InvalidRequest):
 
 
 class Unauthenticated(InvalidRequest):
-    """No API key, or none of the server's; the message never holds it."""
+    """The request has no API key, or none of the server's; the message never holds it."""
 
     status = 401
     code = "invalid_api_key"
 
 
 class ForeignOrigin(InvalidRequest):
-    """A browser's page of an origin that may not use this server."""
+    """The browser's page is of an origin that may not use this server."""
 
     status = 403
     code = "origin_not_allowed"
@@ -97,12 +97,12 @@ class ResponseNotFound(InvalidRequest):
     what: ClassVar[str] = "Response"
 
     def __init__(self, response_id: str, *, param: str | None = None) -> None:
-        super().__init__(f"{self.what} with id '{_shown(response_id)}' not found.", param=param)
+        super().__init__(f"{self.what} with id '{_shortened(response_id)}' not found.", param=param)
         self.response_id = response_id
 
 
 class PreviousResponseNotFound(ResponseNotFound):
-    """The one that a new response is to continue."""
+    """The response that a new one is to continue is not stored for this API key."""
 
     code = "previous_response_not_found"
     what = "Previous response"
@@ -114,7 +114,7 @@ class ConversationNotFound(InvalidRequest):
     status = 404
 
     def __init__(self, conversation_id: str, *, param: str | None = "conversation_id") -> None:
-        super().__init__(f"Conversation with id '{_shown(conversation_id)}' not found.", param=param)
+        super().__init__(f"Conversation with id '{_shortened(conversation_id)}' not found.", param=param)
         self.conversation_id = conversation_id
 
 
@@ -124,7 +124,7 @@ class ItemNotFound(InvalidRequest):
     status = 404
 
     def __init__(self, item_id: str, *, param: str | None = None) -> None:
-        super().__init__(f"Item with id '{_shown(item_id)}' not found.", param=param)
+        super().__init__(f"Item with id '{_shortened(item_id)}' not found.", param=param)
         self.item_id = item_id
 
 
@@ -156,7 +156,7 @@ class ConversationLocked(InvalidRequest):
 
 
 class InvalidStreamId(InvalidRequest):
-    """The name of a WebSocket's lane."""
+    """A WebSocket's lane cannot have this name."""
 
     code = "invalid_stream_id"
 
@@ -168,7 +168,7 @@ class StreamLimitReached(InvalidRequest):
 
 
 class SocketTooOld(InvalidRequest):
-    """A WebSocket takes no more requests, another one would."""
+    """This WebSocket takes no more requests, another one would."""
 
     code = "websocket_connection_limit_reached"
 
@@ -203,7 +203,7 @@ class TryLater(OuzelError):
 
 
 class Overloaded(TryLater):
-    """Refused before any work was done: too much is asked of the server at once."""
+    """The request is refused before any work is done: too much is asked of the server at once."""
 
     status = 429
     type = "rate_limit_error"

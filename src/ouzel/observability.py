@@ -1,4 +1,4 @@
-"""Logging, the request id in scope, and what a server counts: metrics as named functions. Imports nothing of ours.
+"""A server logs with the id of the request in scope, and counts: metrics are named functions.
 
 Every metric is `ouzel_<stem>`. The stems that vLLM also has are exposed a second time as `vllm:<stem>`, from the
 same samples, so that dashboards and autoscalers made for vLLM work as they are.
@@ -51,7 +51,7 @@ STEMS_OF_VLLM = frozenset(
 
 
 def configure_logging(level: str) -> None:
-    """One handler on the `ouzel` logger; every line names the request it belongs to."""
+    """Puts one handler on the `ouzel` logger; every line names the request it belongs to."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"))
     handler.addFilter(_add_request_id)
@@ -68,7 +68,7 @@ def _add_request_id(record: logging.LogRecord) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReading:
-    """What a scrape reads off the engine; zeros before its first step."""
+    """A scrape reads this off the engine; it is zeros before its first step."""
 
     num_restarts: int
     block_size: int
@@ -82,7 +82,7 @@ class EngineReading:
 
 
 class Metrics:
-    """What one server counted for one model, in a registry of its own: two servers in one process do not mix."""
+    """They are what one server counted for one model, in a registry of its own: two in one process do not mix."""
 
     def __init__(self, model_name: str) -> None:
         self._model_name = model_name
@@ -112,7 +112,7 @@ class Metrics:
         )
 
     def first_token(self, seconds: float) -> None:
-        """Of a request."""
+        """Counts the time from a request's arrival to its first token."""
         self._ttft.observe(seconds)
 
     def prompt_computed(self, *, num_prompt_tokens: int, num_cached_tokens: int) -> None:
@@ -144,7 +144,7 @@ class Metrics:
         n: int,
         max_tokens: int,
     ) -> None:
-        """All its choices came to an end of their own."""
+        """Counts a request all of whose choices came to an end of their own."""
         self._e2e.observe(e2e_s)
         self._queue.observe(queue_s)
         self._prefill.observe(prefill_s)
@@ -159,7 +159,7 @@ class Metrics:
         self._refused.inc()
 
     def exposition(self, engine: EngineReading) -> bytes:
-        """Everything in Prometheus' text format, under our names and then under vLLM's."""
+        """Returns everything in Prometheus' text format, under our names and then under vLLM's."""
         families = [*self._registry.collect(), *_engine_families(engine, self._model_name)]
         aliases = [_under_vllm_name(family) for family in families if _stem(family) in STEMS_OF_VLLM]
         registry = CollectorRegistry(auto_describe=False)

@@ -112,7 +112,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
 
 
 class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
-    """How a beam search goes; it takes the most likely tokens and draws none."""
+    """A beam search obeys these; it takes the most likely tokens and draws none."""
 
     width: int  # beams, over all groups
     num_groups: int = 1  # divides the width
@@ -124,7 +124,7 @@ class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine obeys for one request; every field has a value."""
+    """The engine obeys these for one request; every field has a value."""
 
     max_tokens: int  # 0 only computes the prompt
     temperature: float = 1.0  # 0 is greedy
@@ -153,7 +153,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def adjusts_logits(self) -> bool:
-        """Whether a token is chosen from anything but the model's own logits."""
+        """Tells whether a token is chosen from anything but the model's own logits."""
         return (
             self.repetition_penalty != 1.0
             or self.presence_penalty != 0.0

@@ -1,4 +1,4 @@
-"""Frozen records that cross a boundary. Nothing mutable, no logic."""
+"""These frozen records cross a boundary. Nothing here is mutable or has logic."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from ouzel.sampling import SamplingParams
 
 
 class FunctionTool(msgspec.Struct, frozen=True):
-    """A function that the model may call."""
+    """The model may call this function."""
 
     name: str
     description: str | None = None
@@ -31,7 +31,7 @@ class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
-    """At one position, of the model's own distribution: before bias, penalties and temperature."""
+    """They are those of the model's own distribution at one position: before bias, penalties and temperature."""
 
     sampled: TokenLogprob  # in a prompt: the token that stands there
     top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries, or all that are possible
@@ -39,14 +39,14 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Grammar(msgspec.Struct, frozen=True, array_like=True):
-    """What the output must look like."""
+    """It says what the output must look like."""
 
     text: str  # as `ouzel.grammar` writes it
     param: str  # the request field that asked for it
 
 
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """One accepted request, as the engine reads it: token ids only."""
+    """The engine reads an accepted request as this: token ids only."""
 
     request_id: str  # unique among unfinished requests
     prompt_token_ids: list[int]  # at least one
@@ -59,14 +59,14 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Where the time before one choice's first token went, in seconds."""
+    """It says where the time before one choice's first token went, in seconds."""
 
     queue_s: float  # added to first scheduled
     prefill_s: float  # first scheduled to first token, or to the prompt's end when no token is asked for
 
 
 class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What one step gave one choice. Exactly one with a finish_reason per index, and nothing after it."""
+    """A step gave this to one choice. Each index gets exactly one with a finish_reason, and nothing after it."""
 
     request_id: str
     index: int
@@ -83,7 +83,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine decided, as opposed to what the configuration asked."""
+    """The engine decided this, as opposed to what the configuration asked."""
 
     backend: str
     model_type: str
@@ -102,7 +102,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A snapshot after a step; counters run since the engine started."""
+    """They are a snapshot after a step; counters run since the engine started."""
 
     num_running: int  # sequences
     num_waiting: int
@@ -128,7 +128,7 @@ class AbortRequest(msgspec.Struct, frozen=True, tag="abort", array_like=True):
 
 
 class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
-    """Close the engine and exit; unfinished requests are aborted."""
+    """Closes the engine and ends it; unfinished requests are aborted."""
 
 
 EngineCommand = AddRequest | AbortRequest | Shutdown
@@ -144,7 +144,7 @@ class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
 
 
 class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
-    """The last words of an engine that could not start or go on."""
+    """An engine that could not start or go on sends this and nothing more."""
 
     message: str
 
