@@ -1,10 +1,10 @@
-"""Every option, once: the flag, the environment variable and the YAML key all come from the field's name.
+"""Every option, once: the flag, the environment variable, the YAML key and the help all come from the field.
 
 `max_num_seqs` is `--max-num-seqs`, `OUZEL_MAX_NUM_SEQS` and `max_num_seqs:`. A flag beats the environment,
 which beats the file. These records say what the user asked for; what the engine decided is `EngineInfo`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,205 +16,261 @@ KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
 
 
+def _option(
+    description: str,
+    *,
+    unset: str = "",
+    is_common: bool = False,
+    is_secret: bool = False,
+    heading: str = "",
+) -> Meta:
+    """Returns what `--help` says about a field.
+
+    `unset` says what holds where the default is empty or None. Common options are shown first. A secret's value is in
+    no message. `heading`, where it is not the record's own, is the section of `--help`.
+    """
+    shown = {"unset": unset, "isCommon": is_common, "writeOnly": is_secret, "heading": heading}
+    return Meta(description=description, extra_json_schema=shown)
+
+
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What to serve."""
+    heading: ClassVar[str] = "Model"
 
     model: Annotated[
-        str, Meta(description="A local directory or a Hugging Face repo id; empty serves the bundled demo model.")
+        str, _option("A local directory or a Hugging Face repo id.", unset="the bundled demo model", is_common=True)
     ] = ""
     served_model_name: Annotated[
         tuple[str, ...],
-        Meta(description="A `model` value that clients may send (repeatable); the first is the one in answers."),
+        _option(
+            "A `model` value that clients may send; the first is the one in answers.",
+            unset="the directory's name or the repo id",
+            is_common=True,
+        ),
     ] = ()
-    weights: Annotated[Weights, Meta(description="Compression of safetensors weights while reading.")] = "int8"
+    weights: Annotated[Weights, _option("Compression of safetensors weights while reading.", is_common=True)] = "int8"
     max_model_len: (
-        Annotated[int, Meta(ge=1, description="Prompt plus completion limit in tokens; default: the model's own.")]
+        Annotated[
+            int, Meta(ge=1), _option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
+        ]
         | None
     ) = None
-    chat_template: Annotated[str, Meta(description="A Jinja file that replaces the model's chat template.")] = ""
+    chat_template: Annotated[str, _option("A Jinja file with the chat template.", unset="the model's own")] = ""
     tool_parser: Annotated[
         str,
-        Meta(
-            description="How the model writes tool calls: auto (by its chat template, or else its response_template), "
-            "none, response_template, or a family's name."
+        _option(
+            "How the model writes tool calls: auto (by its chat template, or else its response_template), none, "
+            "response_template, or a family's name."
         ),
     ] = "auto"
     reasoning_parser: Annotated[
-        str, Meta(description="How the model marks its reasoning: auto, none, response_template, or a family's name.")
+        str, _option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
     ] = "auto"
     trust_request_chat_template: Annotated[
-        bool, Meta(description="Render chats with a request's own chat_template, a program that may cost much.")
+        bool, _option("Render chats with a request's own chat_template, a program that may cost much.")
     ] = False
     enable_tool_guided_generation: Annotated[
-        bool,
-        Meta(description="Arguments of every call obey their schema, as for strict functions; a request may differ."),
+        bool, _option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
     ] = False
     reasoning_field: Annotated[
         Literal["both", "reasoning_content", "reasoning"],
-        Meta(description="Under which name a chat's answer shows the reasoning; clients differ."),
+        _option("Under which name a chat's answer shows the reasoning; clients differ."),
     ] = "both"
     cache_dir: Annotated[
-        str, Meta(description="Where compressed weights are kept; default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel.")
+        str, _option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
     ] = ""
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run it."""
+    heading: ClassVar[str] = "Engine"
 
-    device: Annotated[str, Meta(description="OpenVINO device: CPU, GPU, GPU.1.")] = "CPU"
-    precision: Annotated[Precision, Meta(description="Of inference; auto is bf16 where the CPU has it, else f32.")] = (
+    device: Annotated[str, _option("OpenVINO device: CPU, GPU, GPU.1.", is_common=True)] = "CPU"
+    precision: Annotated[Precision, _option("Precision of inference; auto is bf16 where the CPU has it, else f32.")] = (
         "auto"
     )
     kv_cache_dtype: Annotated[
-        KvCacheDtype, Meta(description="Of the KV cache; auto is the device's default (u8 on x86).")
+        KvCacheDtype, _option("Type of the KV cache; auto is the device's default (u8 on x86).")
     ] = "auto"
     kv_cache_gib: (
         Annotated[
             float,
-            Meta(
-                gt=0,
-                le=2**20,
-                description="KV cache size; default: max_num_seqs full contexts, at most 40 % of the free memory.",
+            Meta(gt=0, le=2**20),
+            _option(
+                "KV cache size in GiB.",
+                unset="max_num_seqs full contexts, at most 40 % of the free memory",
+                is_common=True,
             ),
         ]
         | None
     ) = None
-    max_num_seqs: Annotated[int, Meta(ge=1, le=4096, description="Sequences in one batch.")] = 128
+    max_num_seqs: Annotated[int, Meta(ge=1, le=4096), _option("Sequences in one batch.", is_common=True)] = 128
     max_num_batched_tokens: Annotated[
-        int, Meta(ge=16, description="Tokens in one step; prompts beyond it are prefilled in chunks.")
+        int, Meta(ge=16), _option("Tokens in one step; prompts beyond it are prefilled in chunks.")
     ] = 512
-    prefix_caching: Annotated[bool, Meta(description="Reuse of full KV blocks between requests.")] = True
+    prefix_caching: Annotated[bool, _option("Reuse full KV blocks between requests.")] = True
     grammar_timeout_s: Annotated[
-        float, Meta(gt=0, le=600, description="How long a response format or a tool's schema may take to be compiled.")
+        float, Meta(gt=0, le=600), _option("How long a response format or a tool's schema may take to be compiled.")
     ] = 5.0
-    num_threads: Annotated[int, Meta(ge=0, description="CPU threads of the model; 0 leaves it to the runtime.")] = 0
-    engine_process: Annotated[bool, Meta(description="Run the engine in a child process (else in a thread).")] = True
+    num_threads: Annotated[int, Meta(ge=0), _option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
+    engine_process: Annotated[bool, _option("Run the engine in a child process (else in a thread).")] = True
 
 
 class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What the door lets in."""
+    heading: ClassVar[str] = "Limits of requests"
 
     max_queued_requests: Annotated[
-        int, Meta(ge=0, description="Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
+        int, Meta(ge=0), _option("Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
     ] = 256
-    max_body_bytes: Annotated[int, Meta(ge=1024, description="Longest accepted request body.")] = 16 * 2**20
-    body_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400, description="How long a request body may take to arrive.")
-    ] = 30.0
+    max_body_bytes: Annotated[int, Meta(ge=1024), _option("Longest accepted request body.")] = 16 * 2**20
+    body_timeout_s: Annotated[float, Meta(gt=0, le=86400), _option("How long a request body may take to arrive.")] = (
+        30.0
+    )
     write_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400, description="How long a client may not read its answer until it counts as gone.")
+        float, Meta(gt=0, le=86400), _option("How long a client may not read its answer until it counts as gone.")
     ] = 60.0
-    max_websockets: Annotated[
-        int, Meta(ge=0, description="WebSockets that may be open at a time; one more is a 429.")
-    ] = 1024
+    max_websockets: Annotated[int, Meta(ge=0), _option("WebSockets that may be open at a time; one more is a 429.")] = (
+        1024
+    )
     websocket_lifetime_s: Annotated[
-        float, Meta(gt=0, le=86400, description="How long a WebSocket takes requests; what it runs then is finished.")
+        float, Meta(gt=0, le=86400), _option("How long a WebSocket takes requests; what it runs then is finished.")
     ] = 3600.0
     max_tokens_limit: (
         Annotated[
             int,
-            Meta(ge=1, description="Most tokens that a request may ask for, and what it gets when it does not say."),
+            Meta(ge=1),
+            _option(
+                "Most tokens that a request may ask for, and what it gets when it does not say.",
+                unset="what the context leaves",
+            ),
         ]
         | None
     ) = None
-    max_choices: Annotated[int, Meta(ge=1, le=128, description="Largest n.")] = 128
+    max_choices: Annotated[int, Meta(ge=1, le=128), _option("Largest n.")] = 128
     max_prompts: Annotated[
-        int, Meta(ge=1, description="Most prompts in one completions request, each of its n choices counting as one.")
+        int, Meta(ge=1), _option("Most prompts in one completions request, each of its n choices counting as one.")
     ] = 256
-    max_logprobs: Annotated[int, Meta(ge=0, description="Most alternatives per token.")] = 20
-    drain_timeout_s: Annotated[
-        float, Meta(ge=0, le=86400, description="How long SIGTERM waits for running requests.")
-    ] = 30.0
+    max_logprobs: Annotated[int, Meta(ge=0), _option("Most alternatives per token.")] = 20
+    drain_timeout_s: Annotated[float, Meta(ge=0, le=86400), _option("How long SIGTERM waits for running requests.")] = (
+        30.0
+    )
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it listens and how it speaks."""
+    heading: ClassVar[str] = "Address"
 
-    host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 8000
-    uds: Annotated[str, Meta(description="A unix socket to listen on, instead of host and port.")] = ""
+    host: Annotated[str, _option("Address to listen on; 0.0.0.0 is every network interface.", is_common=True)] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Meta(ge=0, le=65535), _option("Port to listen on; 0 takes a free one.", is_common=True)] = 8000
+    uds: Annotated[str, _option("A unix socket to listen on, instead of host and port.", unset="none")] = ""
     ssl_certfile: Annotated[
-        str, Meta(description="A PEM certificate (and what leads to its root); with it, HTTPS is spoken.")
+        str,
+        _option(
+            "A PEM certificate (and what leads to its root); with it, HTTPS is spoken.", unset="none", heading="TLS"
+        ),
     ] = ""
-    ssl_keyfile: Annotated[str, Meta(description="Its private key; default: in the certificate's file.")] = ""
-    ssl_ca_certs: Annotated[str, Meta(description="PEM certificates of who may issue those of clients.")] = ""
+    ssl_keyfile: Annotated[
+        str, _option("The certificate's private key.", unset="in the certificate's file", heading="TLS")
+    ] = ""
+    ssl_ca_certs: Annotated[
+        str, _option("PEM certificates of who may issue those of clients.", unset="none", heading="TLS")
+    ] = ""
     ssl_client_auth: Annotated[
-        Literal["none", "optional", "required"], Meta(description="Whether clients show a certificate.")
+        Literal["none", "optional", "required"], _option("Whether clients show a certificate.", heading="TLS")
     ] = "none"
     profile: Annotated[
         Profile,
-        Meta(
-            description="lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start. "
-            "ovms: errors, best_of and some defaults are those of OpenVINO Model Server, and its flags are read."
+        _option(
+            "lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start. "
+            "ovms: errors, best_of and some defaults are those of OpenVINO Model Server, and its flags are read.",
+            heading="Compatibility",
         ),
     ] = "openai"
     responses_done: Annotated[
         bool,
-        Meta(description="Streams of /v1/responses end with `data: [DONE]`, which OpenVINO Model Server sends there."),
+        _option(
+            "Streams of /v1/responses end with `data: [DONE]`, which OpenVINO Model Server sends there.",
+            heading="Compatibility",
+        ),
     ] = True
     lmi_default_max_tokens: Annotated[
-        int, Meta(ge=1, description="Limit of generated tokens where a request in one of LMI's schemas gives none.")
+        int,
+        Meta(ge=1),
+        _option(
+            "Limit of generated tokens where a request in one of LMI's schemas gives none.", heading="Compatibility"
+        ),
     ] = 30
     lmi_tgi_compat: Annotated[
-        bool, Meta(description="LMI's standard schema is answered as text-generation-inference does.")
+        bool,
+        _option("LMI's standard schema is answered as text-generation-inference does.", heading="Compatibility"),
     ] = False
     lmi_strict_logprobs: Annotated[
-        bool, Meta(description="Logprobs in LMI's chat streams in the form that LMI gives them, mistakes included.")
+        bool,
+        _option(
+            "Logprobs in LMI's chat streams in the form that LMI gives them, mistakes included.",
+            heading="Compatibility",
+        ),
     ] = False
     api_key: Annotated[
         tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
-        Meta(
-            description="A key that clients may send (repeatable); without any, everybody may ask. Other users of the "
-            "machine can read flags: prefer the environment or --api-key-file.",
-            extra_json_schema={"writeOnly": True},
+        _option(
+            "A key that clients may send. Other users of the machine can read flags: prefer OUZEL_API_KEY or "
+            "--api-key-file.",
+            unset="none: everybody may ask",
+            is_common=True,
+            is_secret=True,
         ),
     ] = ()
     api_key_file: Annotated[
         str,
-        Meta(description="A file with further keys, one per line; empty lines and # lines are skipped."),
+        _option(
+            "A file with further keys, one per line; empty lines and # lines are skipped.",
+            unset="none",
+            is_common=True,
+        ),
     ] = ""
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
-        Meta(
-            description="An origin whose pages may call from a browser (repeatable), like https://chat.example.org, or "
-            "* for all; default: none, and no CORS headers."
+        _option(
+            "An origin whose pages may call from a browser, like https://chat.example.org, or * for all.",
+            unset="none, and no CORS headers",
+            heading="Browsers (CORS)",
         ),
     ] = ()
     allowed_methods: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Z]+)$")], ...],
-        Meta(description="An HTTP method those pages may use (repeatable), or * for all."),
+        _option("An HTTP method those pages may use, or * for all.", unset="none", heading="Browsers (CORS)"),
     ] = ("*",)
     allowed_headers: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...],
-        Meta(description="A request header those pages may send (repeatable), or * for all."),
+        _option("A request header those pages may send, or * for all.", unset="none", heading="Browsers (CORS)"),
     ] = ("*",)
-    allow_credentials: Annotated[bool, Meta(description="Let those pages send cookies and client certificates.")] = (
-        False
-    )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"
+    allow_credentials: Annotated[
+        bool, _option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)")
+    ] = False
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], _option("Least level logged.", is_common=True)
+    ] = "info"
 
 
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of responses and conversations."""
+    heading: ClassVar[str] = "Storage of responses and conversations"
 
-    store: Annotated[
-        bool, Meta(description="Keep responses (unless a request says store: false) and conversations.")
-    ] = True
+    store: Annotated[bool, _option("Keep responses (unless a request says store: false) and conversations.")] = True
     store_url: Annotated[
         str,
-        Meta(
-            description="Where: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/NAME, which several servers may "
-            "share; default: responses.sqlite3 in data_dir. Other users of the machine can read flags: prefer the "
-            "environment for a password.",
-            extra_json_schema={"writeOnly": True},
+        _option(
+            "Where: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/NAME, which several servers may share. Other "
+            "users of the machine can read flags: prefer OUZEL_STORE_URL for a password.",
+            unset="responses.sqlite3 in --data-dir",
+            is_secret=True,
         ),
     ] = ""
     data_dir: Annotated[
-        str, Meta(description="Where the server keeps its data; default: $XDG_DATA_HOME/ouzel or ~/.local/share/ouzel.")
+        str, _option("Where the server keeps its data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel")
     ] = ""
     store_max_age_days: Annotated[
-        float, Meta(gt=0, le=36500, description="What nobody has used for longer is deleted.")
+        float, Meta(gt=0, le=36500), _option("What nobody has used for longer is deleted.")
     ] = 30.0
     store_max_gib: Annotated[
-        float, Meta(gt=0, le=2**20, description="Above it, what was used least recently is deleted.")
+        float, Meta(gt=0, le=2**20), _option("Above it, what was used least recently is deleted.")
     ] = 1.0

@@ -89,6 +89,12 @@ def test_unknown_keys_in_the_file_are_named(tmp_path: Path) -> None:
         parse("--config", str(config))
 
 
+def test_a_variable_that_is_almost_an_options_is_named_in_the_log() -> None:
+    options = parse(environment={"OUZEL_MAX_NUM_SEQ": "3", "OUZEL_TESTS_NEED_POSTGRES": "1", "OUZEL_PORT": "1"})
+
+    assert options.remarks == ("OUZEL_MAX_NUM_SEQ is not read; did you mean OUZEL_MAX_NUM_SEQS?",)
+
+
 def test_every_option_has_a_description_and_appears_once() -> None:
     options = [option for record in RECORDS for option in options_of(record)]
 

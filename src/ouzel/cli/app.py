@@ -5,50 +5,77 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import uvloop
 
 import ouzel
+from ouzel.cli.help import full_help, short_help
+from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listening import bound
 from ouzel.cli.model_directory import locate_model
-from ouzel.cli.options import Options, add_options, read_options
+from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.cli.options import Options, add_options, known_flags, read_options
 from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.serve import serve
+from ouzel.cli.suggestion import did_you_mean
 from ouzel.errors import OuzelError
 from ouzel.observability import configure_logging
 
 logger = logging.getLogger(__name__)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ouzel", description=ouzel.__doc__, allow_abbrev=False)
+class _Help(argparse.Action):
+    """Writes a text and ends the process; -h and --help differ."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        sys.stdout.write(full_help() if option_string == "--help" else short_help())
+        parser.exit()
+
+
+def build_parser() -> OneLineParser:
+    parser = OneLineParser(prog="ouzel", description=ouzel.__doc__, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"ouzel {ouzel.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve_parser = commands.add_parser(
         "serve",
-        help="Serve a model over the OpenAI API.",
-        description="Serve a model over the OpenAI API. Each flag is also an environment variable (--max-num-seqs is "
-        "OUZEL_MAX_NUM_SEQS) and a key of the --config file (max_num_seqs).",
+        help="Serve a model over the OpenAI API; `ouzel serve -h` lists the common options, --help all.",
         allow_abbrev=False,
+        add_help=False,
     )
-    serve_parser.add_argument(
-        "model",
-        nargs="?",
-        default=argparse.SUPPRESS,
-        help="A local directory or a Hugging Face repo id (default: the bundled demo model).",
-    )
+    serve_parser.add_argument("-h", "--help", nargs=0, action=_Help)
+    serve_parser.add_argument("model", nargs="?", default=argparse.SUPPRESS)
     add_options(serve_parser)
     return parser
 
 
 def read_command_line(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Options:
-    """Raises InvalidOption."""
-    theirs = split_ovms_flags(argv)
-    arguments = theirs.values | vars(build_parser().parse_args(theirs.rest))
+    """Raises InvalidOption, and SystemExit where a text has been written: help, or what is wrong with a flag."""
+    ovms_flags = split_ovms_flags(argv)
+    parser = build_parser()
+    namespace, unknown = parser.parse_known_args(ovms_flags.rest)
+    arguments = ovms_flags.values | vars(namespace)
     del arguments["command"]
+    if unknown:
+        parser.error(_unknown_message(unknown, str(arguments.get("model", ""))))
     options = read_options(arguments, environment)
-    theirs.check_profile(options.server.profile)
-    return replace(options, remarks=(*options.remarks, *theirs.remarks))
+    ovms_flags.check_profile(options.server.profile)
+    return replace(options, remarks=(*options.remarks, *ovms_flags.remarks))
+
+
+def _unknown_message(arguments: Sequence[str], model: str) -> str:
+    """The first flag among the arguments is named: what follows may be its value."""
+    for argument in arguments:
+        if argument.startswith("-"):
+            flag = argument.partition("=")[0]
+            return f"unknown option {flag}{did_you_mean([flag], known_flags()) or '; ouzel serve --help lists all'}"
+    return f"unexpected argument {arguments[0]!r}; the model is {model!r}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,5 +91,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except OuzelError as error:
         sys.stderr.write(f"ouzel: {error}\n")
-        return 1
+        return error.exit_status if isinstance(error, InvalidOption) else 1
     return 0

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 import ouzel
 from ouzel.api.app import create_app, server_config
-from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listening import Listener
 from ouzel.cli.loading import load_served_model
 from ouzel.cli.model_directory import LocalModel
@@ -58,11 +58,11 @@ class Front:
         await first_of(serving, asyncio.create_task(server.listening.wait()))
         if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded
             await server.lifespan.shutdown()
-            raise InvalidOption(f"cannot listen on {listener.address}: it is in use")
+            raise CannotListen(f"cannot listen on {listener.address}: it is in use")
         if listener.unix is not None and not listener.unix.is_ours():
             server.should_exit = True
             await serving
-            raise InvalidOption(f"cannot listen on {listener.address}: another server has taken it")
+            raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
         _announce(model, listener, needs_key=bool(options.server.api_key))
         await first_of(serving, asyncio.create_task(stopping.wait()))
         drain_timeout_s = options.limits.drain_timeout_s

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.tls import tls_context
 from ouzel.config import ServerConfig
 
@@ -89,7 +89,7 @@ def _bind_port(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise InvalidOption(f"cannot listen on {host} port {port}: {error.strerror}") from error
+        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror}") from error
     return listener
 
 
@@ -100,21 +100,21 @@ def _bind_unix(path: Path) -> socket.socket:
         listener.bind(os.fspath(path))
     except OSError as error:
         listener.close()
-        raise InvalidOption(f"cannot listen on {path}: {error.strerror or error}") from error
-    except InvalidOption:
+        raise CannotListen(f"cannot listen on {path}: {error.strerror or error}") from error
+    except CannotListen:
         listener.close()
         raise
     return listener
 
 
 def _remove_stale(path: Path) -> None:
-    """Removes the socket of a server that is gone. Raises InvalidOption where one listens or a file is in the way."""
+    """Removes the socket of a server that is gone. Raises CannotListen where one listens or a file is in the way."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise InvalidOption(f"cannot listen on {path}: there is a file that is no socket")
+        raise CannotListen(f"cannot listen on {path}: there is a file that is no socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
@@ -122,4 +122,4 @@ def _remove_stale(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
         else:
-            raise InvalidOption(f"cannot listen on {path}: it is in use")
+            raise CannotListen(f"cannot listen on {path}: it is in use")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.one_line_parser import OneLineParser
 
 Values = dict[str, object]
 Meaning = Callable[[str], Values]
@@ -112,7 +113,7 @@ def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
     known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, _REPOSITORY]
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
         known.append(_GRPC_PORT)  # elsewhere it is ours
-    parser = argparse.ArgumentParser(prog="ouzel", usage=argparse.SUPPRESS, add_help=False, allow_abbrev=False)
+    parser = OneLineParser(prog="ouzel", add_help=False, allow_abbrev=False)
     for name in known:
         optional = {"nargs": "?", "const": "true"} if name in _MAY_STAND_ALONE else {}
         parser.add_argument(f"--{name}", dest=name, default=argparse.SUPPRESS, **optional)  # type: ignore[arg-type]
