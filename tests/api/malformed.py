@@ -7,7 +7,7 @@ from typing import Any  # JSON Schema
 import msgspec
 
 from ouzel.api.document.openapi import document
-from ouzel.api.document.operations import OPERATIONS
+from ouzel.api.operations import DOCUMENTED
 from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import Json
 
@@ -38,8 +38,8 @@ class Malformed:
 
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     """`good`: a body that is right."""
-    schemas: JsonSchema = msgspec.to_builtins(document())["components"]["schemas"]
-    [(body_type,)] = [operation.bodies for operation in OPERATIONS if operation.path == path and operation.bodies]
+    schemas: JsonSchema = msgspec.to_builtins(document(DOCUMENTED))["components"]["schemas"]
+    [(body_type,)] = [operation.bodies for operation in DOCUMENTED if operation.path == path and operation.bodies]
     schema = schemas[body_type.__name__]
     for name, field in schema["properties"].items():
         for what, value in _wrong_values(field, schemas):

@@ -9,10 +9,10 @@ import pytest
 from openai.types import completion_create_params as completion_params
 from openai.types.chat import completion_create_params as chat_params
 
-from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.lmi.standard import Parameters
 from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.completions import CompletionRequest
+from ouzel.api.operations import DOCUMENTED
 from ouzel.config import LimitsConfig
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.wire.unsupported import NEUTRAL_VALUES
@@ -21,9 +21,9 @@ from tests.api.serving import running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
-BODIES = list(dict.fromkeys(body for operation in OPERATIONS for body in operation.bodies))
+BODIES = list(dict.fromkeys(body for operation in DOCUMENTED for body in operation.bodies))
 GENERATING_BODIES = list(
-    dict.fromkeys(body for each in OPERATIONS if each.chunks and not each.is_lmi for body in each.bodies)
+    dict.fromkeys(body for each in DOCUMENTED if each.chunks and not each.is_lmi for body in each.bodies)
 )
 
 
@@ -387,7 +387,7 @@ def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
     "path",
     [
         operation.path.replace("{model_name}", "parrot")
-        for operation in OPERATIONS
+        for operation in DOCUMENTED
         if operation.bodies and "{model_version}" not in operation.path  # there are none: a 404 at once
     ],
 )

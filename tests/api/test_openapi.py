@@ -1,27 +1,18 @@
 """The OpenAPI document and the table of fields: valid, complete, and generated from the code as it is."""
 
 import re
-from functools import partial
 
 import httpx
 import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
-from ouzel.api import app
-from ouzel.api.conversations.routes import conversation_routes
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.document.openapi import body_schemas, document
-from ouzel.api.document.operations import OPERATIONS
-from ouzel.api.http.body_endpoint import BodyEndpoint
-from ouzel.api.responses.compact import CompactResponse
-from ouzel.api.responses.routes import responses_routes
+from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
+from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.observability import Metrics
-from ouzel.responses.preparer import Preparer
-from ouzel.responses.runs import Runs
-from ouzel.responses.summariser import Summariser
 from tests.api.serving import RunningServer
 from tools.documents import fields
 
@@ -30,24 +21,15 @@ from tools.documents import fields
 def test_the_document_is_served_and_valid(http: httpx.Client, path: str) -> None:
     response = http.get(path)
     assert response.headers["content-type"] == "application/json"
-    assert response.json() == msgspec.to_builtins(document())
+    assert response.json() == msgspec.to_builtins(document(DOCUMENTED))
     OpenAPIV31SpecValidator(response.json()).validate()
 
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:
-    model, limits, metrics = server.model, LimitsConfig(), Metrics("parrot")
-    preparer = Preparer(model, limits, None)
-    routes: list[BaseRoute] = []
-    routes += app.api_routes(model, limits, ServerConfig(), metrics)
-    body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
-    runs, compactor = (
-        Runs(model, metrics, preparer, None),
-        CompactResponse(Summariser(preparer, model, metrics), model, None),
-    )
-    routes += responses_routes(runs, preparer, limits, compactor, body_endpoint, sends_done=True)
-    routes += conversation_routes(None, body_endpoint)
+    services = Services.of(server.model, LimitsConfig(), ServerConfig(), None)
+    routes = routes_of(OPERATIONS, services)
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
-    described = {operation.path for operation in OPERATIONS}
+    described = {operation.path for operation in DOCUMENTED}
     for path in paths - described:
         below_v1 = "/v1" + re.sub(r"^/v[13](/v1)?", "", path)  # the description names the other prefixes
         assert path.endswith("/openapi.json") or below_v1 in described, path
@@ -55,7 +37,7 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
 
 
 def test_every_field_has_a_description_and_every_optional_one_a_default() -> None:
-    for schema in msgspec.to_builtins(body_schemas()).values():
+    for schema in msgspec.to_builtins(body_schemas(DOCUMENTED)).values():
         for name, field in schema["properties"].items():
             if len(field.get("enum", ())) == 1:
                 continue  # a tag explains itself

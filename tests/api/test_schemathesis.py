@@ -18,10 +18,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from ouzel.api.document.openapi import document
+from ouzel.api.operations import DOCUMENTED
 from tests.api.requests import chat
 from tests.api.serving import ALIAS, RunningServer
 
-SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document())))
+SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document(DOCUMENTED))))
 SAME_AS_INVOCATIONS = r"^/(predictions|models)/"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

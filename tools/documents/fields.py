@@ -7,8 +7,8 @@ from typing import Any  # JSON Schema
 import msgspec
 
 from ouzel.api.document.openapi import body_schemas
-from ouzel.api.document.operations import OPERATIONS
 from ouzel.api.lmi.standard import StandardRequest
+from ouzel.api.operations import DOCUMENTED
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.wire.fields import CompletionFields
 from ouzel.wire.unsupported import INSTEAD, NEUTRAL_VALUES
@@ -70,20 +70,20 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
     """Without those that take what another takes."""
     bodies = {
         operation.path.removeprefix("/v1"): operation.bodies[0]
-        for operation in OPERATIONS
+        for operation in DOCUMENTED
         if operation.bodies and not operation.is_lmi
     }
     return {path: body for path, body in bodies.items() if not set(body.__mro__[1:]) & set(bodies.values())}
 
 
 def _generating() -> list[str]:
-    generating = [operation for operation in OPERATIONS if operation.bodies and operation.chunks]
+    generating = [operation for operation in DOCUMENTED if operation.bodies and operation.chunks]
     return [operation.path.removeprefix("/v1") for operation in generating if not operation.is_lmi]
 
 
 def _rows_of_fields() -> Iterator[list[str]]:
     """One row for each meaning of a name."""
-    schemas: JsonSchema = msgspec.convert(body_schemas(), dict[str, Any])
+    schemas: JsonSchema = msgspec.convert(body_schemas(DOCUMENTED), dict[str, Any])
     endpoints: dict[tuple[str, ...], list[str]] = {}
     for endpoint, body in _endpoints().items():
         for row in _fields_of(schemas[body.__name__], schemas, ""):
@@ -93,7 +93,7 @@ def _rows_of_fields() -> Iterator[list[str]]:
 
 
 def _rows_of_lmi() -> Iterator[list[str]]:
-    schemas: JsonSchema = msgspec.convert(body_schemas(), dict[str, Any])
+    schemas: JsonSchema = msgspec.convert(body_schemas(DOCUMENTED), dict[str, Any])
     for name, *rest in _fields_of(schemas[StandardRequest.__name__], schemas, ""):
         _, _, parameter = name.partition(".")
         if parameter.partition(".")[0] not in CompletionFields.__struct_encode_fields__:

@@ -1,44 +1,27 @@
-"""The HTTP application: which path is which endpoint."""
+"""The HTTP application: its layers from the outside in, around the table of operations."""
 
 import ssl
-from functools import partial
 from http import HTTPStatus
 
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.conversations.routes import conversation_routes
-from ouzel.api.document.openapi import OpenApi
-from ouzel.api.http.body_endpoint import BodyEndpoint, computed
-from ouzel.api.http.dialect import Dialect
 from ouzel.api.http.edge import Edge
 from ouzel.api.http.error_answers import ErrorAnswers
-from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.guard import Guard
 from ouzel.api.http.http_protocol import http_protocol
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origins import OwnPages
 from ouzel.api.http.upgrades import Upgrades
-from ouzel.api.lmi.routes import lmi_error_styles, lmi_routes
-from ouzel.api.openai.chat import ChatCompletions
-from ouzel.api.openai.completions import Completions
-from ouzel.api.openai.health import Watch
-from ouzel.api.openai.models import Models
-from ouzel.api.openai.tokenize import Tokenizing
-from ouzel.api.ovms.routes import ovms_error_styles, ovms_routes
-from ouzel.api.paths import PREFIXES
-from ouzel.api.responses.compact import CompactResponse
-from ouzel.api.responses.routes import responses_routes
+from ouzel.api.lmi.errors import lmi_error_styles
+from ouzel.api.operations import OPERATIONS, routes_of
+from ouzel.api.ovms.errors import ovms_error_styles
+from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
-from ouzel.observability import Metrics
-from ouzel.responses.preparer import Preparer
-from ouzel.responses.runs import Runs
-from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 
 _PING_EVERY_S = 20.0
@@ -49,63 +32,15 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 
     `store` keeps responses; without one they are gone once they are answered.
     """
-    metrics = Metrics(model.names[0])
-    preparer = Preparer(model, limits, store)
-    runs = Runs(model, metrics, preparer, store)
-    compactor = CompactResponse(Summariser(preparer, model, metrics), model, store)
-    body_endpoint = partial(BodyEndpoint, model=model, metrics=metrics, limits=limits)
-    app: ASGIApp = MethodRouter(
-        [
-            *api_routes(model, limits, server, metrics),
-            *responses_routes(runs, preparer, limits, compactor, body_endpoint, sends_done=server.responses_done),
-            *conversation_routes(store, body_endpoint),
-        ],
-        redirect_slashes=False,
-        default=_unknown_url,
-    )
+    services = Services.of(model, limits, server, store)
+    app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=_unknown_url)
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(app, server.api_key)
-    app = ErrorAnswers(app, {**lmi_error_styles(server), **ovms_error_styles(server)})
+    app = ErrorAnswers(app, {**lmi_error_styles(server.profile), **ovms_error_styles(server.profile)})
     if server.allowed_origins:
         app = _cors(app, server)
-    return Lifespan(Upgrades(Edge(app)), runs.watch, runs.close)
-
-
-def api_routes(model: ServedModel, limits: LimitsConfig, server: ServerConfig, metrics: Metrics) -> list[Route]:
-    models = Models(model)
-    openapi = OpenApi()
-    watch = Watch(model, metrics)
-
-    def generating(dialect: Dialect) -> ASGIApp:
-        return GeneratingEndpoint(
-            dialect,
-            model,
-            metrics,
-            max_body_bytes=limits.max_body_bytes,
-            body_timeout_s=limits.body_timeout_s,
-        )
-
-    chat, completions = generating(ChatCompletions(model, limits)), generating(Completions(model, limits))
-    routes = [Route("/health", watch.health), Route("/metrics", watch.metrics)]
-    routes.append(Route("/openapi.json", openapi.document))
-    routes += lmi_routes(model, limits, server, generating)
-    routes += ovms_routes(model, limits, server, generating)
-    tokenizing = Tokenizing(model)
-    tokenize = BodyEndpoint(computed(tokenizing.tokenize), model, metrics, limits)
-    detokenize = BodyEndpoint(computed(tokenizing.detokenize), model, metrics, limits)
-    for prefix in ("", *PREFIXES):  # vLLM has these two at the root
-        routes.append(Route(f"{prefix}/tokenize", tokenize, methods=["POST"]))
-        routes.append(Route(f"{prefix}/detokenize", detokenize, methods=["POST"]))
-    for prefix in PREFIXES:
-        routes += [
-            Route(f"{prefix}/chat/completions", chat, methods=["POST"]),
-            Route(f"{prefix}/completions", completions, methods=["POST"]),
-            Route(f"{prefix}/openapi.json", openapi.document),
-            Route(f"{prefix}/models", models.list),
-            Route(f"{prefix}/models/{{name:path}}", models.retrieve),
-        ]
-    return routes
+    return Lifespan(Upgrades(Edge(app)), services.runs.watch, services.runs.close)
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:

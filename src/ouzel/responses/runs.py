@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from ouzel.errors import OuzelError, Overloaded, TryLater
+from ouzel.errors import OuzelError, TryLater
 from ouzel.generation import Generation, ServedModel
 from ouzel.observability import Metrics
 from ouzel.responses.end_stored import fail_stored
@@ -43,16 +43,6 @@ class Runs:
         self._preparer = preparer
         self._runs: dict[str, Run] = {}
         self._left: set[str] = set()  # ids of those that the store takes to be ours, and that nobody makes
-
-    def take_place(self) -> ExitStack:
-        """One of those that the engine gives, until the stack is left. Raises Overloaded or EngineUnavailable."""
-        place = ExitStack()
-        try:
-            place.enter_context(self._model.engine.admit())
-        except Overloaded:
-            self._metrics.request_refused()
-            raise
-        return place
 
     @contextmanager
     def running(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Iterator[Run]:

@@ -3,12 +3,13 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ouzel.api.conversations.objects import CreateItemsRequest
+from ouzel.api.conversations.objects import Conversation, CreateItemsRequest
 from ouzel.api.conversations.stored import KeptConversations, conversation_id
-from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
-from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_asked
+from ouzel.api.http.send import json_response
+from ouzel.api.operation import PREFIXES, Operation
+from ouzel.api.responses.item_lists import INCLUDE, PAGE, PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_asked
 from ouzel.errors import ItemNotFound
 from ouzel.responses.new_items import NewItems
 from ouzel.store.records import Page
@@ -57,3 +58,43 @@ def _id(request: Request) -> str:
 
 def _not_found(request: Request) -> ItemNotFound:
     return ItemNotFound(_id(request), param="item_id")
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/conversations/{conversation_id}/items",
+        prefixes=PREFIXES,
+        summary="Adds items at the end of a conversation.",
+        endpoint=lambda services: services.taking_body(ConversationItems(KeptConversations(services.store)).create),
+        query=(INCLUDE,),
+        bodies=(CreateItemsRequest,),
+        answers=(ItemList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/conversations/{conversation_id}/items",
+        prefixes=PREFIXES,
+        summary="The items of a conversation.",
+        endpoint=lambda services: ConversationItems(KeptConversations(services.store)).list,
+        query=PAGE,
+        answers=(ItemList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/conversations/{conversation_id}/items/{item_id}",
+        prefixes=PREFIXES,
+        summary="One item of a conversation.",
+        endpoint=lambda services: ConversationItems(KeptConversations(services.store)).retrieve,
+        query=(INCLUDE,),
+        answers=(dict[str, object],),
+    ),
+    Operation(
+        method="delete",
+        path="/v1/conversations/{conversation_id}/items/{item_id}",
+        prefixes=PREFIXES,
+        summary="Deletes an item from a conversation, and answers with the conversation.",
+        endpoint=lambda services: ConversationItems(KeptConversations(services.store)).delete,
+        answers=(Conversation,),
+    ),
+)

@@ -9,8 +9,9 @@ from ouzel.api.conversations.objects import (
     DeletedConversation,
     UpdateConversationRequest,
 )
-from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.send import json_response
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.responses.items import new_id
 from ouzel.responses.new_items import NewItems
@@ -76,3 +77,41 @@ def _shown(stored: StoredConversation | None, request: Request) -> Conversation:
 
 def _not_found(request: Request) -> ConversationNotFound:
     return ConversationNotFound(conversation_id(request), param="conversation_id")
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/conversations",
+        prefixes=PREFIXES,
+        summary="Begins a conversation, with items or empty.",
+        endpoint=lambda services: services.taking_body(KeptConversations(services.store).create),
+        bodies=(CreateConversationRequest,),
+        answers=(Conversation,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/conversations/{conversation_id}",
+        prefixes=PREFIXES,
+        summary="A kept conversation, without its items.",
+        endpoint=lambda services: KeptConversations(services.store).retrieve,
+        answers=(Conversation,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/conversations/{conversation_id}",
+        prefixes=PREFIXES,
+        summary="Labels a conversation anew.",
+        endpoint=lambda services: services.taking_body(KeptConversations(services.store).update),
+        bodies=(UpdateConversationRequest,),
+        answers=(Conversation,),
+    ),
+    Operation(
+        method="delete",
+        path="/v1/conversations/{conversation_id}",
+        prefixes=PREFIXES,
+        summary="Deletes a conversation and its items.",
+        endpoint=lambda services: KeptConversations(services.store).delete,
+        answers=(DeletedConversation,),
+    ),
+)

@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from ouzel import __version__, errors
 from ouzel.api.document.field_defaults import default_in_words
-from ouzel.api.document.operations import OPERATIONS, Operation, StructType
 from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
+from ouzel.api.operation import Operation, StructType
 
 JsonObject = dict[str, object]
 
@@ -31,23 +31,23 @@ _DESCRIPTION = (
 class OpenApi:
     """The endpoint."""
 
-    def __init__(self) -> None:
-        self._body = msgspec.json.encode(document())
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self._body = msgspec.json.encode(document(operations))
 
     async def document(self, request: Request) -> Response:
         return Response(self._body, media_type="application/json")
 
 
-def document() -> JsonObject:
+def document(operations: Sequence[Operation]) -> JsonObject:
     paths: dict[str, JsonObject] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = _operation_object(operation)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Ouzel", "version": __version__, "description": _DESCRIPTION},
         "paths": paths,
         "components": {
-            "schemas": _answer_schemas() | body_schemas(),
+            "schemas": _answer_schemas(operations) | body_schemas(operations),
             "responses": _error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
@@ -55,22 +55,23 @@ def document() -> JsonObject:
     }
 
 
-def body_schemas() -> dict[str, JsonObject]:
-    """By name, of the bodies and what is in them; with LMI's reading of some."""
-    schemas = _components([*_bodies(is_lmi=False), *_bodies(is_lmi=True), Parameters])
+def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
+    """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
+    lmi_bodies = _bodies(operations, is_lmi=True)
+    schemas = _components([*_bodies(operations, is_lmi=False), *lmi_bodies, Parameters])
     for schema in schemas.values():
         _explain_fields(schema)
     standard = schemas[StandardRequest.__name__]["properties"]
     assert isinstance(standard, dict)
     standard["parameters"] |= {"anyOf": [_ref(Parameters), {"type": "null"}]}  # two decoders in the code, one object
     schemas[Parameters.__name__] = _without_model(schemas[Parameters.__name__])
-    for body in _bodies(is_lmi=True):
+    for body in lmi_bodies:
         schemas[_LMI_PREFIX + body.__name__] = _without_model(schemas[body.__name__])
     return schemas
 
 
-def _bodies(*, is_lmi: bool) -> list[StructType]:
-    bodies = [body for operation in OPERATIONS if operation.is_lmi == is_lmi for body in operation.bodies]
+def _bodies(operations: Sequence[Operation], *, is_lmi: bool) -> list[StructType]:
+    bodies = [body for operation in operations if operation.is_lmi == is_lmi for body in operation.bodies]
     return list(dict.fromkeys(bodies))
 
 
@@ -80,8 +81,8 @@ def _without_model(schema: JsonObject) -> JsonObject:
     return schema | {"required": [name for name in required if name != "model"]}
 
 
-def _answer_schemas() -> dict[str, JsonObject]:
-    answers = [kind for operation in OPERATIONS for kind in (*operation.answers, *operation.chunks)]
+def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
+    answers = [kind for operation in operations for kind in (*operation.answers, *operation.chunks)]
     return _components([*answers, ErrorBody, HandlerError, FrontEndError])
 
 

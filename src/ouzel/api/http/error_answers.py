@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
 from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
+from ouzel.api.http.send import send_json
 from ouzel.errors import OuzelError
 
 logger = logging.getLogger(__name__)
@@ -39,10 +40,7 @@ class ErrorAnswers:
         fault = fault_of(error, method=method_of(scope), path=scope["path"])
         answer = self._error_style(scope["path"])(fault)
         if exchange.status is None:
-            body = msgspec.json.encode(answer.body)
-            own = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-            await send({"type": "http.response.start", "status": answer.status, "headers": own + fault.headers})
-            await send({"type": "http.response.body", "body": body})
+            await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)
         else:
             exchange.status = answer.status  # for the log: the client has seen 200
             await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})

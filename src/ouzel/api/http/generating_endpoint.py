@@ -1,7 +1,7 @@
 """Every endpoint that generates: the door, the body, the generation, the answer. What differs is the dialect."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -9,8 +9,9 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.dialect import Answer, Dialect
-from ouzel.api.http.exchange import Exchange, cancelled_on_disconnect, exchange_of, read_body
-from ouzel.errors import Overloaded
+from ouzel.api.http.door import Door
+from ouzel.api.http.exchange import Exchange, exchange_of
+from ouzel.api.http.send import send_json, send_stream
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
 from ouzel.wire.decode import may_take_long
@@ -22,32 +23,15 @@ _MANY_EVENTS = 256  # and so may folding more events
 class GeneratingEndpoint:
     """An ASGI app. Leaving it early, for whatever reason, aborts the generation."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        model: ServedModel,
-        metrics: Metrics,
-        *,
-        max_body_bytes: int,
-        body_timeout_s: float,
-    ) -> None:
+    def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, door: Door) -> None:
         self._dialect = dialect
         self._model = model
         self._metrics = metrics
-        self._max_body_bytes = max_body_bytes
-        self._body_timeout_s = body_timeout_s
+        self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            with self._model.engine.admit():
-                body = await read_body(
-                    scope, receive, max_body_bytes=self._max_body_bytes, timeout_s=self._body_timeout_s
-                )
-                async with cancelled_on_disconnect(receive):
-                    await self._answer(body, exchange_of(scope), send)
-        except Overloaded:
-            self._metrics.request_refused()
-            raise
+        async with self._door.body(scope, receive) as admitted:
+            await self._answer(admitted.body, exchange_of(scope), send)
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
         prepare = self._dialect.prepare
@@ -70,39 +54,32 @@ class GeneratingEndpoint:
 
 async def _send(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
     if answer.is_stream:
-        await _send_stream(generation, answer, send)
+        end = partial(_end_frames, answer, generation)
+        await send_stream(_frames(generation, answer), send, headers=answer.framing.headers, end=end)
     else:
-        await _send_whole(generation, answer, send)
+        await send_json(await _whole(generation, answer), send)
 
 
-async def _send_stream(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
-    """The response starts with the first token, so that a request that fails before it has an honest status."""
-    is_started = False
-    async with aclosing(generation.events()) as items:
-        async for events in items:
-            if not is_started:
-                await send({"type": "http.response.start", "status": 200, "headers": answer.framing.headers})
-                is_started = True
-            chunks = await _written(partial(_chunk_frames, answer, events, generation.usage()), events)
-            if chunks:
-                await send({"type": "http.response.body", "body": chunks, "more_body": True})
-    last = answer.framing.frames(answer.last_chunks(generation.usage())) + answer.framing.end
-    await send({"type": "http.response.body", "body": last})
+async def _frames(generation: Generation | SeveralGenerations, answer: Answer) -> AsyncGenerator[bytes, None]:
+    async with aclosing(generation.events()) as steps:
+        async for events in steps:
+            yield await _written(partial(_chunk_frames, answer, events, generation.usage()), events)
 
 
-async def _send_whole(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
+async def _whole(generation: Generation | SeveralGenerations, answer: Answer) -> bytes:
     events: list[Event] = []
-    async with aclosing(generation.events()) as items:
-        async for new in items:
+    async with aclosing(generation.events()) as steps:
+        async for new in steps:
             events += new
-    body = await _written(partial(_whole_body, answer, events, generation.usage()), events)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    return await _written(partial(_whole_body, answer, events, generation.usage()), events)
 
 
 def _chunk_frames(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
     return answer.framing.frames(answer.chunks(events, usage))
+
+
+def _end_frames(answer: Answer, generation: Generation | SeveralGenerations) -> bytes:
+    return answer.framing.frames(answer.last_chunks(generation.usage())) + answer.framing.end
 
 
 def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:

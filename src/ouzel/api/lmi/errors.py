@@ -1,12 +1,15 @@
 """Faults in LMI's words: what its model handler refuses is a 424, the rest an object of its front end."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
 
-from ouzel.api.http.faults import ErrorAnswer, Fault
+from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
 from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound
 
+CHAT_PATH = "/v1/chat/completions"  # is LMI's with its profile
+_PREFIXES = ("/invocations", "/predictions", "/models/", "/ping")
 _PREFIX = "Input Parsing failed. Ensure that the request payload is valid. "
 _TYPES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "UnauthorizedException",
@@ -59,3 +62,8 @@ def _handler_answer(message: str) -> ErrorAnswer:
 
 def _front_end_answer(status: int, kind: str, message: str) -> ErrorAnswer:
     return ErrorAnswer(status, FrontEndError(status, kind, message))
+
+
+def lmi_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
+    """Maps the beginnings of paths to the style of their errors."""
+    return dict.fromkeys((*_PREFIXES, CHAT_PATH) if profile == "lmi" else _PREFIXES, lmi_style)

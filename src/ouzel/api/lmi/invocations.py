@@ -15,11 +15,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.exchange import header
 from ouzel.api.http.framing import JSON_LINES
-from ouzel.api.lmi.chat import ChatSchema
+from ouzel.api.lmi.chat import ChatSchema, LmiChatCompletion, LmiChunk
 from ouzel.api.lmi.defaults import with_defaults
-from ouzel.api.lmi.errors import UnknownSchema
-from ouzel.api.lmi.standard import StandardSchema
-from ouzel.api.openai.completions import CompletionRequest, Completions
+from ouzel.api.lmi.details import Generated, Line
+from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
+from ouzel.api.lmi.standard import StandardRequest, StandardSchema
+from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.openai.completions import Completion, CompletionRequest, Completions
+from ouzel.api.operation import Operation
+from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel
@@ -149,3 +153,30 @@ def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
         given = attributes.get(name, header(scope, name.encode()))
         if given is not None and given.lower() != neutral:
             raise InvalidRequest(f"{name} is not supported by this server, given {given[:60]!r}", param=name)
+
+
+def _operation(path: str, *, has_slashes: bool = False) -> Operation:
+    return Operation(
+        method="post",
+        path=path,
+        has_slashes=has_slashes,
+        summary="LMI: a chat, a prompt, or LMI's own schema. OpenAI's fields need no model here.",
+        endpoint=_endpoint,
+        bodies=(StandardRequest, ChatCompletionRequest, CompletionRequest),
+        answers=(Generated, list[Generated], LmiChatCompletion, Completion),
+        chunks=(Line, LmiChunk, Completion),
+        is_lmi=True,
+    )
+
+
+def _endpoint(services: Services) -> Invocations:
+    return Invocations(services.model, services.limits, services.config, services.generating)
+
+
+OPERATIONS = (
+    _operation("/invocations"),
+    _operation("/predictions/{model_name}"),
+    _operation("/predictions/{model_name}/{model_version}"),
+    _operation("/models/{model_name}/invoke", has_slashes=True),
+    Operation(method="post", path=CHAT_PATH, profile="lmi", is_documented=False, endpoint=_endpoint),
+)

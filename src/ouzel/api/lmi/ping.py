@@ -4,6 +4,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.operation import Operation
 from ouzel.generation import EngineState, ServedModel
 
 
@@ -37,3 +38,15 @@ def _word(state: EngineState) -> str:
             return "FAILED"
         case EngineState.DRAINING | EngineState.CLOSED:
             return "Unhealthy"
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/ping",
+        summary="LMI's health check.",
+        endpoint=lambda services: Ping(services.model).ping,
+        answers=(dict[str, ModelStatus],),
+        is_probe=True,
+    ),
+)

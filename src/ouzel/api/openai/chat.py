@@ -3,9 +3,10 @@
 from msgspec.structs import replace
 
 from ouzel.api.http.dialect import Answer
-from ouzel.api.openai.chat_answer import ChatAnswer
+from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
 from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.envelope import Envelope, new_envelope
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, GenerationRequest, ServedModel, accept
@@ -58,3 +59,17 @@ class ChatCompletions:
             continues_prompt=body.continue_final_message or False,
             parses_output=True,
         )
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/chat/completions",
+        prefixes=PREFIXES,
+        summary="Answers a chat. With LMI's profile in LMI's words.",
+        endpoint=lambda services: services.generating(ChatCompletions(services.model, services.limits)),
+        bodies=(ChatCompletionRequest,),
+        answers=(ChatCompletion,),
+        chunks=(ChatCompletionChunk,),
+    ),
+)

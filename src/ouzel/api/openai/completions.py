@@ -11,6 +11,7 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import SSE
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.openai.shown_prompt import ShownPrompt
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import (
@@ -247,3 +248,17 @@ def _ended(piece: CompletionChoice, finished: Finished) -> CompletionChoice:
     if finished.stop_reason is not None:
         piece.stop_reason = finished.stop_reason
     return piece
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/completions",
+        prefixes=PREFIXES,
+        summary="Goes on from a prompt.",
+        endpoint=lambda services: services.generating(Completions(services.model, services.limits)),
+        bodies=(CompletionRequest,),
+        answers=(Completion,),
+        chunks=(Completion,),
+    ),
+)

@@ -1,10 +1,14 @@
 """GET /health and /metrics: for the machines that watch."""
 
+from http import HTTPStatus
+
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.http.send import json_response
+from ouzel.api.operation import Operation
 from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import EngineReading, Metrics
 
@@ -22,9 +26,8 @@ class Watch:
     async def health(self, request: Request) -> Response:
         """200 while requests are taken, else 503 with the engine's state and its reason."""
         if self._engine.state is EngineState.READY:
-            return Response(msgspec.json.encode(Health("ok")), media_type="application/json")
-        body = msgspec.json.encode(Health(self._engine.state.value, self._engine.reason))
-        return Response(body, status_code=503, media_type="application/json")
+            return json_response(Health("ok"))
+        return json_response(Health(self._engine.state.value, self._engine.reason), HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._metrics.exposition(self._reading()), media_type=CONTENT_TYPE_LATEST)
@@ -44,3 +47,21 @@ class Watch:
             num_prefix_hit_tokens=stats.num_prefix_hit_tokens,
             num_preemptions=stats.num_preemptions,
         )
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/health",
+        summary="200 while requests are taken, else 503.",
+        endpoint=lambda services: Watch(services.model, services.metrics).health,
+        answers=(Health,),
+        is_probe=True,
+    ),
+    Operation(
+        method="get",
+        path="/metrics",
+        summary="Prometheus metrics.",
+        endpoint=lambda services: Watch(services.model, services.metrics).metrics,
+    ),
+)

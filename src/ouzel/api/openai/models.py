@@ -4,6 +4,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.http.send import json_response
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
 
@@ -26,13 +28,13 @@ class Models:
         self._model = model
 
     async def list(self, request: Request) -> Response:
-        return _json(ModelList([self._object(name) for name in self._model.names]))
+        return json_response(ModelList([self._object(name) for name in self._model.names]))
 
     async def retrieve(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self._model.names:
             raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
-        return _json(self._object(name))
+        return json_response(self._object(name))
 
     def _object(self, name: str) -> ModelObject:
         max_model_len = self._model.engine.info.max_model_len
@@ -45,10 +47,6 @@ class Models:
         )
 
 
-def _json(value: object) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")
-
-
 def _capabilities(model: ServedModel) -> list[str]:
     template, output_format = model.renderer.chat_template, model.output_format
     can = {
@@ -58,3 +56,24 @@ def _capabilities(model: ServedModel) -> list[str]:
         "reasoning": template is not None and template.reasons and output_format.reasoning is not None,
     }
     return [name for name, is_there in can.items() if is_there]
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/v1/models",
+        prefixes=PREFIXES,
+        summary="What is served.",
+        endpoint=lambda services: Models(services.model).list,
+        answers=(ModelList,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/models/{name}",
+        prefixes=PREFIXES,
+        has_slashes=True,
+        summary="One served model.",
+        endpoint=lambda services: Models(services.model).retrieve,
+        answers=(ModelObject,),
+    ),
+)

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from ouzel.api.http.body_endpoint import computed
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.chat_prompt import (
@@ -188,3 +190,25 @@ def _check_combination(asked: TokenizeRequest) -> None:
             raise InvalidRequest(f"{name} goes with {' or '.join(goes_with)}, given {inputs[0]}", param=name)
     if "padding_side" in given and not asked.pad_to_max_length:
         raise InvalidRequest("padding_side needs pad_to_max_length to be true", param="padding_side")
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/tokenize",
+        prefixes=("", *PREFIXES),  # vLLM has these two at the root
+        summary="Token ids of a text or a chat.",
+        endpoint=lambda services: services.taking_body(computed(Tokenizing(services.model).tokenize)),
+        bodies=(TokenizeRequest,),
+        answers=(TokenizedText,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/detokenize",
+        prefixes=("", *PREFIXES),
+        summary="The text of token ids.",
+        endpoint=lambda services: services.taking_body(computed(Tokenizing(services.model).detokenize)),
+        bodies=(DetokenizeRequest,),
+        answers=(DetokenizedText,),
+    ),
+)

@@ -6,6 +6,7 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
 from ouzel.api.openai.chat_request import ChatCompletionRequest
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
@@ -44,3 +45,15 @@ class OvmsChatAnswer:
             choice.message.content = choice.message.content or ""
             choice.message.tool_calls = choice.message.tool_calls or []
         return answer
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/chat/completions",
+        prefixes=PREFIXES,
+        profile="ovms",
+        is_documented=False,
+        endpoint=lambda services: services.generating(OvmsChat(services.model, services.limits)),
+    ),
+)

@@ -2,6 +2,7 @@
 
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.completions import CompletionRequest, Completions
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel
@@ -16,3 +17,15 @@ class OvmsCompletions:
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         return self._openai.read(read_body(body, CompletionRequest, self._model.names), arrival_s)
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/completions",
+        prefixes=PREFIXES,
+        profile="ovms",
+        is_documented=False,
+        endpoint=lambda services: services.generating(OvmsCompletions(services.model, services.limits)),
+    ),
+)

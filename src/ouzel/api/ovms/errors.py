@@ -1,10 +1,12 @@
 """Faults in OVMS's words: one string. Statuses are its own, except where it blames the client, or itself, wrongly."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
 
-from ouzel.api.http.faults import ErrorAnswer, Fault
+from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
+from ouzel.api.operation import PREFIXES
 from ouzel.errors import InvalidRequest, ModelNotFound, Unauthenticated
 
 _PREFIX = (
@@ -45,3 +47,10 @@ def ovms_models_style(fault: Fault) -> ErrorAnswer:
     if fault.code == ModelNotFound.code:
         return ErrorAnswer(HTTPStatus.NOT_FOUND, OvmsError("Model not found"))
     return ovms_style(fault)
+
+
+def ovms_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
+    """Maps the beginnings of paths to the style of their errors; with OVMS's profile there are no others."""
+    if profile != "ovms":
+        return {}
+    return dict.fromkeys((f"{prefix}/models/" for prefix in PREFIXES), ovms_models_style) | {"": ovms_style}

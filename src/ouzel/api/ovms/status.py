@@ -4,6 +4,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.http.send import json_response
+from ouzel.api.operation import Operation
 from ouzel.errors import ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 
@@ -44,7 +46,7 @@ class Status:
     async def config(self, request: Request) -> Response:
         """By name, in TensorFlow Serving's shape."""
         status = ModelState([_version(self._model.engine.state, self._model.engine.reason)])
-        return Response(msgspec.json.encode(dict.fromkeys(self._model.names, status)), media_type="application/json")
+        return json_response(dict.fromkeys(self._model.names, status))
 
 
 def _version(state: EngineState, reason: str) -> VersionState:
@@ -64,3 +66,36 @@ def _version(state: EngineState, reason: str) -> VersionState:
 
 def _empty(status: int) -> Response:
     return Response(status_code=status, media_type="application/json")
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/v2/health/live",
+        summary="KServe's: the server is there.",
+        endpoint=lambda services: Status(services.model).live,
+        is_probe=True,
+    ),
+    Operation(
+        method="get",
+        path="/v2/health/ready",
+        summary="KServe's: requests are taken.",
+        endpoint=lambda services: Status(services.model).ready,
+        is_probe=True,
+    ),
+    Operation(
+        method="get",
+        path="/v2/models/{name}/ready",
+        has_slashes=True,
+        summary="KServe's, of a model.",
+        endpoint=lambda services: Status(services.model).model_ready,
+        is_probe=True,
+    ),
+    Operation(
+        method="get",
+        path="/v1/config",
+        summary="The state of each model, as OpenVINO Model Server tells it.",
+        endpoint=lambda services: Status(services.model).config,
+        answers=(dict[str, ModelState],),
+    ),
+)

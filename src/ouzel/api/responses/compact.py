@@ -7,8 +7,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from ouzel.api.http.exchange import exchange_of
+from ouzel.api.operation import PREFIXES, Operation
+from ouzel.api.services import Services
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction_item import CompactionItem, pack
 from ouzel.responses.context import context_of
@@ -72,3 +75,21 @@ class CompactResponse:
 
 def _is_users(placed: PlacedItem) -> bool:
     return placed.item.get("type") in (None, "message") and placed.item["role"] == "user"
+
+
+def _endpoint(services: Services) -> ASGIApp:
+    summariser = Summariser(services.preparer, services.model, services.metrics)
+    return services.taking_body(CompactResponse(summariser, services.model, services.store).compact)
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/responses/compact",
+        prefixes=PREFIXES,
+        summary="Puts a summary in the place of what was answered.",
+        endpoint=_endpoint,
+        bodies=(CompactRequest,),
+        answers=(CompactedResponse,),
+    ),
+)

@@ -7,6 +7,7 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.http.exchange import exchange_of
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.request import ResponsesRequest
 
@@ -34,3 +35,16 @@ class CountInputTokens:
             body, key_id=exchange.key_id, arrival_s=exchange.arrival_s, body_type=InputTokensRequest
         )
         return InputTokens(len(prepared.request.prompt.token_ids))
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/responses/input_tokens",
+        prefixes=PREFIXES,
+        summary="How many tokens the prompt of the same response would have.",
+        endpoint=lambda services: services.taking_body(CountInputTokens(services.preparer).count),
+        bodies=(InputTokensRequest,),
+        answers=(InputTokens,),
+    ),
+)

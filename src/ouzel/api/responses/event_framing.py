@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ouzel.api.http.framing import Framing
+from ouzel.api.http.framing import SSE, Framing
+from ouzel.config import ServerConfig
 
 _TYPE_STARTS_AT = len('{"type":"')
 _OBFUSCATED_TO = 16  # delta and obfuscation together are a multiple of so many characters long
@@ -38,6 +39,11 @@ class EventFraming(msgspec.Struct, frozen=True):
         if self.obfuscates and name.endswith(b".delta"):
             event = obfuscated(event)
         return b"event: " + name + b"\n" + self.framing.framed(event)
+
+
+def stream_framing(config: ServerConfig) -> Framing:
+    """Returns how streams of responses are framed: whether they end with `data: [DONE]` is the server's choice."""
+    return SSE if config.responses_done else msgspec.structs.replace(SSE, end=b"")
 
 
 def event_name(event: bytes) -> bytes:

@@ -3,10 +3,20 @@
 import msgspec
 
 from ouzel.api.http.query import Query
-from ouzel.responses.request import check_includable
+from ouzel.api.operation import QueryField
+from ouzel.responses.request import LOGPROBS, check_includable
 from ouzel.store.records import Page, PageRequest
 
 PAGE_PARAMETERS = ("include", "limit", "order", "after")
+INCLUDE = QueryField(
+    "include", {"type": "array", "items": {"enum": [LOGPROBS]}}, "What is shown beside the text, if it was made so."
+)
+PAGE = (
+    INCLUDE,
+    QueryField("limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."),
+    QueryField("order", {"enum": ["asc", "desc"]}, "By age. Default: desc."),
+    QueryField("after", {"type": "string"}, "The id of the item before the first."),
+)
 
 
 class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):

@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.exchange import cancelled_on_disconnect, exchange_of
+from ouzel.api.http.door import cancelled_on_disconnect
+from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.query import Query
-from ouzel.api.responses.event_framing import EventFraming
-from ouzel.api.responses.item_lists import asks_for_logprobs
-from ouzel.api.responses.sending import send_events, send_json
+from ouzel.api.http.send import send_json
+from ouzel.api.operation import PREFIXES, Operation, QueryField
+from ouzel.api.responses.event_framing import EventFraming, stream_framing
+from ouzel.api.responses.item_lists import INCLUDE, asks_for_logprobs
+from ouzel.api.responses.send import send_events, send_response
 from ouzel.api.responses.stored import KeptResponses
 from ouzel.errors import InvalidRequest
+from ouzel.responses.events import EVENTS
 from ouzel.responses.request import LOGPROBS
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.runs import Runs
@@ -46,7 +49,7 @@ class RetrieveResponse:
         if shows_logprobs:
             _check_logprobs(shown_response(stored) if run is None else run.response)
         if not is_stream:
-            await send_json(msgspec.Raw(stored.body) if run is None else run.response, send)
+            await (send_json(stored.body, send) if run is None else send_response(run.response, send))
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
         following = self._follow(stored, after, self._kept.store(request)) if run is None else run.follow(after)
@@ -73,3 +76,24 @@ def _check_logprobs(response: ResponseObject) -> None:
     for part in response.text_parts:
         if part.text and not part.logprobs:
             raise InvalidRequest(f"include must not ask for {LOGPROBS}: the response was made without", param="include")
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/v1/responses/{response_id}",
+        prefixes=PREFIXES,
+        summary="A kept response, or its events once more.",
+        endpoint=lambda services: RetrieveResponse(
+            KeptResponses(services.runs), services.runs, stream_framing(services.config)
+        ),
+        query=(
+            INCLUDE,
+            QueryField("stream", {"type": "boolean"}, "Sends its events, and goes on with them until it ends."),
+            QueryField("starting_after", {"type": "integer", "minimum": -1}, "The event before; with stream."),
+            QueryField("include_obfuscation", {"type": "boolean"}, "Random characters beside deltas; with stream."),
+        ),
+        answers=(ResponseObject,),
+        chunks=EVENTS,
+    ),
+)

@@ -4,10 +4,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ouzel.api.http.body_endpoint import json_response
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
-from ouzel.api.responses.item_lists import PAGE_PARAMETERS, ItemList, page_asked
+from ouzel.api.http.send import json_response
+from ouzel.api.operation import PREFIXES, Operation
+from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, page_asked
 from ouzel.errors import InvalidRequest, ResponseNotFound
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
@@ -82,3 +83,32 @@ def _id(request: Request) -> str:
 
 def _not_found(request: Request) -> ResponseNotFound:
     return ResponseNotFound(_id(request), param="response_id")
+
+
+OPERATIONS = (
+    Operation(
+        method="delete",
+        path="/v1/responses/{response_id}",
+        prefixes=PREFIXES,
+        summary="Deletes a kept response; one that goes on is cancelled.",
+        endpoint=lambda services: KeptResponses(services.runs).delete,
+        answers=(DeletedResponse,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/responses/{response_id}/cancel",
+        prefixes=PREFIXES,
+        summary="Cancels a response that goes on.",
+        endpoint=lambda services: KeptResponses(services.runs).cancel,
+        answers=(ResponseObject,),
+    ),
+    Operation(
+        method="get",
+        path="/v1/responses/{response_id}/input_items",
+        prefixes=PREFIXES,
+        summary="The items that a response was made from, what it continued among them.",
+        endpoint=lambda services: KeptResponses(services.runs).input_items,
+        query=PAGE,
+        answers=(ItemList,),
+    ),
+)

@@ -2,7 +2,9 @@
 
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import exchange_of
+from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responding import Responder
 from ouzel.api.responses.socket.steering import Steering
@@ -20,9 +22,10 @@ _RETRY_AFTER_S = 1.0
 class ResponsesSocket:
     """An ASGI app."""
 
-    def __init__(self, runs: Runs, preparer: Preparer, limits: LimitsConfig) -> None:
+    def __init__(self, runs: Runs, preparer: Preparer, door: Door, limits: LimitsConfig) -> None:
         self._runs = runs
         self._preparer = preparer
+        self._door = door
         self._limits = limits
         self._num_open = 0
 
@@ -45,6 +48,23 @@ class ResponsesSocket:
         steering = Steering(max_queued_bytes=self._limits.max_body_bytes)
         path = scope["raw_path"].decode("latin-1")
         responder = Responder(
-            self._runs, self._preparer, recent=recent, steering=steering, exchange=exchange_of(scope), path=path
+            self._runs,
+            self._preparer,
+            self._door,
+            recent=recent,
+            steering=steering,
+            exchange=exchange_of(scope),
+            path=path,
         )
         return Connection(responder, steering, self._limits, path=path, receive=receive, send=send)
+
+
+OPERATIONS = (
+    Operation(
+        method="websocket",
+        path="/v1/responses",
+        prefixes=PREFIXES,
+        is_documented=False,  # OpenAPI has no WebSockets; that of POST names it
+        endpoint=lambda services: ResponsesSocket(services.runs, services.preparer, services.door, services.limits),
+    ),
+)

@@ -5,6 +5,7 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPMethod, HTTPStatus
 
+from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
@@ -31,6 +32,7 @@ class Responder:
         self,
         runs: Runs,
         preparer: Preparer,
+        door: Door,
         *,
         recent: RecentResponses,
         steering: Steering,
@@ -39,6 +41,7 @@ class Responder:
     ) -> None:
         self._runs = runs
         self._preparer = preparer
+        self._door = door
         self._recent = recent
         self._steering = steering
         self._exchange = exchange
@@ -73,7 +76,7 @@ class Responder:
             log_exchange(exchange, "response.create", self._path)
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
-        with self._runs.take_place() as place:
+        with self._door.place() as place:
             prepared = await self._preparer.prepare_object(
                 create.body,
                 key_id=exchange.key_id,

@@ -1,0 +1,55 @@
+"""One operation of the API: the record that becomes a route and a part of the OpenAPI document.
+
+Every endpoint's file has its own as `OPERATIONS`; `operations.py` puts them together.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from ouzel.api.services import Services
+
+StructType = type[msgspec.Struct]
+Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
+
+PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
+
+
+@dataclass(frozen=True)
+class QueryField:
+    name: str
+    schema: Mapping[str, object]
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """`endpoint` is made once for an application. Several `bodies`, `answers` or `chunks` are alternatives."""
+
+    method: Literal["get", "post", "delete", "websocket"]
+    path: str
+    summary: str = ""
+    endpoint: Callable[[Services], Endpoint]
+    prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
+    has_slashes: bool = False  # the values of the path's parameters may
+    profile: Literal["lmi", "ovms"] | None = None  # has it with that profile only, instead of the same path without
+    is_documented: bool = True
+    query: tuple[QueryField, ...] = ()
+    bodies: tuple[StructType, ...] = ()
+    answers: tuple[object, ...] = ()  # types; none: text
+    chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
+    is_lmi: bool = False  # in its framing, and with its errors
+    is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths of its routes, as starlette spells them."""
+        path = self.path.replace("}", ":path}") if self.has_slashes else self.path
+        if not self.prefixes:
+            return [path]
+        return [prefix + path.removeprefix("/v1") for prefix in self.prefixes]

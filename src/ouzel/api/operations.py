@@ -1,0 +1,62 @@
+"""The table of operations: what every path takes and answers. Routes, the OpenAPI document and tests are made of it."""
+
+from collections.abc import Iterable
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from ouzel.api.conversations import items as conversation_items
+from ouzel.api.conversations import stored as conversations
+from ouzel.api.document.openapi import OpenApi
+from ouzel.api.lmi import invocations, ping
+from ouzel.api.openai import chat, completions, health, models, tokenize
+from ouzel.api.operation import PREFIXES, Operation
+from ouzel.api.ovms import chat as ovms_chat
+from ouzel.api.ovms import completions as ovms_completions
+from ouzel.api.ovms import status as ovms_status
+from ouzel.api.responses import compact, count, create, retrieve
+from ouzel.api.responses import stored as responses
+from ouzel.api.responses.socket import endpoint as socket
+from ouzel.api.services import Services
+
+OPERATIONS: tuple[Operation, ...] = (
+    *chat.OPERATIONS,
+    *completions.OPERATIONS,
+    *create.OPERATIONS,
+    *socket.OPERATIONS,
+    *retrieve.OPERATIONS,
+    *responses.OPERATIONS,
+    *count.OPERATIONS,
+    *compact.OPERATIONS,
+    *conversations.OPERATIONS,
+    *conversation_items.OPERATIONS,
+    *tokenize.OPERATIONS,
+    *models.OPERATIONS,
+    *health.OPERATIONS,
+    *invocations.OPERATIONS,
+    *ping.OPERATIONS,
+    *ovms_chat.OPERATIONS,
+    *ovms_completions.OPERATIONS,
+    *ovms_status.OPERATIONS,
+    Operation(
+        method="get",
+        path="/v1/openapi.json",
+        prefixes=("", *PREFIXES),
+        is_documented=False,
+        endpoint=lambda services: OpenApi(DOCUMENTED).document,
+    ),
+)
+DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
+
+
+def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
+    """Makes each endpoint, once; those of the server's profile come before what they stand for."""
+    own = [operation for operation in operations if operation.profile in (None, services.config.profile)]
+    own.sort(key=lambda operation: operation.profile is None)
+    return [route for operation in own for route in _routes(operation, services)]
+
+
+def _routes(operation: Operation, services: Services) -> Iterable[BaseRoute]:
+    endpoint = operation.endpoint(services)
+    if operation.method == "websocket":
+        return [WebSocketRoute(path, endpoint) for path in operation.paths]
+    return [Route(path, endpoint, methods=[operation.method.upper()]) for path in operation.paths]

@@ -1,0 +1,33 @@
+"""Responses on the wire: whole, or event by event."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import msgspec
+from starlette.types import Send
+
+from ouzel.api.http.send import send_json, send_stream
+from ouzel.api.responses.event_framing import EventFraming
+from ouzel.responses.response_object import ResponseObject
+
+Following = AsyncGenerator[Sequence[bytes], None]  # the events of each wake-up, as JSON
+
+_MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
+
+
+async def send_events(following: Following, framing: EventFraming, send: Send) -> None:
+    await send_stream(_frames(following, framing), send, headers=framing.headers, end=lambda: framing.end)
+
+
+async def send_response(response: ResponseObject, send: Send) -> None:
+    encode = msgspec.json.encode
+    num_logprobs = sum(len(part.logprobs) for part in response.text_parts)
+    takes_long = num_logprobs > _MANY_LOGPROBS
+    await send_json(await asyncio.to_thread(encode, response) if takes_long else encode(response), send)
+
+
+async def _frames(following: Following, framing: EventFraming) -> AsyncGenerator[bytes, None]:
+    async with aclosing(following):
+        async for events in following:
+            yield framing.frames(events)

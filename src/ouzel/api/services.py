@@ -1,0 +1,43 @@
+"""What endpoints are made of: the served model, its store, and what runs for all of them."""
+
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp
+
+from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
+from ouzel.api.http.dialect import Dialect
+from ouzel.api.http.door import Door
+from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.generation import ServedModel
+from ouzel.observability import Metrics
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.runs import Runs
+from ouzel.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One application has one; `store` is None where nothing is kept."""
+
+    model: ServedModel
+    metrics: Metrics
+    limits: LimitsConfig
+    config: ServerConfig
+    store: Store | None
+    door: Door
+    preparer: Preparer
+    runs: Runs
+
+    @classmethod
+    def of(cls, model: ServedModel, limits: LimitsConfig, config: ServerConfig, store: Store | None) -> "Services":
+        metrics = Metrics(model.names[0])
+        door = Door(model, metrics, limits)
+        preparer = Preparer(model, limits, store)
+        return cls(model, metrics, limits, config, store, door, preparer, Runs(model, metrics, preparer, store))
+
+    def generating(self, dialect: Dialect) -> ASGIApp:
+        return GeneratingEndpoint(dialect, self.model, self.metrics, self.door)
+
+    def taking_body(self, answer: AnswerBody) -> ASGIApp:
+        return BodyEndpoint(answer, self.door)
