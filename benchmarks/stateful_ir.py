@@ -16,9 +16,9 @@ from openvino.op.util import Variable, VariableInfo
 
 from ouzel.backends.openvino.checkpoint import Checkpoint
 from ouzel.backends.openvino.decoder import Decoder, DecoderShape
+from ouzel.backends.openvino.encodings import Encoding
 from ouzel.backends.openvino.graph import Node, PagedGraph, integers, real
 from ouzel.backends.openvino.hf_config import read_hf_config
-from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.weights import CheckpointWeights, MemoryWriter
 
 

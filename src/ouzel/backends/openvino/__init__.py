@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import openvino as ov
 
-from ouzel.backends.openvino.compile import check_options, compile_graph, type_name
+from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import KvCache, cache_inputs, plan_cache

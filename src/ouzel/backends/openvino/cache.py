@@ -32,7 +32,7 @@ import openvino as ov
 from numpy.typing import NDArray
 
 import ouzel
-from ouzel.backends.openvino.quantize import Encoding
+from ouzel.backends.openvino.encodings import Encoding
 from ouzel.backends.openvino.weights import Array, Matrix, entry_name
 
 logger = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ouzel.backends.openvino.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.checkpoint import Checkpoint, find_files
+from ouzel.backends.openvino.encodings import Encoding
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import Build, family
-from ouzel.backends.openvino.quantize import Encoding
 from ouzel.backends.openvino.weights import CheckpointWeights, MemoryWriter
 from ouzel.errors import ModelLoadError
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.checkpoint import Checkpoint
-from ouzel.backends.openvino.quantize import Encoding, Parts, encoder
+from ouzel.backends.openvino.encodings import Encoding, Parts, encoder
 
 Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """It is compressed [rows, columns]; quantize.py says what the parts are."""
+    """It is compressed [rows, columns]; encodings.py says what the parts are."""
 
     encoding: Encoding
     rows: int
