@@ -13,7 +13,7 @@ SMALLEST_TEMPERATURE = 1e-5  # below, dividing by it overflows float32, and the 
 
 
 class SamplingFields(msgspec.Struct, kw_only=True):
-    """The sampling fields of a request body, shared by every generating endpoint; `None` is "not given"."""
+    """Every generating endpoint has these sampling fields in its body; `None` stands for one that was left out."""
 
     temperature: Annotated[float, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")] | None = None
     top_p: (

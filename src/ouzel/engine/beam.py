@@ -230,7 +230,7 @@ class _Group:
         del self.finished[self._width :]
 
     def _is_decided(self, best_running_score: float, len_now: int) -> bool:
-        """Whether no beam that still runs is expected to beat the worst finished one."""
+        """Tells whether no beam that still runs is expected to beat the worst finished one."""
         if len(self.finished) < self._width:
             return False
         if self._params.early_stopping is True:

@@ -1,4 +1,4 @@
-"""Each beam search takes a step of its own in one of the engine, and gives its winners when it is over."""
+"""In each step of the engine a beam search takes one of its own; it gives its winners when it is over."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What nobody has used for long is deleted; when the store holds too much, the least recently used is.
+"""What nobody has used for long is deleted; when the store holds too much, the least recently used is too.
 
 Sizes are counted from the content with a flat cost for each row, alike in both databases.
 """
