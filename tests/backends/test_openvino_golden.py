@@ -63,6 +63,11 @@ def test_a_batch_gives_the_tokens_of_each_alone(golden: Golden, load: Load) -> N
     assert [tokens[:12] for tokens in together] == alone
 
 
+# With AMX everything is bf16, which rounds each layer's result: measured 0.015 between one row and several, and 0.0275
+# between either and float32. Without it activations are int8 in groups, and rows agree unless they take other paths.
+ROW_TOLERANCES = {"f32": 1e-3, "bf16": 0.02}
+
+
 def test_in_the_serving_precision_a_row_does_not_depend_on_its_batch(load: Load) -> None:
     golden = read_golden("qwen3")
     runner = load(golden.directory, "int8", "auto", "auto")
@@ -77,8 +82,8 @@ def test_in_the_serving_precision_a_row_does_not_depend_on_its_batch(load: Load)
     first = driver.step(list(zip(sequences, prompts, strict=True)))
     second = driver.step([(sequence, [5]) for sequence in sequences])
     for row in range(len(prompts)):
-        assert relative_error(first[row], alone[row][0]) < 1e-3
-        assert relative_error(second[row], alone[row][1]) < 1e-3
+        assert relative_error(first[row], alone[row][0]) < ROW_TOLERANCES[runner.info.precision]
+        assert relative_error(second[row], alone[row][1]) < ROW_TOLERANCES[runner.info.precision]
 
 
 # Measured on these checkpoints: bf16 0.023, int8 0.069, int4 0.55 at most. Random weights are the worst case: trained
