@@ -14,18 +14,31 @@ EVERYONE_MAY = {"errors", "observability"}
 
 
 def allowed_imports() -> dict[str, set[str]]:
-    """The rows of the table under "Imports point down": package -> what it may import; "everything" is `*`."""
+    """Returns the rows of the table under "Imports point down": what each part may import."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     rows = re.findall(r"^\| `([\w./]+)` \| (.+?) \|$", text.split("### Imports point down")[1].split("\n## ")[0], re.M)
-    return {package: set(re.findall(r"`([\w./*]+)`", allowed)) for package, allowed in rows}
+    return {part: set(re.findall(r"`([\w./*]+)`", allowed)) for part, allowed in rows}
+
+
+TABLE = allowed_imports()
 
 
 def part_of(module: str) -> str:
-    """`ouzel.backends.openvino.graph` -> `backends/openvino`; else the first name: `ouzel.engine.core` -> `engine`."""
+    """Returns the longest row that the module is in: of `ouzel.grammar.schema.reader` that is `grammar/schema`."""
     names = module.split(".")[1:]
-    if names[:1] == ["backends"] and len(names) > 1:
-        return "/".join(names[:2])
-    return names[0] if names else ""
+    heads = ["/".join(names[:count]) for count in range(len(names), 0, -1)]
+    return next((head for head in heads if head in TABLE), names[0] if names else "")
+
+
+def is_allowed(module: str, part: str) -> bool:
+    """Whether a row names the module's part, all of the part around it (`grammar/*`), or the module itself."""
+    target = part_of(module)
+    ways_to_name_it = {"*", target, target.partition("/")[0] + "/*", module.removeprefix("ouzel.")}
+    return bool(ways_to_name_it & (TABLE[part] | EVERYONE_MAY | {part}))
+
+
+def sub_packages(part: str) -> set[str]:
+    return {f"{part}/{path.parent.name}" for path in (PACKAGE / part).glob("*/__init__.py")}
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -55,27 +68,35 @@ def module_name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", source_files(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_down(path: Path) -> None:
-    table = allowed_imports()
     part = part_of(module_name(path))
     if not part:
         return  # the package's own __init__: a version
-    assert part in table, f"docs/architecture.md has no row for {part}"
-    allowed = table[part] | EVERYONE_MAY
+    assert part in TABLE, f"docs/architecture.md has no row for {part}"
     for module in imported_modules(path):
-        target = part_of(module)
-        permitted = (
-            "*" in allowed
-            or target in {part, *allowed}
-            or module.removeprefix("ouzel.").replace(".", "/") in {name.replace(".", "/") for name in allowed}
-        )
-        assert permitted, f"{path.relative_to(PACKAGE)} imports {module}; {part} may import {sorted(allowed)}"
+        permitted = is_allowed(module, part)
+        assert permitted, f"{path.relative_to(PACKAGE)} imports {module}; {part} may import {sorted(TABLE[part])}"
+
+
+def test_rows_are_of_what_there_is_and_of_all_sub_packages_or_none() -> None:
+    absent = {row for row in TABLE if not is_module("ouzel." + row.replace("/", "."))}
+    divided = {row.partition("/")[0] for row in TABLE if "/" in row}
+    assert (absent, set().union(*map(sub_packages, divided)) - TABLE.keys()) == (set(), set())
 
 
 def test_the_tree_in_the_document_is_the_tree() -> None:
     tree = (ROOT / "docs" / "architecture.md").read_text().split("## The tree")[1].split("```")[1]
-    described = set(re.findall(r"^[├└]── ([\w.]+)", tree, re.M))
+    described: dict[str, set[str]] = {}
+    for indent, name in re.findall(r"^(│   |    )?[├└]── ([\w.]+)", tree, re.M):
+        if indent:
+            part = list(described)[-1]
+            described[part].add(f"{part}/{name}")
+        else:
+            described[name] = set()
     present = {path.name for path in PACKAGE.iterdir() if not path.name.startswith("__") and path.name != "py.typed"}
-    assert described == present
+    assert described.keys() == present
+    for part, inner in described.items():
+        assert not inner or sub_packages(part) <= inner
+        assert [path for path in inner if not (PACKAGE / path).exists()] == []
 
 
 def test_no_import_cycles_between_parts() -> None:
