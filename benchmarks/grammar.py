@@ -112,7 +112,8 @@ def load_ours(checkpoint: Path, cache_dir: Path) -> Run:
     content = json.loads((checkpoint / "tokenizer.json").read_text())
     marks = special_token_ids(content)
     vocabulary = GrammarVocabulary(marks, len(content["model"]["vocab"]) + len(marks), (marks[END],))
-    grammar = Grammar(compile_format({"type": "json_schema", "json_schema": SCHEMA}, vocabulary, strict=False), "")
+    format = {"type": "json_schema", "json_schema": SCHEMA}
+    grammar = Grammar(compile_format(format, vocabulary, strict=False, styles={}), "")
 
     def run(constrained: bool, seed: int) -> tuple[float, int]:
         for i, token_ids in enumerate(prompts(seed)):

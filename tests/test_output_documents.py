@@ -10,7 +10,7 @@ import pytest
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from ouzel.parsers.registry import FAMILIES
+from ouzel.parsers.registry import FAMILIES, PARAMETER_STYLES
 from tests.cli.answers import Json
 from tests.cli.running import RunningServer, send, serving
 
@@ -83,7 +83,7 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 
 def compiled(format: Json) -> str:
-    return compile_format(format, GrammarVocabulary({}, 1000), strict=False)
+    return compile_format(format, GrammarVocabulary({}, 1000), strict=False, styles=PARAMETER_STYLES)
 
 
 @pytest.mark.parametrize(("curl", "shown"), EXAMPLES)

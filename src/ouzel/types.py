@@ -16,6 +16,17 @@ class FunctionTool(msgspec.Struct, frozen=True):
     strict: bool = False  # the arguments must obey the schema
 
 
+class ParameterMarks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model writes around the parameters of a call, where these stand one after another as bare text."""
+
+    style: str  # the name of these marks in a format
+    begin: str
+    name_end: str
+    value_begin: str = ""  # there may be space before it
+    end: str
+    has_newlines: bool = False  # one at either end of a value belongs to the marks
+
+
 class FinishReason(StrEnum):
     STOP = "stop"  # the model's end token, a stop token or a stop string
     LENGTH = "length"  # max_tokens or max_model_len

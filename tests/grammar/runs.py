@@ -8,6 +8,7 @@ from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.session import Masks, Session
 from ouzel.grammar.formats import Format, compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.parsers.registry import PARAMETER_STYLES
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 
 WIDTH = 512  # of the masks; the tokenizer has fewer ids
@@ -29,7 +30,7 @@ def end_id() -> int:
 
 
 def text_of(format: Format, *, strict: bool = False) -> str:
-    return compile_format(format, vocabulary(), strict=strict)
+    return compile_format(format, vocabulary(), strict=strict, styles=PARAMETER_STYLES)
 
 
 def started(format: Format, *, strict: bool = False) -> Session:

@@ -331,7 +331,7 @@ def test_openais_envelope_of_a_schema_is_opened() -> None:
 
 def test_ranges_of_tokens_hold_neither_padding_nor_an_end() -> None:
     small = GrammarVocabulary({"<x>": 5}, 10, eos_token_ids=(3,))
-    text = compile_format({"type": "exclude_token", "exclude_tokens": ["<x>"]}, small, strict=False)
+    text = compile_format({"type": "exclude_token", "exclude_tokens": ["<x>"]}, small, strict=False, styles={})
     assert "<[0-2,4,6-9]>" in text
 
 

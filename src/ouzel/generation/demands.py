@@ -12,7 +12,7 @@ from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import compile_format, with_reasoning
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Calls, Format, Reasoning, ReasoningStage
-from ouzel.parsers.registry import OutputFormat
+from ouzel.parsers.registry import PARAMETER_STYLES, OutputFormat
 from ouzel.types import FunctionTool, Grammar
 
 _ANY_ARGUMENTS: Format = {"type": "object"}
@@ -68,7 +68,8 @@ def grammar_for(
     if marks is not None:
         format = _after_reasoning(format, marks, marks.stage_after(prompt_text, continues_prompt=continues_prompt))
     try:
-        return Grammar(compile_format(format, vocabulary, strict=demand.strict), demand.param)
+        text = compile_format(format, vocabulary, strict=demand.strict, styles=PARAMETER_STYLES)
+        return Grammar(text, demand.param)
     except GrammarError as error:
         name = formats.faulty_tool(vocabulary) if formats is not None else None
         place = demand.param if name is None else f"tools: function {name!r}"
@@ -156,7 +157,7 @@ class _CallFormats(msgspec.Struct, frozen=True):
         """Returns the name of the first tool whose calls are no grammar by themselves."""
         for tool in self.use.tools:
             try:
-                compile_format(self._call_of(tool), vocabulary, strict=False)
+                compile_format(self._call_of(tool), vocabulary, strict=False, styles=PARAMETER_STYLES)
             except GrammarError:
                 return tool.name
         return None

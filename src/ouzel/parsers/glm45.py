@@ -8,20 +8,16 @@
 
 from ouzel.parsers.base import Calls, Family, Format
 from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
+from ouzel.parsers.reading_parameters import CallMarks, ParameterReadingParser
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
-from ouzel.types import FunctionTool
+from ouzel.types import FunctionTool, ParameterMarks
 
 _START, _END = "<tool_call>", "</tool_call>"
-_MARKS = ParameterMarks(
-    begin="<arg_key>",
-    key_end="</arg_key>",
-    value_begin="<arg_value>",
-    value_end="</arg_value>",
-    call_ends=(_END,),
-    others=(_START,),
+GLM_XML = ParameterMarks(
+    style="glm_xml", begin="<arg_key>", name_end="</arg_key>", value_begin="<arg_value>", end="</arg_value>"
 )
+_MARKS = CallMarks(parameter=GLM_XML, call_ends=(_END,), others=(_START,))
 
 
 class Glm45Parser(ParameterReadingParser):
@@ -33,7 +29,7 @@ class Glm45Parser(ParameterReadingParser):
         name = yield from self.pass_name()
         yield from self.pass_whitespace()
         following = self._at
-        if not name or (yield from self.passes(_MARKS.begin, _END)) is None:
+        if not name or (yield from self.passes(GLM_XML.begin, _END)) is None:
             return False
         self._at = following
         self.open_call(name)
@@ -42,18 +38,18 @@ class Glm45Parser(ParameterReadingParser):
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    return call_tag(tool, f"{_START}{tool.name}\n", _END, style="glm_xml")
+    return call_tag(tool, f"{_START}{tool.name}\n", _END, marks=GLM_XML)
 
 
 GLM45 = Family(
     names=("glm45", "glm47", "glm4_moe"),
-    matches=lambda template: _MARKS.begin in template and _MARKS.value_begin in template,
+    matches=lambda template: GLM_XML.begin in template and GLM_XML.value_begin in template,
     calls=Calls(
         make_parser=Glm45Parser,
         trigger=_START,
         call_format=_call_format,
         separator="\n",
-        special_tokens=frozenset({_START, _END, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}),
+        special_tokens=frozenset({_START, _END, GLM_XML.begin, GLM_XML.name_end, GLM_XML.value_begin, GLM_XML.end}),
     ),
     reasoning=THINK_TAGS,
 )

@@ -5,20 +5,14 @@
 
 from ouzel.parsers.base import Calls, Family, Format
 from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_parameters import ParameterMarks, ParameterReadingParser
+from ouzel.parsers.reading_parameters import CallMarks, ParameterReadingParser
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
-from ouzel.types import FunctionTool
+from ouzel.types import FunctionTool, ParameterMarks
 
 _START, _END = '<function name="', "</function>"
-_MARKS = ParameterMarks(
-    begin='<param name="',
-    key_end='">',
-    value_end="</param>",
-    call_ends=(_END,),
-    others=(_START,),
-    has_cdata=True,
-)
+MINICPM_XML = ParameterMarks(style="minicpm_xml", begin='<param name="', name_end='">', end="</param>")
+_MARKS = CallMarks(parameter=MINICPM_XML, call_ends=(_END,), others=(_START,), has_cdata=True)
 
 
 class MiniCpm5Parser(ParameterReadingParser):
@@ -35,12 +29,12 @@ class MiniCpm5Parser(ParameterReadingParser):
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    return call_tag(tool, f'{_START}{tool.name}">', _END, style="minicpm_xml")
+    return call_tag(tool, f'{_START}{tool.name}">', _END, marks=MINICPM_XML)
 
 
 MINICPM5 = Family(
     names=("minicpm5", "minicpm5xml"),
-    matches=lambda template: _MARKS.begin in template,
+    matches=lambda template: MINICPM_XML.begin in template,
     calls=Calls(
         make_parser=MiniCpm5Parser,
         trigger=_START,

@@ -13,30 +13,26 @@ from ouzel.parsers.typed_values import (
     json_type,
     wanted_parameter,
 )
-from ouzel.types import FunctionTool
+from ouzel.types import FunctionTool, ParameterMarks
 
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterMarks:
-    """What stands around the parameters of a call.
+class CallMarks:
+    """What stands around the parameters of a call, and after them.
 
     Nothing is escaped, so a string may hold its own end mark: it ends where another mark follows.
     """
 
-    begin: str
-    key_end: str
-    value_begin: str = ""
-    value_end: str
+    parameter: ParameterMarks
     call_ends: tuple[str, ...]
     others: tuple[str, ...] = ()  # that may follow where the end of a call is missing
-    has_newlines: bool = False  # one at either end of a value belongs to the marks
     has_cdata: bool = False
 
     @property
     def after_value(self) -> tuple[str, ...]:
-        return (self.begin, *self.call_ends, *self.others)
+        return (self.parameter.begin, *self.call_ends, *self.others)
 
 
 class ParameterReadingParser(ReadingParser):
@@ -60,13 +56,13 @@ class ParameterReadingParser(ReadingParser):
     def close_call(self) -> None:
         self.arguments("}" if self._num_parameters else "{}")
 
-    def read_parameters(self, marks: ParameterMarks) -> Reading[None]:
+    def read_parameters(self, marks: CallMarks) -> Reading[None]:
         """Reads on in an open call, to its end; what can be no parameter ends it too, and is content."""
         self.commit()
         while True:
             yield from self.pass_whitespace()
-            mark = yield from self.passes(marks.begin, *marks.call_ends)
-            key = (yield from self._pass_key(marks)) if mark == marks.begin else None
+            mark = yield from self.passes(marks.parameter.begin, *marks.call_ends)
+            key = (yield from self._pass_key(marks)) if mark == marks.parameter.begin else None
             if key is None:
                 break
             wanted = self.begin_parameter(key)
@@ -90,34 +86,33 @@ class ParameterReadingParser(ReadingParser):
             self.drop_rest()
         self.rewind()
 
-    def _pass_key(self, marks: ParameterMarks) -> Reading[str | None]:
-        key = yield from self.pass_until(marks.key_end, "<", "\n")
-        if not key or (yield from self.passes(marks.key_end)) is None:
+    def _pass_key(self, marks: CallMarks) -> Reading[str | None]:
+        key = yield from self.pass_until(marks.parameter.name_end, "<", "\n")
+        if not key or (yield from self.passes(marks.parameter.name_end)) is None:
             return None
-        if marks.value_begin:
+        if marks.parameter.value_begin:
             yield from self.pass_whitespace()
-            if (yield from self.passes(marks.value_begin)) is None:
+            if (yield from self.passes(marks.parameter.value_begin)) is None:
                 return None
         return key
 
-    def _is_start_of_mark(self, marks: ParameterMarks) -> bool:
+    def _is_start_of_mark(self, marks: CallMarks) -> bool:
         rest = self._text.lstrip(WHITESPACE)
-        return rest.startswith(marks.begin) or any(mark.startswith(rest) for mark in marks.after_value)
+        return rest.startswith(marks.parameter.begin) or any(mark.startswith(rest) for mark in marks.after_value)
 
-    def _read_value(self, wanted: Wanted, marks: ParameterMarks) -> Reading[bool]:
+    def _read_value(self, wanted: Wanted, marks: CallMarks) -> Reading[bool]:
         """False at the end of the text."""
         if marks.has_cdata and (yield from self.passes(_CDATA)):
             self.commit()
-            is_whole = yield from self.read_bare_value(wanted, _CDATA_END, (marks.value_end,))
-            if is_whole and (yield from self.passes(marks.value_end)):
+            is_whole = yield from self.read_bare_value(wanted, _CDATA_END, (marks.parameter.end,))
+            if is_whole and (yield from self.passes(marks.parameter.end)):
                 self.commit()
             return is_whole
         if marks.has_cdata and self._is_cut and _CDATA.startswith(self._text):
             self.drop_rest()
             return False
-        return (
-            yield from self.read_bare_value(wanted, marks.value_end, marks.after_value, has_newlines=marks.has_newlines)
-        )
+        following, has_newlines = marks.after_value, marks.parameter.has_newlines
+        return (yield from self.read_bare_value(wanted, marks.parameter.end, following, has_newlines=has_newlines))
 
     def read_bare_value(
         self, wanted: Wanted, end: str, following: Sequence[str], *, has_newlines: bool = False

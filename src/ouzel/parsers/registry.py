@@ -8,18 +8,18 @@ from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from ouzel.parsers.gemma4 import FUNCTION_GEMMA, GEMMA4
-from ouzel.parsers.glm45 import GLM45
+from ouzel.parsers.glm45 import GLM45, GLM_XML
 from ouzel.parsers.gpt_oss import GPT_OSS
 from ouzel.parsers.granite import GRANITE, GRANITE_33
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2
 from ouzel.parsers.llama3_json import LLAMA3_JSON
-from ouzel.parsers.minicpm5 import MINICPM5
+from ouzel.parsers.minicpm5 import MINICPM5, MINICPM_XML
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
-from ouzel.parsers.qwen3_coder import QWEN3_CODER
+from ouzel.parsers.qwen3_coder import QWEN3_CODER, QWEN_XML
 from ouzel.parsers.response_template import ResponseTemplate, UnreadableTemplate, read_response_template
 from ouzel.parsers.templated import RESPONSE_TEMPLATE, templated_family
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
@@ -58,6 +58,9 @@ FAMILIES: tuple[Family, ...] = (  # the first that matches counts
     KIMI,
     THINKING_ONLY,
 )
+
+PARAMETER_STYLES = {marks.style: marks for marks in (QWEN_XML, GLM_XML, MINICPM_XML)}
+"""What a format may name as the `style` of a schema."""
 
 AUTO, NONE = "auto", "none"
 

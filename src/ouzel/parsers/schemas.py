@@ -5,7 +5,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from ouzel.parsers.base import Format
-from ouzel.types import FunctionTool
+from ouzel.types import FunctionTool, ParameterMarks
 
 
 def arguments_schema(tool: FunctionTool) -> dict[str, object]:
@@ -14,11 +14,11 @@ def arguments_schema(tool: FunctionTool) -> dict[str, object]:
     return {"strict": True, "schema": schema} if tool.strict else schema
 
 
-def call_tag(tool: FunctionTool, begin: str, end: str, *, style: str | None = None) -> Format:
-    """The tool's arguments between two texts: as JSON, or in a style that the grammars know."""
+def call_tag(tool: FunctionTool, begin: str, end: str, *, marks: ParameterMarks | None = None) -> Format:
+    """Returns the tool's arguments between two texts, as JSON or as parameters between marks."""
     content: Format = {"type": "json_schema", "json_schema": arguments_schema(tool)}
-    if style is not None:
-        content = {**content, "style": style}
+    if marks is not None:
+        content = {**content, "style": marks.style}
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 

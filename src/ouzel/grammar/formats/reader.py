@@ -18,24 +18,27 @@ from ouzel.grammar.ebnf.writer import grammar_to_lark
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats.members import Members
 from ouzel.grammar.formats.tags import TagReader
-from ouzel.grammar.formats.xml_parameters import STYLES, parameters
+from ouzel.grammar.formats.xml_parameters import parameters
 from ouzel.grammar.schema.reader import as_lark, normalised
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
 from ouzel.grammar.write.regex import read_pattern
 from ouzel.grammar.write.spelling import Spelling
 from ouzel.grammar.write.writer import GrammarWriter
+from ouzel.types import ParameterMarks
 
 Format = Mapping[str, object]
 
 
-def compile_format(format: Format, vocabulary: GrammarVocabulary, *, strict: bool) -> str:
-    """The grammar text for `engine.grammars`. `strict`: schemas are closed and held to what is supported.
+def compile_format(
+    format: Format, vocabulary: GrammarVocabulary, *, strict: bool, styles: Mapping[str, ParameterMarks]
+) -> str:
+    """Returns the grammar text for `engine.grammars`. Raises GrammarError.
 
-    Raises GrammarError.
+    `strict` closes schemas and holds them to what is supported; `styles` has what the `style` of a schema may name.
     """
     check_size(format)
-    reader = _FormatReader(vocabulary, is_strict=strict)
+    reader = _FormatReader(vocabulary, styles, is_strict=strict)
     text = reader.writer.finish(reader.read(format, "format"))
     check_at_most("the number of characters of the grammar", len(text), MAX_GRAMMAR_CHARS)
     return text
@@ -58,8 +61,9 @@ def with_reasoning(
 
 
 class _FormatReader:
-    def __init__(self, vocabulary: GrammarVocabulary, *, is_strict: bool) -> None:
+    def __init__(self, vocabulary: GrammarVocabulary, styles: Mapping[str, ParameterMarks], *, is_strict: bool) -> None:
         self.writer = GrammarWriter()
+        self._styles = styles
         self._is_strict = is_strict
         self._spelling = Spelling(vocabulary)
         tags = TagReader(self.writer, self._spelling, self.read)
@@ -104,16 +108,18 @@ class _FormatReader:
         style = members.text("style") if "style" in members else "json"
         if style == "json":
             return self._schema([schema], is_strict=is_strict)
-        if style not in STYLES:
-            names = ", ".join(["json", *STYLES])
-            raise GrammarError(f"{members.place('style')} must be one of {names}, given {style!r}")
-        place = members.place("json_schema")
-        return parameters(schema, place, self._spelling.literal, style=style, is_strict=is_strict)
+        return self._parameters(schema, style, members, is_strict=is_strict)
 
     def _qwen_xml_parameter(self, members: Members) -> Node:
         schema, is_strict = _unwrapped(members.take("json_schema"))
-        place, is_strict = members.place("json_schema"), is_strict or self._is_strict
-        return parameters(schema, place, self._spelling.literal, is_strict=is_strict)
+        return self._parameters(schema, "qwen_xml", members, is_strict=is_strict or self._is_strict)
+
+    def _parameters(self, schema: object, style: str, members: Members, *, is_strict: bool) -> Node:
+        if style not in self._styles:
+            names = ", ".join(["json", *self._styles])
+            raise GrammarError(f"{members.place('style')} must be one of {names}, given {style!r}")
+        place, marks = members.place("json_schema"), self._styles[style]
+        return parameters(schema, place, self._spelling.literal, marks, is_strict=is_strict)
 
     def _json_object(self, members: Members) -> Node:
         return self._schema([{"type": "object"}], is_strict=False)

@@ -1,4 +1,4 @@
-"""Arguments between XML-like marks, as Qwen3-Coder, GLM 4.5 and MiniCPM5 write them, one after another.
+"""Arguments as parameters between marks, as Qwen3-Coder, GLM 4.5 and MiniCPM5 write them, one after another.
 
 1. Parameters come in the order of the schema. Ones that the schema does not list may come only where it lists none, or
    says what they hold.
@@ -9,7 +9,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from ouzel.grammar.caps import MAX_KINDS, check_at_most
@@ -18,6 +17,7 @@ from ouzel.grammar.schema.reader import Schema, as_lark, normalised
 from ouzel.grammar.schema.string_formats import PATTERNS
 from ouzel.grammar.write.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
 from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escaped, read_pattern
+from ouzel.types import ParameterMarks
 
 _SPACE = r"[ \n\r\t]*"
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
@@ -40,46 +40,27 @@ _OF_OTHERS = {
 Spell = Callable[[str], Node]
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """The marks around the name and the value of a parameter, and within both ends of a string."""
-
-    begin: str
-    name_end: str
-    value_begin: str  # there may be space before it
-    end: str
-    newline: str
-
-
-_STYLES = {
-    "qwen_xml": _Style("<parameter=", ">", "", "</parameter>", "\n"),
-    "glm_xml": _Style("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", ""),
-    "minicpm_xml": _Style('<param name="', '">', "", "</param>", ""),
-}
-STYLES = tuple(_STYLES)
-
-
-def parameters(schema: object, path: str, spell: Spell, *, style: str = "qwen_xml", is_strict: bool) -> Node:
-    """All parameters of one call, and the space after them. Raises GrammarError."""
+def parameters(schema: object, path: str, spell: Spell, marks: ParameterMarks, *, is_strict: bool) -> Node:
+    """Returns all parameters of one call and the space after them. Raises GrammarError."""
     root = normalised([schema], is_strict=is_strict)
     definitions = root.get("$defs")
-    reader = _Reader(definitions if isinstance(definitions, dict) else {}, path, style, spell)
+    reader = _Reader(definitions if isinstance(definitions, dict) else {}, path, marks, spell)
     return Sequence((*reader.parameters(root), _ANY_SPACE))
 
 
 class _Reader:
-    def __init__(self, definitions: Schema, path: str, style: str, spell: Spell) -> None:
+    def __init__(self, definitions: Schema, path: str, marks: ParameterMarks, spell: Spell) -> None:
         self._definitions = definitions
         self._path = path
-        self._name_of_style = style
-        self._style = _STYLES[style]
+        self._marks = marks
+        self._newline = "\n" if marks.has_newlines else ""
         self._spell = spell
 
     def parameters(self, root: Schema) -> Iterator[Node]:
         root = self._resolved(root)
         if other := root.keys() - _OF_OBJECTS:
             raise GrammarError(
-                f"the keyword {min(other)!r} at # of {self._path} is not supported for {self._name_of_style} parameters"
+                f"the keyword {min(other)!r} at # of {self._path} is not supported for {self._marks.style} parameters"
             )
         properties, required = _object(root.get("properties", {})), _names(root.get("required", []))
         if missing := [name for name in required if name not in properties]:
@@ -92,19 +73,19 @@ class _Reader:
             yield Repeat(self._parameter(self._opening(_other_names(list(properties))), others), 0, None)
 
     def _opening(self, name: Node) -> Node:
-        style = self._style
-        value_begin = [_ANY_SPACE, self._spell(style.value_begin)] if style.value_begin else []
-        return Sequence((_ANY_SPACE, self._spell(style.begin), name, self._spell(style.name_end), *value_begin))
+        marks = self._marks
+        value_begin = [_ANY_SPACE, self._spell(marks.value_begin)] if marks.value_begin else []
+        return Sequence((_ANY_SPACE, self._spell(marks.begin), name, self._spell(marks.name_end), *value_begin))
 
     def _parameter(self, opening: Node, schema: object) -> Node:
         """As options where the value may be of several kinds; a bare string without bounds covers all of them."""
-        kinds, style = list(islice(self._kinds(schema), MAX_KINDS + 1)), self._style
+        kinds = list(islice(self._kinds(schema), MAX_KINDS + 1))
         check_at_most(f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS)
         if any(_is_any_string(kind) for kind in kinds):
-            return Sequence((opening, Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(style.end))))
+            return Sequence((opening, Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(self._marks.end))))
         if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
             bare = Choice(tuple(self._bare(kind) for kind in kinds))
-            return Sequence((opening, Literal(style.newline), Enclosed(bare, self._spell(style.newline + style.end))))
+            return Sequence((opening, Literal(self._newline), Enclosed(bare, self._string_end())))
         options = [Sequence((opening, *self._value(kind))) for kind in kinds]
         return Choice(tuple(options)) if len(options) > 1 else options[0]
 
@@ -126,11 +107,13 @@ class _Reader:
 
     def _value(self, schema: Schema) -> tuple[Node, ...]:
         """And its end mark. Space is of the string where strings are listed."""
-        style = self._style
         if _is_listed(schema):
-            return (Literal(style.newline), _one_of(schema), self._spell(style.newline + style.end))
+            return (Literal(self._newline), _one_of(schema), self._string_end())
         value = Foreign(as_lark(schema | {"$defs": self._definitions}))
-        return (_ANY_SPACE, value, _ANY_SPACE, self._spell(style.end))
+        return (_ANY_SPACE, value, _ANY_SPACE, self._spell(self._marks.end))
+
+    def _string_end(self) -> Node:
+        return self._spell(self._newline + self._marks.end)
 
     def _bare(self, schema: Schema) -> Node:
         """A bounded string, or what may stand in its place: one lexeme has to hold all of them."""
@@ -143,14 +126,14 @@ class _Reader:
         scalars = [_SCALARS[name] for name in names if isinstance(name, str) and name in _SCALARS]
         if schema.keys() - {"type", "$defs"} or len(scalars) < len(names):
             raise GrammarError(
-                f"{self._path} has a string with bounds beside other values, which {self._name_of_style} cannot tell"
+                f"{self._path} has a string with bounds beside other values, which {self._marks.style} cannot tell"
             )
         return Choice(tuple(map(Regular, scalars)))
 
     def _string(self, schema: Schema) -> Node:
         if other := schema.keys() - _OF_STRINGS:
             raise GrammarError(
-                f"the keyword {min(other)!r} of a string in {self._path} is not supported for {self._name_of_style}"
+                f"the keyword {min(other)!r} of a string in {self._path} is not supported for {self._marks.style}"
             )
         conditions = [f"/(?s:.{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}})/"]
         if isinstance(pattern := schema.get("pattern"), str):
