@@ -9,8 +9,8 @@ V3.1: <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool
 """
 
 from ouzel.parsers.base import Calls, Family
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.json_reading_parser import JsonReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 

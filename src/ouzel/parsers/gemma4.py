@@ -8,8 +8,8 @@ The user asks...<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days
 from collections.abc import Callable, Sequence
 
 from ouzel.parsers.base import Calls, Family, Format, Reasoning
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_literals import LiteralReadingParser
+from ouzel.parsers.literal_reading_parser import LiteralReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import arguments_schema, json_format, named_values_format
 from ouzel.types import FunctionTool
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Sequence
 
 from ouzel.parsers.base import Calls, Family, Format, Parser, Reasoning
-from ouzel.parsers.reading import Give, Reading
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.json_reading_parser import JsonReadingParser
+from ouzel.parsers.reading_parser import Give, Reading
 from ouzel.parsers.schemas import call_tag
 from ouzel.types import FunctionTool
 

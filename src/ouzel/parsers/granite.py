@@ -5,8 +5,8 @@ Here is my thought process: ... Here is my response: ...    (3.3: <think>...</th
 """
 
 from ouzel.parsers.base import Calls, Family, Reasoning
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.json_reading_parser import JsonReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import json_call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 

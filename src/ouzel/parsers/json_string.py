@@ -3,7 +3,7 @@
 import json
 import re
 
-from ouzel.parsers.reading import Give
+from ouzel.parsers.reading_parser import Give
 
 _UNIT = re.compile(
     r'[^"\\]+|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'

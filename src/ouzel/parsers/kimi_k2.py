@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from ouzel.parsers.base import Calls, Family, Format, Reasoning
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.json_reading_parser import JsonReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import arguments_schema
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool

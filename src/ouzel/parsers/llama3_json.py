@@ -9,8 +9,8 @@ request's tools: any other JSON is an answer.
 from collections.abc import Collection
 
 from ouzel.parsers.base import Calls, Family
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.json_reading_parser import JsonReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import json_call_tag
 
 _TAG = "<|python_tag|>"

@@ -10,7 +10,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from ouzel.parsers.reading import WHITESPACE
+from ouzel.parsers.reading_parser import WHITESPACE
 
 
 class PatternError(ValueError):

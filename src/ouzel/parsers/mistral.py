@@ -9,8 +9,8 @@ The list may come without its mark, at the beginning of the output: then only wi
 import secrets
 
 from ouzel.parsers.base import Calls, Family, Format, Reasoning
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.json_reading_parser import JsonReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import call_tag, json_call_tag
 from ouzel.types import FunctionTool
 

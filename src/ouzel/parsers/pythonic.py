@@ -15,8 +15,8 @@ arguments may stand in one: `get_weather(**{"city": "Paris"})`.
 from collections.abc import Callable, Collection, Sequence
 
 from ouzel.parsers.base import Calls, Family, Format
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_literals import LiteralReadingParser
+from ouzel.parsers.literal_reading_parser import LiteralReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import arguments_schema, json_format, named_values_format
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool

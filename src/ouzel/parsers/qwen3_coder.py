@@ -10,8 +10,8 @@ Paris
 """
 
 from ouzel.parsers.base import Calls, Family, Format
-from ouzel.parsers.reading import Reading
-from ouzel.parsers.reading_parameters import CallMarks, ParameterReadingParser
+from ouzel.parsers.parameter_reading_parser import CallMarks, ParameterReadingParser
+from ouzel.parsers.reading_parser import Reading
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool, ParameterMarks

@@ -21,7 +21,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
 from ouzel.parsers.qwen3_coder import QWEN3_CODER, QWEN_XML
 from ouzel.parsers.response_template import ResponseTemplate, UnreadableTemplate, read_response_template
-from ouzel.parsers.templated import RESPONSE_TEMPLATE, templated_family
+from ouzel.parsers.templated_parser import RESPONSE_TEMPLATE, templated_family
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FunctionTool
 

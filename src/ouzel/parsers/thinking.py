@@ -4,7 +4,7 @@ The newlines that templates write inside the marks and after them belong to the 
 """
 
 from ouzel.parsers.base import Delta, Parser, Reasoning, ReasoningStage
-from ouzel.parsers.reading import Reading, ReadingParser
+from ouzel.parsers.reading_parser import Reading, ReadingParser
 from ouzel.types import FinishReason
 
 THINK_TAGS = Reasoning(start="<think>", end="</think>", special_tokens=frozenset({"<think>", "</think>"}))

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Never
 
-from ouzel.parsers.reading import WHITESPACE
+from ouzel.parsers.reading_parser import WHITESPACE
 from ouzel.types import FunctionTool
 
 _TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})

@@ -17,8 +17,8 @@ from ouzel.grammar.caps import (
 from ouzel.grammar.ebnf.writer import grammar_to_lark
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats.members import Members
+from ouzel.grammar.formats.parameters import parameters
 from ouzel.grammar.formats.tags import TagReader
-from ouzel.grammar.formats.xml_parameters import parameters
 from ouzel.grammar.schema.reader import as_lark, normalised
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from ouzel.parsers.base import Calls, Family, Format, Parser, Reasoning
+from ouzel.parsers.json_reading_parser import JsonReadingParser
 from ouzel.parsers.mark_patterns import Gap, Mark
-from ouzel.parsers.reading import Give, Reading, first_marker
-from ouzel.parsers.reading_json import JsonReadingParser
+from ouzel.parsers.reading_parser import Give, Reading, first_marker
 from ouzel.parsers.response_template import CallsField, ResponseTemplate, TextField
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.typed_values import json_string

@@ -8,7 +8,7 @@ import pytest
 from ouzel.parsers.base import Calls, Family, Format, Parser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.parsers.response_template import read_response_template
-from ouzel.parsers.templated import TemplatedParser, templated_family
+from ouzel.parsers.templated_parser import TemplatedParser, templated_family
 from ouzel.types import FinishReason, FunctionTool
 from tests.grammar.runs import random_walk, started
 from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse

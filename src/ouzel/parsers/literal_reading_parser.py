@@ -5,8 +5,8 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ouzel.parsers.reading import WHITESPACE, Reading
-from ouzel.parsers.reading_parameters import ParameterReadingParser
+from ouzel.parsers.parameter_reading_parser import ParameterReadingParser
+from ouzel.parsers.reading_parser import WHITESPACE, Reading
 from ouzel.parsers.typed_values import Wanted, in_json_string, json_string
 from ouzel.types import FunctionTool
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from ouzel.parsers.json_string import StringDecoding, decoded_string
-from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
+from ouzel.parsers.reading_parser import WHITESPACE, Give, Reading, ReadingParser
 from ouzel.types import FunctionTool
 
 _STRUCTURE = re.compile(r'["{}\[\]]')

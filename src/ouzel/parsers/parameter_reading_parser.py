@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ouzel.parsers.reading import WHITESPACE, Give, Reading, ReadingParser
+from ouzel.parsers.reading_parser import WHITESPACE, Give, Reading, ReadingParser
 from ouzel.parsers.typed_values import (
     Wanted,
     in_json_string,
