@@ -177,34 +177,45 @@ class JsonReadingParser(ReadingParser):
 
     def _read_member(self, call: "_Call", known: Collection[str] | None) -> Reading[bool]:
         """Reads one member of a call's object and the blanks around it; False when it is none."""
+        key = yield from self._pass_key()
+        if key is None:
+            return False
+        if known is not None and not call.is_open and key not in (*self.name_keys, *self.arguments_keys, "type", "id"):
+            return False
+        can_open = not call.is_open and key in self.arguments_keys
+        if call.name and can_open and (begin := (yield from self._peek_any("{", '"{'))):
+            self.open_call(call.name)
+            call.is_open = True
+            yield from self.give_value(self.arguments if begin == "{" else StringDecoding(self.arguments).feed)
+        elif not (yield from self._read_value(key, call, known)):
+            return False
+        yield from self.pass_whitespace()
+        return True
+
+    def _pass_key(self) -> Reading[str | None]:
+        """Passes a member's name, its colon and the blanks around both; None when there is no member."""
         yield from self.pass_whitespace()
         key = yield from self.pass_string()
         yield from self.pass_whitespace()
         if key is None or (yield from self.passes(":")) is None:
-            return False
-        if known is not None and not call.is_open and key not in (*self.name_keys, *self.arguments_keys, "type", "id"):
-            return False
+            return None
         yield from self.pass_whitespace()
-        begin = (yield from self._peek_any("{", '"{')) if key in self.arguments_keys and not call.is_open else None
-        if call.name and begin:
-            self.open_call(call.name)
-            call.is_open = True
-            yield from self.give_value(self.arguments if begin == "{" else StringDecoding(self.arguments).feed)
-        else:
-            start = self._at
-            value = yield from self.pass_value()
-            if value is None:
-                if self._at > start:
-                    call.name = ""  # cut within the value: what there is of it would be lost
-                return False
-            if key in self.name_keys and call.name is None:
-                call.name = decoded_string(value) or ""
-                if not call.name or (known is not None and call.name not in known):
-                    call.name = ""
-                    return False
-            elif key in self.arguments_keys:
-                call.arguments = value
-        yield from self.pass_whitespace()
+        return key
+
+    def _read_value(self, key: str, call: "_Call", known: Collection[str] | None) -> Reading[bool]:
+        """Reads a member's value as a whole; False when it does not end, or is a name that makes no call."""
+        start = self._at
+        value = yield from self.pass_value()
+        if value is None:
+            if self._at > start:
+                call.name = ""  # cut within the value: what there is of it would be lost
+            return False
+        if key in self.name_keys and call.name is None:
+            name = decoded_string(value) or ""
+            call.name = name if known is None or name in known else ""
+            return call.name != ""
+        if key in self.arguments_keys:
+            call.arguments = value
         return True
 
     def _peek_any(self, *options: str) -> Reading[str | None]:
