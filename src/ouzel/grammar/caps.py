@@ -1,11 +1,14 @@
-"""Sizes above which a wish is refused, before any native code sees it. Counts, characters and levels; never seconds."""
+"""A format above these sizes is refused before any native code sees it.
+
+They are counts, characters and levels, and never seconds.
+"""
 
 import json
 
 from ouzel.grammar.errors import GrammarError
 
 MAX_GRAMMAR_CHARS = 512 * 1024  # of the finished text
-MAX_FORMAT_CHARS = 256 * 1024  # of the wish, as JSON
+MAX_FORMAT_CHARS = 256 * 1024  # as JSON
 MAX_LEVELS = 100  # of nested arrays and objects; the native JSON reader ends at 128
 MAX_PROPERTIES = 1000  # of one object
 MAX_ALL_PROPERTIES = 5000
@@ -22,15 +25,15 @@ MAX_EXPRESSIONS = 20_000
 
 
 def check_at_most(what: str, value: int, limit: int) -> None:
-    """Raises GrammarError."""
+    """Raises GrammarError where the value is above the limit."""
     if value > limit:
         raise GrammarError(f"{what} must be <= {limit}, given {value}")
 
 
 def check_size(value: object) -> None:
-    """Depth first (nothing that recurses may see it before), then length and text that UTF-8 cannot hold.
+    """Raises GrammarError for a format that is too deep, too long, or holds text that UTF-8 cannot.
 
-    Raises GrammarError.
+    The depth is checked first: nothing that recurses may see a format before.
     """
     check_at_most("the nesting of the format", _levels(value), MAX_LEVELS)
     try:
@@ -44,7 +47,7 @@ def check_size(value: object) -> None:
 
 
 def _levels(value: object) -> int:
-    """0 for a scalar; stops counting above the limit."""
+    """Counts the nesting, from 0 for a scalar, and stops above the limit."""
     levels, row = 0, [value]
     while row := [inner for outer in row if isinstance(outer, dict | list) for inner in _with_itself(outer)]:
         levels += 1

@@ -1,5 +1,5 @@
-"""What the front half raises."""
+"""Reading a demand raises these errors; the compiler, in the engine's process, has its own."""
 
 
 class GrammarError(ValueError):
-    """The wish cannot be honoured; the message is for the client and names the place, the keyword and any limit."""
+    """A demand cannot be honoured; the message is for the client and names the place, the keyword and any limit."""

@@ -1,4 +1,4 @@
-"""What grammar texts need to know of a tokenizer; small enough to live where the tokenizer does not."""
+"""Grammar texts need to know this much of a tokenizer; it is small enough to live where the tokenizer does not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Grammar texts to prototypes of sessions, beside the engine's thread, with limits.
+"""Grammar texts are compiled to prototypes of sessions, beside the engine's thread and with limits.
 
 Rules
 1. Native compilation recurses: a long chain of references overflows an ordinary stack and takes the process along. So
@@ -27,8 +27,8 @@ from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 _STACK_BYTES = 256 * 2**20
 _NUM_THREADS = 2
 _MAX_LOST_THREADS = 6
-_MAX_KEPT = 256
-_MAX_KEPT_S = 5.0  # of CPU time that compiling them took, for their size, which the library does not tell: 100 MB/s
+_MAX_CACHED = 256
+_MAX_CACHED_S = 5.0  # of CPU time that compiling them took, for their size, which the library does not tell: 100 MB/s
 _MAX_MESSAGE_CHARS = 1000
 _PLACE = re.compile(r"^at \d+\(\d+\): (failed to compile JSON schema: )?")
 _SOURCE_LINE = re.compile(r"\s*(\d+ \||\^\s*$|<non-verbose/>)")
@@ -51,7 +51,7 @@ class CompilerOverloaded(Exception):
 
 
 class Compilation:
-    """One grammar on its way; asked for by any number of requests."""
+    """One grammar is being compiled, for any number of requests."""
 
     def __init__(self, grammar: str, timeout_s: float) -> None:
         self.grammar = grammar
@@ -63,16 +63,16 @@ class Compilation:
 
     @property
     def is_done(self) -> bool:
-        """A result is there, or time is up."""
+        """Whether a result is there, or time is up."""
         return self.future.done() or self.is_late
 
     @property
     def is_late(self) -> bool:
-        """It has been compiling for too long, or waiting."""
+        """Whether it has been compiling, or waiting, for too long."""
         return time.monotonic() > self._due()
 
     def wait(self, timeout_s: float) -> None:
-        """Up to `timeout_s` for the result, while it is not late."""
+        """Waits up to `timeout_s` for the result, while it is not late."""
         wait((self.future,), min(timeout_s, max(self._due() - time.monotonic(), 0.0)))
 
     def _due(self) -> float:
@@ -80,7 +80,7 @@ class Compilation:
         return self._submitted_at + 2 * self._timeout_s if started_at is None else started_at + self._timeout_s
 
     def session(self) -> Session:
-        """When done. Raises GrammarRefused, and CompilerOverloaded when its turn did not come."""
+        """Returns a session, once `is_done`. Raises GrammarRefused, or CompilerOverloaded if its turn never came."""
         if self.future.done():
             return Session(self.future.result().deep_copy())
         if self.started_at is None:
@@ -89,16 +89,16 @@ class Compilation:
 
 
 class GrammarCompiler:
-    """Thread-safe: `compile` may be called from any thread."""
+    """Compiles grammars; `compile` may be called from any thread."""
 
     def __init__(self, tokenizer: LLTokenizer, *, timeout_s: float = 5.0) -> None:
         self._tokenizer = tokenizer
         self._timeout_s = timeout_s
         self._jobs: SimpleQueue[Compilation | None] = SimpleQueue()
-        self._kept: OrderedDict[str, Compilation] = OrderedDict()
-        self._lock = threading.Lock()  # of all that follows, and of `_kept`
-        self._busy: dict[threading.Thread, Compilation] = {}
-        self._lost: set[threading.Thread] = set()
+        self._cache: OrderedDict[str, Compilation] = OrderedDict()
+        self._lock = threading.Lock()  # of all that follows, and of `_cache`
+        self._jobs_by_thread: dict[threading.Thread, Compilation] = {}
+        self._lost_threads: set[threading.Thread] = set()
         self._threads: list[threading.Thread] = []
         for _ in range(_NUM_THREADS):
             self._start_thread()
@@ -113,21 +113,21 @@ class GrammarCompiler:
             raise GrammarRefused(f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}")
         with self._lock:
             self._replace_late_threads()
-            if grammar not in self._kept:
-                self._kept[grammar] = self._submit(grammar)
-            self._kept.move_to_end(grammar)
+            if grammar not in self._cache:
+                self._cache[grammar] = self._submit(grammar)
+            self._cache.move_to_end(grammar)
             self._forget_oldest()
-            return self._kept[grammar]
+            return self._cache[grammar]
 
     def go_on(self) -> None:
-        """To be called now and then while anybody waits, so that jobs do not wait behind one that has been given up."""
+        """Must be called now and then while anybody waits: jobs must not wait behind one that has been given up."""
         with self._lock:
             self._replace_late_threads()
 
     def forget(self, grammar: str) -> None:
-        """After a session of it broke: a limit that one copy meets is met by all that share its lexer."""
+        """Forgets a grammar whose session broke: a limit that one copy meets is met by all that share its lexer."""
         with self._lock:
-            self._kept.pop(grammar, None)
+            self._cache.pop(grammar, None)
 
     def close(self) -> None:
         """Waits for what is being compiled: a thread that returns from native code while Python ends takes it down.
@@ -143,24 +143,24 @@ class GrammarCompiler:
             thread.join()
 
     def _forget_oldest(self) -> None:
-        """Until there is room for the last."""
-        total_s = sum(job.cpu_s for job in self._kept.values())
-        while len(self._kept) > 1 and (len(self._kept) > _MAX_KEPT or total_s > _MAX_KEPT_S):
-            _, job = self._kept.popitem(last=False)
+        """Forgets compilations until there is room for the last."""
+        total_s = sum(job.cpu_s for job in self._cache.values())
+        while len(self._cache) > 1 and (len(self._cache) > _MAX_CACHED or total_s > _MAX_CACHED_S):
+            _, job = self._cache.popitem(last=False)
             total_s -= job.cpu_s
 
     def _submit(self, grammar: str) -> Compilation:
-        if len(self._lost) >= _MAX_LOST_THREADS:
+        if len(self._lost_threads) >= _MAX_LOST_THREADS:
             raise CompilerOverloaded("too many grammars that take long are being compiled; try again later")
         job = Compilation(grammar, self._timeout_s)
         self._jobs.put(job)
         return job
 
     def _replace_late_threads(self) -> None:
-        late = {thread for thread, job in self._busy.items() if job.is_late} - self._lost
+        late = {thread for thread, job in self._jobs_by_thread.items() if job.is_late} - self._lost_threads
         for _ in late:
             self._start_thread()
-        self._lost |= late
+        self._lost_threads |= late
 
     def _start_thread(self) -> None:
         before = threading.stack_size(_STACK_BYTES)
@@ -173,10 +173,10 @@ class GrammarCompiler:
 
     def _work(self) -> None:
         thread = threading.current_thread()
-        while thread not in self._lost and (job := self._jobs.get()) is not None:
+        while thread not in self._lost_threads and (job := self._jobs.get()) is not None:
             job.started_at = time.monotonic()
             with self._lock:
-                self._busy[thread] = job
+                self._jobs_by_thread[thread] = job
             began_s = time.thread_time()
             try:
                 matcher = self._compiled(job.grammar)
@@ -187,22 +187,22 @@ class GrammarCompiler:
             except BaseException as error:  # the library's panics are no Exceptions
                 job.future.set_exception(GrammarRefused(f"the grammar cannot be compiled: {error}"))
             with self._lock:
-                del self._busy[thread]
+                del self._jobs_by_thread[thread]
         with self._lock:
-            self._lost.discard(thread)  # another one has taken its place
+            self._lost_threads.discard(thread)  # another one has taken its place
 
     def _compiled(self, grammar: str) -> LLMatcher:
-        """With its first mask made: some limits are met only there."""
+        """Compiles a grammar and makes its first mask: some limits are met only there."""
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
         if not matcher.is_error():
             fill_next_token_bitmask(matcher, allocate_token_bitmask(1, self._tokenizer.vocab_size))
         if matcher.is_error():
-            raise GrammarRefused(_told(matcher.get_error()))
+            raise GrammarRefused(_for_client(matcher.get_error()))
         return matcher
 
 
-def _told(message: str) -> str:
-    """Without the place in the grammar text and its lines, which the client did not write, nor the engine's options."""
+def _for_client(message: str) -> str:
+    """Drops the place in the grammar text and its lines, which the client did not write, and the engine's options."""
     if "coerce_one_of" in message:
         return "the schemas of oneOf must be such that one value cannot be valid by two of them"
     if "NoExtensionBias" in message:

@@ -1,4 +1,4 @@
-"""One sequence's way through its grammar, and the masks of a whole batch."""
+"""A session follows one sequence through its grammar; the masks of a whole batch are made in one call."""
 
 import re
 from collections.abc import Sequence
@@ -20,32 +20,32 @@ _PENALTIES = np.where(_BITS == 1, np.float32(0), np.float32(-np.inf)).astype(np.
 
 
 class GrammarBroken(Exception):
-    """The grammar engine gave up on this sequence: a limit of its own, or a token that it does not expect."""
+    """The grammar engine gave up on a sequence, at a limit of its own or a token that it does not expect."""
 
     @property
     def is_too_complex(self) -> bool:
-        """It met a limit; of which the library's stop reason says nothing."""
+        """Whether it met a limit, of which the library's stop reason says nothing."""
         return bool(_LIMIT.search(str(self)))
 
 
 class Session:
-    """Owned by the engine's thread. Tokens go in, masks come out."""
+    """Takes the tokens of one sequence and gives masks; the engine's thread owns it."""
 
     def __init__(self, matcher: LLMatcher) -> None:
         self._matcher = matcher
 
     @property
     def is_complete(self) -> bool:
-        """Nothing but an end token can follow."""
+        """Whether nothing but an end token can follow."""
         return self._matcher.is_stopped() and not self._matcher.is_error()
 
     def accept(self, token_id: int) -> None:
-        """Raises GrammarBroken, after which the session is of no use."""
+        """Takes note of a token. Raises GrammarBroken, after which the session is of no use."""
         if not self._matcher.consume_token(token_id):
             raise GrammarBroken(self._matcher.get_error() or f"token {token_id} does not fit the grammar")
 
     def forced(self) -> list[int]:
-        """The tokens that must follow, in the tokenizer's own spelling; not yet accepted. Raises GrammarBroken."""
+        """Returns the tokens that must follow, in the tokenizer's spelling, and accepts none. Raises GrammarBroken."""
         token_ids = self._matcher.compute_ff_tokens()
         if self._matcher.is_error():
             raise GrammarBroken(self._matcher.get_error())
@@ -55,21 +55,21 @@ class Session:
         return Session(self._matcher.deep_copy())
 
     def error(self) -> str:
-        """Why the last mask is not to be trusted; "" when it is."""
+        """Returns why the last mask is not to be trusted, or "" when it is."""
         return self._matcher.get_error() if self._matcher.is_error() else ""
 
 
 class Masks:
-    """Which tokens may follow, for the sequences of one step. One native call for all: each call gives up the GIL."""
+    """Forbids what may not follow in the sequences of a step, in one native call: each call gives up the GIL."""
 
     def __init__(self, vocab_size: int, num_threads: int = 1) -> None:
-        """`vocab_size`: of the grammar tokenizer, at least the width of the rows."""
+        """`vocab_size` is that of the grammar tokenizer, at least the width of the rows."""
         self._num_words = -(-vocab_size // 32)
         self._penalties = np.empty((4 * self._num_words, 8), dtype=np.float32)  # kept: of the row in hand
         self._executor = LLExecutor(num_threads=num_threads)
 
     def apply(self, rows: Sequence[Row], sessions: Sequence[Session]) -> list[str]:
-        """Forbids in place; returns each session's error, "" where there is none (then its row is untouched)."""
+        """Forbids in place, and returns each session's error: "" is none, any other leaves its row untouched."""
         if not rows:
             return []
         bits = np.empty((len(rows), self._num_words), dtype=np.int32)

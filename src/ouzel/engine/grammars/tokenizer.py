@@ -1,4 +1,4 @@
-"""The grammar engine's own view of a model's tokenizer.
+"""The grammar engine has its own view of a model's tokenizer.
 
 llguidance tokenizes forced text with the model's tokenizer and then expects exactly these bytes back. Whatever makes
 that encoding inexact is taken out of a private copy: special tokens that text could spell (they are reached by number),
@@ -14,9 +14,10 @@ from ouzel.grammar.vocabulary import JsonObject, marks_of
 
 
 def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]) -> LLTokenizer:
-    """`vocab_size`: the width of the logits. Holds the GIL, up to a second for 150,000 tokens.
+    """Builds a tokenizer whose `vocab_size` is the width of the logits, or the tokens known where these are more.
 
-    Raises ModelLoadError when the tokenizer cannot be used for grammars.
+    This holds the GIL, up to a second for 150,000 tokens. Raises ModelLoadError when the tokenizer cannot be used for
+    grammars.
     """
     content = json.loads(tokenizer_json)
     num_known = 1 + max([*content["model"]["vocab"].values(), *(t["id"] for t in content["added_tokens"])])

@@ -1,4 +1,4 @@
-"""A client's grammar that is Lark already: only its marks are to be spelled."""
+"""Of a client's grammar that is Lark already only the marks are rewritten, as numbers."""
 
 import re
 
@@ -17,14 +17,14 @@ def is_lark(text: str) -> bool:
 
 
 def spelled(text: str, spelling: Spelling, path: str) -> str:
-    """Raises GrammarError."""
+    """Returns the text with its marks as numbers. Raises GrammarError."""
     check_at_most(f"the number of lines of {path}", text.count("\n"), MAX_RULES)
     check_at_most(f"the number of & in {path}", _PIECE.sub("", text).count("&"), MAX_COMBINED_PATTERNS)
     return _PIECE.sub(lambda piece: _with_numbers(piece, spelling, path), text)
 
 
 def _with_numbers(piece: re.Match[str], spelling: Spelling, path: str) -> str:
-    """Marks by number: their names are others in the engine's own tokenizer. Open ranges would admit padding."""
+    """Writes a mark by its number: names are others in the engine's own tokenizer. Open ranges would admit padding."""
     mark = piece["mark"]
     if mark is None:
         return piece[0]

@@ -1,4 +1,4 @@
-"""The text of an EBNF grammar, as XGrammar and GBNF write it, to its rules."""
+"""This reader takes the text of an EBNF grammar, as XGrammar and GBNF write it, apart into rules."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The rules of an EBNF grammar as read, and what follows from them."""
+"""An EBNF grammar consists of these rules once it is read; what follows from them is computed here."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Times:
 
 
 def reachable(rules: Mapping[str, Part], path: str) -> list[str]:
-    """Raises GrammarError at a rule that is used but not there."""
+    """Returns the rules that the root uses. Raises GrammarError at one that is used but not there."""
     found, pending = dict.fromkeys([ROOT]), [ROOT]
     while pending:
         name = pending.pop()
@@ -54,12 +54,12 @@ def check_can_end(rules: Mapping[str, Part], path: str) -> None:
 
 
 def is_regular(rules: Mapping[str, Part]) -> bool:
-    """The root needs neither recursion nor marks."""
+    """Whether the root does without recursion and marks."""
     return ROOT in _grown(rules, _is_regular)
 
 
 def _grown(rules: Mapping[str, Part], holds: Callable[[Part, set[str]], bool]) -> set[str]:
-    """The rules for which `holds` becomes true, given those for which it is true already."""
+    """Returns the rules for which `holds` is true, which it decides by the rules for which it is true already."""
     users: dict[str, list[str]] = {}
     for user, part in rules.items():
         for name in set(_names(part)):
@@ -75,7 +75,7 @@ def _grown(rules: Mapping[str, Part], holds: Callable[[Part, set[str]], bool]) -
 
 
 def _is_regular(part: Part, known: set[str]) -> bool:
-    """No recursion and no marks, given the regular rules."""
+    """Whether a part has no recursion and no marks, where `known` are the regular rules."""
     match part:
         case Reference(name):
             return name in known

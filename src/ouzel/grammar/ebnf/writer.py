@@ -1,4 +1,4 @@
-"""A client's own grammar: EBNF as XGrammar and GBNF write it (`root ::= "a" rest*`), or Lark, to Lark.
+"""A client's own grammar becomes Lark; it may be EBNF as XGrammar and GBNF write it (`root ::= "a" rest*`).
 
 EBNF is about characters, llguidance about lexemes that it cuts greedily. So a grammar without recursion becomes one
 lexeme, and in one with recursion every character is a lexeme: both then match exactly what they say.
@@ -15,7 +15,7 @@ from ouzel.grammar.write.writer import quoted, times
 
 
 def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
-    """Raises GrammarError."""
+    """Returns the Lark text. Raises GrammarError."""
     if is_lark(text):
         return spelled(text, spelling, path)
     rules = EbnfReader(text, spelling, path).rules()

@@ -1,4 +1,4 @@
-"""Reading the members of one format object; every refusal names the place."""
+"""The members of a format object are taken one by one; every refusal names the place."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from ouzel.grammar.errors import GrammarError
 
 
 class Members:
-    """Takes members one by one; `finish` refuses those that nobody took."""
+    """Gives members out one by one; `finish` refuses those that nobody took."""
 
     def __init__(self, value: object, path: str) -> None:
         if not isinstance(value, Mapping):
@@ -32,7 +32,7 @@ class Members:
         return value
 
     def texts(self, name: str, *, at_least: int = 1) -> list[str]:
-        """A list of strings, `at_least` so many; absent is as empty."""
+        """Takes a list of strings, at least so many; an absent list is as an empty one."""
         values = self.items(name, at_least=at_least)
         texts = [value for value in values if isinstance(value, str)]
         if len(texts) != len(values):

@@ -1,4 +1,4 @@
-"""Arguments as parameters between marks, as Qwen3-Coder, GLM 4.5 and MiniCPM5 write them, one after another.
+"""Qwen3-Coder, GLM 4.5 and MiniCPM5 write arguments as parameters between marks, one after another.
 
 1. Parameters come in the order of the schema. Ones that the schema does not list may come only where it lists none, or
    says what they hold.
@@ -78,7 +78,7 @@ class _Reader:
         return Sequence((_ANY_SPACE, self._spell(marks.begin), name, self._spell(marks.name_end), *value_begin))
 
     def _parameter(self, opening: Node, schema: object) -> Node:
-        """As options where the value may be of several kinds; a bare string without bounds covers all of them."""
+        """Writes options where the value may be of several kinds; a bare string without bounds covers all of them."""
         kinds = list(islice(self._kinds(schema), MAX_KINDS + 1))
         check_at_most(f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS)
         if any(_is_any_string(kind) for kind in kinds):
@@ -90,7 +90,7 @@ class _Reader:
         return Choice(tuple(options)) if len(options) > 1 else options[0]
 
     def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
-        """The schema's alternatives, each for one way of writing."""
+        """Yields the schema's alternatives, each of which is written in one way."""
         schema = self._resolved(schema if isinstance(schema, dict) else {} if schema else {"enum": []})
         alternatives = schema.get("anyOf", schema.get("oneOf"))
         types = schema.get("type")
@@ -106,7 +106,7 @@ class _Reader:
             yield schema
 
     def _value(self, schema: Schema) -> tuple[Node, ...]:
-        """And its end mark. Space is of the string where strings are listed."""
+        """Returns the value and its end mark. Space belongs to the string where strings are listed."""
         if _is_listed(schema):
             return (Literal(self._newline), _one_of(schema), self._string_end())
         value = Foreign(as_lark(schema | {"$defs": self._definitions}))
@@ -116,7 +116,7 @@ class _Reader:
         return self._spell(self._newline + self._marks.end)
 
     def _bare(self, schema: Schema) -> Node:
-        """A bounded string, or what may stand in its place: one lexeme has to hold all of them."""
+        """Writes a bounded string, or what may stand in its place: one lexeme has to hold all of them."""
         if _is_listed(schema):
             return _one_of(schema)
         types = schema.get("type")
@@ -154,7 +154,7 @@ def _other_names(names: list[str]) -> Node:
 
 
 def _search(pattern: str, path: str) -> str:
-    """For a pattern that may match anywhere, one that matches the whole text."""
+    """Returns a pattern that matches a whole text in which the given one matches somewhere."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
     body = read_pattern(pattern.removeprefix("^")[: -1 if ends else None], path, anchors=Anchors.REFUSED).lark
     return f"({'' if begins else f'/{ANY_TEXT}/ '}{body}{'' if ends else f' /{ANY_TEXT}/'})"
@@ -165,7 +165,7 @@ def _is_listed(schema: Schema) -> bool:
 
 
 def _one_of(schema: Schema) -> Node:
-    """Strings bare, all else as JSON."""
+    """Lists strings bare, and all else as JSON."""
     values = schema["enum"] if "enum" in schema else [schema["const"]]
     if not isinstance(values, list) or not values:
         raise GrammarError("a parameter's schema admits nothing")

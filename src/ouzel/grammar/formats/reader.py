@@ -1,4 +1,4 @@
-"""What a client or an endpoint wishes of the output's form, to one grammar text.
+"""What a client or an endpoint demands of the output's form becomes one grammar text here.
 
 The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `json_object`, `choice`, and
 `allow_text_before` of `triggered_tags`. Departures from XGrammar, all towards the stricter: free text in a tag ends at
@@ -47,7 +47,7 @@ def compile_format(
 def with_reasoning(
     format: Format, *, start: str | None, end: str | list[str], is_open: bool, excludes: Iterable[str] = ()
 ) -> dict[str, object]:
-    """`format` for the answer after the reasoning, which runs up to `end`, the first of several, without `excludes`.
+    """Returns `format` for the answer after the reasoning, which runs up to the first of the ends, without `excludes`.
 
     `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
     come, and begins with `start`.
@@ -150,7 +150,7 @@ class _FormatReader:
         return Sequence(tuple(self._elements(members, members.items("elements"))))
 
     def _or(self, members: Members) -> Node:
-        """Plain schemas become one, so that they need not begin differently."""
+        """Makes one schema of plain ones, so that they need not begin differently."""
         items = members.items("elements")
         schemas = [item["json_schema"] for item in items if isinstance(item, Mapping) and _is_plain_schema(item)]
         if len(schemas) == len(items):
@@ -165,7 +165,7 @@ class _FormatReader:
         return Repeat(self.read(members.take("content"), members.place("content")), minimum, maximum)
 
     def _repeat(self, members: Members) -> Node:
-        """`max` -1, as XGrammar has it, or none at all: no limit."""
+        """Takes `max` -1, as XGrammar has it, and no `max` as no limit."""
         minimum, maximum = members.count("min") or 0, members.integer("max")
         if maximum is not None and maximum < 0:
             maximum = None
@@ -191,7 +191,7 @@ class _FormatReader:
         return self._spelling.tokens_but(self._spelling.token_id(token, place) for token in excluded)
 
     def _structural_tag(self, members: Members) -> Node:
-        """The wrapper; or the older form, where schemas stand between begin and end."""
+        """Reads what is wrapped, or the older form, in which schemas stand between begin and end."""
         if "format" in members:
             return self.read(members.take("format"), members.place("format"))
         place, structures = members.place("structures"), members.items("structures")
@@ -213,7 +213,7 @@ def _is_plain_schema(item: Format) -> bool:
 
 
 def _unwrapped(schema: object) -> tuple[object, bool]:
-    """OpenAI's form, `{"name", "strict", "schema"}`, is no schema but holds one; with its `strict`."""
+    """Returns the schema, also out of OpenAI's form `{"name", "strict", "schema"}`, and that form's `strict`."""
     if isinstance(schema, dict) and "schema" in schema and schema.keys() <= {"name", "description", "strict", "schema"}:
         return schema["schema"], schema.get("strict") is True
     return schema, False

@@ -1,4 +1,4 @@
-"""Formats made of tags: one, those that text may lead to, and those in a row."""
+"""Tags come alone, after text that may lead to them, or in a row; each is a format."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,8 +42,11 @@ class TagReader:
         return Sequence((self.spelling.literal(tag.begin), tag.inside))
 
     def triggered(self, members: Members) -> Node:
-        """Text in which a trigger begins a tag. `at_least_one`: a tag comes first, or, with `allow_text_before` (ours),
-        somewhere; `stop_after_first`: nothing follows it."""
+        """Reads text in which a trigger begins a tag.
+
+        With `at_least_one` a tag comes first, or, with `allow_text_before` (ours), somewhere; with `stop_after_first`
+        nothing follows it.
+        """
         tags_of = self._by_trigger(members)
         text = self.spelling.any_text(members.texts("excludes", at_least=0))
         is_required, stops = members.flag("at_least_one"), members.flag("stop_after_first")
@@ -116,13 +119,13 @@ class TagReader:
         return tags_of
 
     def _rest(self, trigger: str, tags: list[Tag]) -> Node:
-        """What follows the trigger; one rule, however often it is used."""
+        """Writes what follows the trigger as one rule, however often it is used."""
         after = [Sequence((self.spelling.literal(tag.begin.removeprefix(trigger)), tag.inside)) for tag in tags]
         node: Node = Choice(tuple(after)) if len(after) > 1 else after[0]
         return Foreign(self.writer.rule(self.writer.expression(node, is_last=False)))
 
     def _text_to(self, trigger: str, text: Regular) -> Node:
-        """Text up to the first trigger. A mark is no text; other triggers need a lexeme that stops there."""
+        """Writes the text up to the first trigger. A mark is no text; other triggers need a lexeme that stops there."""
         literal = self.spelling.literal(trigger)
         parts = flattened(literal)
         if not isinstance(parts[0], Literal):

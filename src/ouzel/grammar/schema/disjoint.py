@@ -1,4 +1,4 @@
-"""Whether two JSON schemas have no instance in common: then a `oneOf` of them is an `anyOf`."""
+"""Where two JSON schemas have no instance in common, a `oneOf` of them is an `anyOf`."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
@@ -11,7 +11,7 @@ _ALL_KINDS = frozenset(["string", "number", "boolean", "null", "array", "object"
 
 
 def are_disjoint(options: list[object], resolve: Resolve) -> bool:
-    """True where that can be proven by types, constants, or a property that all of them require."""
+    """Whether types, constants, or a property that all of them require prove that no two hold at once."""
     if len(options) > MAX_OPTIONS:
         return False
     pairs = ((one, other) for place, one in enumerate(options) for other in options[:place])
@@ -31,7 +31,7 @@ def _exclude(one: object, other: object, resolve: Resolve, depth: int) -> bool:
 
 
 def _conditions(schema: object, resolve: Resolve, depth: int) -> Iterator[Schema]:
-    """The schemas that hold all at once: this one, what it refers to, and those of `allOf`."""
+    """Yields the schemas that hold all at once: this one, what it refers to, and those of `allOf`."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or "$id" in schema:  # which changes what `$ref` means
         return
     yield schema
@@ -59,11 +59,11 @@ def _exclude_alone(one: Schema, other: Schema, resolve: Resolve, depth: int) -> 
 
 
 def _kinds(schema: Schema) -> frozenset[str]:
-    """The types of its instances, integers among the numbers."""
+    """Returns the types of its instances, with integers among the numbers."""
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     kinds = frozenset(map(_kind, values)) if isinstance(values, list) else _ALL_KINDS
-    given = schema.get("type")
-    names = given if isinstance(given, list) else [given] if isinstance(given, str) else None
+    types = schema.get("type")
+    names = types if isinstance(types, list) else [types] if isinstance(types, str) else None
     return kinds if names is None else kinds & {"number" if name == "integer" else str(name) for name in names}
 
 
@@ -81,7 +81,10 @@ def _kind(value: object) -> str:
 
 
 def _values(schema: Schema) -> frozenset[Hashable] | None:
-    """None where none are listed, or lists. That Python's 1, 1.0 and True are one proves less, but nothing false."""
+    """Returns the listed values, or None where there are none, or lists among them.
+
+    That Python's 1, 1.0 and True are one proves less, but nothing false.
+    """
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
         return None

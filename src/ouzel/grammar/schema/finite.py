@@ -1,4 +1,4 @@
-"""Which definitions no value can satisfy in the end: one would be written until no room is left."""
+"""Some definitions no value can satisfy in the end: one would be written until no room is left."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ Schema = Mapping[str, object]
 
 
 def endless(definitions: Schema) -> set[str]:
-    """The names of those that demand themselves, directly or through others. `$ref`s are `#/$defs/NAME`."""
+    """Returns the names of those that demand themselves, directly or through others. `$ref`s are `#/$defs/NAME`."""
     ending: set[str] = set()
     while found := {name for name in definitions.keys() - ending if _ends(definitions[name], ending)}:
         ending |= found
@@ -33,7 +33,7 @@ def _parts(schema: Schema, keyword: str) -> list[object]:
 
 
 def _demanded(schema: Schema) -> list[object]:
-    """What every value holds at least one of, where it can be nothing but an object, or an array."""
+    """Returns the schemas of what every value must hold, where it can be nothing but an object, or an array."""
     if schema.get("type") == "object" and "patternProperties" not in schema:
         properties, others = schema.get("properties"), schema.get("additionalProperties")
         listed = properties if isinstance(properties, Mapping) else {}

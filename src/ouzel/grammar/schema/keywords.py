@@ -1,4 +1,4 @@
-"""Which keywords of JSON Schema are read, which mean nothing, and which are refused."""
+"""Each keyword of JSON Schema is read, means nothing, or is refused."""
 
 from collections.abc import Callable, Mapping
 

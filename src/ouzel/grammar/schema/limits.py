@@ -1,4 +1,4 @@
-"""Limits of a schema as a whole, once its references are resolved."""
+"""A schema as a whole has limits, which are checked once its references are resolved."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ Schema = dict[str, object]
 
 
 def check_limits(root: Schema, definitions: Schema) -> None:
-    """`definitions` are those of `root`. Raises GrammarError."""
+    """Raises GrammarError where `root`, whose definitions these are, is above a limit or leads only back to itself."""
     if definitions:
         _check_reference_levels(root, definitions)
     num_combined = len({id(schema) for schema in _combined_patterns(root, definitions)})
@@ -19,7 +19,7 @@ def check_limits(root: Schema, definitions: Schema) -> None:
 
 
 def _check_reference_levels(root: Schema, definitions: Schema) -> None:
-    """How deep references lead into one another, met for the first time; and none that leads only back to itself."""
+    """Raises GrammarError where references, as first met, lead too deep into others, or one only back to itself."""
     reached: dict[str, int] = dict.fromkeys(_references(root, definitions), 1)
     pending = list(reached)
     while pending:
@@ -38,7 +38,7 @@ def _definition_name(reference: str) -> str:
 
 
 def _references(value: object, skipped: Schema) -> Iterator[str]:
-    """The definitions referred to in here; enums and constants hold no schemas."""
+    """Yields the definitions referred to in here; enums and constants hold no schemas."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "$ref" and isinstance(inner, str):
@@ -51,7 +51,7 @@ def _references(value: object, skipped: Schema) -> Iterator[str]:
 
 
 def _combined_patterns(root: Schema, definitions: Schema) -> Iterator[Schema]:
-    """Schemas with a pattern or a format that others on the same value may be joined with; some come twice."""
+    """Yields schemas with a pattern or a format that others on the same value may join; some come twice."""
     pending: list[tuple[object, bool]] = [(root, False)]
     seen: set[tuple[int, bool]] = set()
     while pending:

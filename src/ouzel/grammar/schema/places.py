@@ -1,4 +1,4 @@
-"""Where a schema stands in its document, and what its references find there."""
+"""A schema stands at a place in its document, from which its references are resolved."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Place:
     is_combined: bool = False  # another schema has a say on the same value
 
     def of(self, schema: Mapping[str, object]) -> "Place":
-        """Of a schema that stands here: its `$id` says what references in it are relative to."""
+        """Returns the place of a schema that stands here: its `$id` says what references in it are relative to."""
         return Place(self.document, _base(schema, self.base), self.path, self.is_combined)
 
     def inner(self, *names: str, is_combined: bool = False) -> "Place":
@@ -22,19 +22,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What references are resolved in."""
+    """References are resolved in a document."""
 
     root: object
-    named: Mapping[str, object]  # by absolute `$id`, and by `$id#anchor`
+    schemas: Mapping[str, object]  # by absolute `$id`, and by `$id#anchor`
 
     def find(self, reference: str, base: str) -> object:
-        """Raises KeyError."""
+        """Returns what the reference leads to. Raises KeyError, and ValueError for what is no address."""
         address, _, fragment = urljoin(base, reference).partition("#")
         if reference.startswith("#"):
             address = base.partition("#")[0]
         if fragment and not fragment.startswith("/"):
-            return self.named[f"{address}#{fragment}"]
-        found = self.named[address]
+            return self.schemas[f"{address}#{fragment}"]
+        found = self.schemas[address]
         for name in fragment.split("/")[1:]:
             key = unquote(name).replace("~1", "/").replace("~0", "~")
             if isinstance(found, list):
@@ -44,7 +44,7 @@ class Document:
         return found
 
     def found(self, reference: object, base: str) -> object:
-        """None where it is not to be found."""
+        """Returns what the reference leads to, or None where that is nothing."""
         try:
             return self.find(reference, base) if isinstance(reference, str) else None
         except (KeyError, ValueError):
@@ -56,19 +56,19 @@ def _missing(key: str) -> object:
 
 
 def document_of(root: object) -> Document:
-    named: dict[str, object] = {"": root}
+    schemas: dict[str, object] = {"": root}
     pending: list[tuple[object, str]] = [(root, "")]
     while pending:
         value, base = pending.pop()
         if isinstance(value, dict):
             base = _base(value, base)
-            named.setdefault(base.partition("#")[0], value)
+            schemas.setdefault(base.partition("#")[0], value)
             if isinstance(anchor := value.get("$anchor"), str):
-                named[f"{base.partition('#')[0]}#{anchor}"] = value
+                schemas[f"{base.partition('#')[0]}#{anchor}"] = value
             pending += [(inner, base) for inner in value.values()]
         elif isinstance(value, list):
             pending += [(inner, base) for inner in value]
-    return Document(root, named)
+    return Document(root, schemas)
 
 
 def _base(schema: Mapping[str, object], base: str) -> str:

@@ -1,4 +1,4 @@
-"""A client's JSON schema to one that the grammar engine honours in full, or a refusal that names keyword and place.
+"""A client's JSON schema becomes one that the engine honours in full, or a refusal that names keyword and place.
 
 1. Annotations go. Keywords that the engine does not have are refused, except where they cannot matter (`uniqueItems:
    false`, `then` without `if`). Keys that are none of JSON Schema's mean nothing, by its own rules; under `strict` they
@@ -39,7 +39,7 @@ INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NU
 
 
 def normalised(schemas: list[object], *, is_strict: bool) -> Schema:
-    """One schema that admits what any of `schemas` admits. Raises GrammarError."""
+    """Returns one schema that admits what any of `schemas` admits. Raises GrammarError."""
     reader = _Reader(is_strict=is_strict)
     roots = [reader.document(schema) for schema in schemas]
     reader.read_references()
@@ -115,7 +115,7 @@ class _Reader:
             raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported in strict mode")
 
     def _contents(self, keyword: str, value: object, schema: Schema, place: Place, result: Schema) -> None:
-        """The older form of tuples becomes the newer: the engine forgets `prefixItems` where it sees both."""
+        """Makes the newer form of tuples of the older: the engine forgets `prefixItems` where it sees both."""
         is_older = isinstance(schema.get("items"), list)
         if is_older and "prefixItems" in schema:
             raise GrammarError(f"{place.path}/items must be one schema beside prefixItems")
@@ -129,7 +129,7 @@ class _Reader:
             result["items"] = contents
 
     def _combination(self, keyword: str, value: object, schema: Schema, place: Place, result: Schema) -> None:
-        """`oneOf` as `anyOf` where no two can hold at once; the engine sees that in few cases only."""
+        """Makes `oneOf` an `anyOf` where no two can hold at once; the engine sees that in few cases only."""
         parts = self._schemas(keyword, value, schema, place)
         if keyword == "oneOf" and _are_exclusive(value, place):
             exclusive: list[object] = [{"anyOf": parts}]
@@ -221,7 +221,7 @@ def _check_is_for_integers(name: str, path: str, schema: Schema) -> None:
 
 
 def _check_num_properties(schema: Schema, path: str) -> None:
-    """Names that are neither listed nor required may come twice in what the engine allows, and count as one."""
+    """Raises GrammarError where one name that comes twice, as the engine allows, could meet `minProperties`."""
     required, least = schema.get("required"), schema.get("minProperties")
     limit = len({*required} if isinstance(required, list) else ()) + 1
     if isinstance(least, int | float) and least > limit:
@@ -229,7 +229,7 @@ def _check_num_properties(schema: Schema, path: str) -> None:
 
 
 def _tightened(keyword: str, value: object, schema: Schema) -> object:
-    """The stricter of two bounds, where a `format` has set one."""
+    """Returns the stricter of two bounds, where a `format` has set one."""
     other = schema.get(keyword)
     if isinstance(value, int | float) and isinstance(other, int | float):
         return max(value, other) if keyword == "minimum" else min(value, other) if keyword == "maximum" else value

@@ -1,4 +1,4 @@
-"""The `format` names of JSON schemas as patterns, for bare text and where the grammar engine's own are too loose."""
+"""The `format` names of JSON schemas stand for these patterns, in bare text and where the engine's are too loose."""
 
 _HEX = "[0-9a-fA-F]"
 _LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"

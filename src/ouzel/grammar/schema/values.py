@@ -1,4 +1,4 @@
-"""What the values of single keywords may be, and how the engine gets them."""
+"""The value of a keyword is checked by itself, and brought into what the engine can read."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f
 
 
 def for_engine(keyword: str, value: object) -> object:
-    """Upper bounds above what it can compare become stricter, so do lower bounds below; 2.0 items are 2."""
+    """Makes bounds beyond what the engine can compare stricter, 2.0 items 2, and a pattern one of the engine's."""
     if keyword == "pattern" and isinstance(value, str):
         return search_pattern(value, keyword)
     if keyword in COUNTS and isinstance(value, float):
@@ -51,7 +51,7 @@ def _check_number(value: object, path: str) -> None:
 
 
 def _check_exact(value: object, path: str) -> None:
-    """The engine reads numbers without the last bit of care: exact are 53 bits times a power of ten up to 22."""
+    """Raises GrammarError for a number that the engine would round: it reads 53 bits times a power of ten up to 22."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
     _, digits, exponent = Decimal(repr(value)).as_tuple()

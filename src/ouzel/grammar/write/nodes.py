@@ -1,4 +1,4 @@
-"""The few forms to which every format is brought before it is written as Lark text (`writer`)."""
+"""Every format is brought to these few forms before `writer` writes it as Lark text."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -6,22 +6,20 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Exactly this text, spelled with ordinary tokens."""
+    """A literal is exactly this text, spelled with ordinary tokens."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """One token of these: `5`, or ranges as in `0-3,5-99`."""
+    """One of these tokens follows; `ids` is a number, `5`, or has ranges as in `0-3,5-99`."""
 
     ids: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regular:
-    """A Lark terminal expression."""
-
     expression: str
     is_open: bool = False  # may go on over a literal that follows: ended by the first one, where something follows
     needs_end: bool = False  # ends only at a literal, a mark or the end of all
@@ -29,7 +27,7 @@ class Regular:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A Lark rule expression with lexemes of its own: a JSON schema, a client's grammar, a rule already written."""
+    """A Lark rule expression has lexemes of its own: a JSON schema, a client's grammar, a rule already written."""
 
     expression: str
 
@@ -53,7 +51,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """Content up to the first of its ends; what follows is no part of the search."""
+    """Content runs up to the first of its ends; what follows is no part of the search."""
 
     content: "Node"
     end: "Node"
@@ -69,7 +67,7 @@ def optional(content: Node) -> Node:
 
 
 def flattened(node: Node) -> list[Node]:
-    """The parts in order, without sequences in sequences and empty texts, neighbouring literals as one."""
+    """Returns the parts in order, without sequences in sequences and empty texts, and neighbouring literals as one."""
     if isinstance(node, Literal):
         return [node] if node.text else []
     if not isinstance(node, Sequence):

@@ -1,4 +1,4 @@
-"""Regular expressions as clients write them to those of the grammar engine.
+"""Regular expressions as clients write them become those of the grammar engine.
 
 The dialect is XGrammar's: the whole text must match, a dot matches newlines too, `\\d \\w \\s` are ASCII. What the
 engine cannot do (look-around, back references, word boundaries) is refused by name.
@@ -25,7 +25,7 @@ _CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}
 
 
 class Anchors(Enum):
-    """Where `^` and `$` may stand."""
+    """A pattern may have `^` and `$` in these places."""
 
     AT_ENDS = auto()  # of the whole pattern or its alternatives, where they say what is so anyway
     ANYWHERE = auto()
@@ -39,19 +39,19 @@ class Pattern:
 
 
 def escaped(text: str) -> str:
-    """A pattern for exactly this text, fit for between slashes."""
+    """Returns a pattern for exactly this text, fit for between slashes."""
     return "".join(char if char.isalnum() and char.isascii() else f"\\x{{{ord(char):X}}}" for char in text)
 
 
 def read_pattern(pattern: str, path: str, *, anchors: Anchors = Anchors.AT_ENDS) -> Pattern:
-    """The whole text must match. Raises GrammarError that names what cannot be done and where."""
+    """Reads a pattern that the whole text must match. Raises GrammarError that names what cannot be done and where."""
     reader = _Reader(pattern, path, anchors)
     body = reader.read()
     return Pattern(f"/(?s:{body})/", reader.is_unbounded)
 
 
 def search_pattern(pattern: str, path: str) -> str:
-    """A JSON schema's `pattern`, found anywhere in the text, for the engine's JSON schemas. Raises GrammarError.
+    """Reads a JSON schema's `pattern`, which may match anywhere, for the engine's JSON schemas. Raises GrammarError.
 
     The dialect is ECMAScript's: a dot is no line end, and the engine's `\\s` knows a blank that is none there.
     """
@@ -99,7 +99,7 @@ class _Reader:
         return _NO_LINE_END if char == "." and self._is_search else _plain(char)
 
     def _quantifier(self, match: re.Match[str]) -> str:
-        """Lazy ones match the same texts."""
+        """Makes lazy quantifiers greedy: they match the same texts."""
         text = match[0]
         self._at = match.end()
         self.is_unbounded |= text[0] in "*+" or ",}" in text

@@ -1,4 +1,4 @@
-"""Constant and free text in a model's vocabulary: marks are tokens of their own, which no text pattern matches."""
+"""Text is spelled in a model's vocabulary: marks are tokens of their own, which no text pattern matches."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class Spelling:
         self._marks = re.compile(f"({'|'.join(map(re.escape, longest_first))})" if longest_first else r"(?!)")
 
     def literal(self, text: str) -> Node:
-        """Marks in it by number: their names are others in the engine's own tokenizer."""
+        """Writes the marks in it by number: their names are others in the engine's own tokenizer."""
         check_at_most("the number of characters of a literal", len(text), MAX_LITERAL_CHARS)
         special_ids = self._vocabulary.special_ids
         pieces = self._marks.split(text) if self._marks.groups else [text]
@@ -26,7 +26,7 @@ class Spelling:
         return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
 
     def any_text(self, excludes: list[str], max_chars: int | None = None) -> Regular:
-        """Any but marks, and without the excluded strings. An excluded string with a mark in it cannot occur anyway."""
+        """Admits text without marks and the excluded strings. One of these with a mark in it cannot occur anyway."""
         spellable = [text for text in excludes if not self._marks.search(text)]
         if "" in spellable:
             raise GrammarError("excludes must not hold an empty string")
@@ -37,7 +37,7 @@ class Spelling:
         return Regular(expression, is_open=True, needs_end=True)
 
     def token_id(self, token: object, path: str) -> int:
-        """Of a mark's spelling or a number. Raises GrammarError."""
+        """Returns the id of a token that is named by its number or a mark's spelling. Raises GrammarError."""
         token_id = self._vocabulary.special_ids.get(token) if isinstance(token, str) else token
         if not isinstance(token_id, int) or isinstance(token_id, bool):
             raise GrammarError(f"{path} must be a token id or the spelling of a special token, given {token!r}")
@@ -46,7 +46,7 @@ class Spelling:
         return token_id
 
     def tokens_but(self, excluded: Iterable[int]) -> Tokens:
-        """All real tokens but these and the ends. A range by what it leaves out would admit padding and ends."""
+        """Admits all real tokens but these and the ends. A range by what it leaves out would admit padding and ends."""
         holes = sorted({*excluded, *self._vocabulary.eos_token_ids})
         bounds = [-1, *holes, self._vocabulary.vocab_size]
         ranges = [(low + 1, high - 1) for low, high in pairwise(bounds) if low + 1 < high]

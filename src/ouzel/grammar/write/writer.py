@@ -1,4 +1,4 @@
-"""Nodes to Lark text for llguidance.
+"""Nodes become Lark text for llguidance.
 
 The lexer there takes the longest match among the lexemes that may come now, and never goes back. Whatever it gets wrong
 is too strict, never too loose; these rules keep it right:
@@ -31,7 +31,7 @@ NO_END = "unlimited text must come last or be followed by a literal"
 
 
 class GrammarWriter:
-    """One grammar text: a start rule, what it needs, and grammars of the client's own beside it."""
+    """Collects one grammar text: a start rule, what it needs, and grammars of the client's own beside it."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}  # definition -> name
@@ -42,19 +42,19 @@ class GrammarWriter:
         return self._defined("T{}", expression)
 
     def lazy(self, expression: str) -> str:
-        """A rule that ends where the expression first matches."""
+        """Names a rule that ends where the expression first matches."""
         return self._defined("u{}[lazy]", self.terminal(expression))
 
     def rule(self, expression: str) -> str:
         return self._defined("r{}", expression)
 
     def grammar(self, lark: str) -> Foreign:
-        """A whole grammar with names of its own."""
+        """Adds a whole grammar with names of its own."""
         self._grammars.append(lark)
         return Foreign(f"@g{len(self._grammars)}")
 
     def finish(self, node: Node) -> str:
-        """The text. Raises GrammarError."""
+        """Returns the text. Raises GrammarError."""
         lines = [f"start: {self.expression(node)}"]
         lines += [f"{name}: {definition}" for definition, name in self._names.items()]
         top = "\n".join(lines) + "\n"
@@ -64,7 +64,7 @@ class GrammarWriter:
         return json.dumps({"grammars": [{"name": "top", "lark_grammar": top}, *others]})
 
     def expression(self, node: Node, *, is_last: bool = True) -> str:
-        """As a rule expression; `is_last`: nothing can follow. Raises GrammarError."""
+        """Returns a rule expression, which nothing can follow where it `is_last`. Raises GrammarError."""
         self._num_expressions += 1  # rule 3 multiplies
         check_at_most("the number of parts of the grammar, written out,", self._num_expressions, MAX_EXPRESSIONS)
         parts = flattened(node)
@@ -85,7 +85,7 @@ class GrammarWriter:
         return " ".join(written) or '""'
 
     def _run(self, run: list[Node], rest: list[Node], *, is_last: bool) -> str:
-        """Regular neighbours as one lexeme."""
+        """Writes regular neighbours as one lexeme."""
         if len(run) == 1 and isinstance(run[0], Literal):
             return quoted(run[0].text)
         regular = _sequence_as_regular([_as_regular(part) for part in run])
@@ -121,7 +121,7 @@ class GrammarWriter:
 
 
 def quoted(text: str) -> str:
-    """A Lark string: the escapes are JSON's."""
+    """Returns a Lark string, whose escapes are JSON's."""
     return json.dumps(text)
 
 
@@ -178,7 +178,7 @@ def _sequence_as_regular(parts: list[Regular]) -> Regular:
 
 
 def _has_ended(run: list[Node]) -> bool:
-    """The last part is one of some literals."""
+    """Whether the last part is one of some literals."""
     last = run[-1]
     return isinstance(last, Literal) or (
         isinstance(last, Choice) and all(isinstance(option, Literal) and option.text for option in last.options)
@@ -211,7 +211,7 @@ def _moved_in(node: Node, following: Node) -> Node:
 
 
 def _check_first_literals(choice: Choice) -> None:
-    """Rule 4; in sorted order a prefix stands right before something that it begins."""
+    """Holds rule 4; in sorted order a prefix stands right before something that it begins."""
     firsts = sorted({_first_literal(option) for option in choice.options} - {""})
     for short, long in pairwise(firsts):
         if long.startswith(short):
