@@ -1,4 +1,4 @@
-"""DeepSeek R1, V3 and V3.1: a section of calls; R1 and V3 write the arguments in a fence.
+"""DeepSeek R1, V3 and V3.1 write a section of calls; R1 and V3 write the arguments in a fence.
 
 V3:   <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
       ```json

@@ -1,4 +1,4 @@
-"""Gemma 4: an object with bare keys, and strings between marks of their own. FunctionGemma has other marks.
+"""Gemma 4 writes an object with bare keys, and strings between marks of their own. FunctionGemma has other marks.
 
 <|channel>thought
 The user asks...<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
@@ -68,7 +68,7 @@ def _call_format(start: str, end: str, mark: str) -> Callable[[FunctionTool], Fo
 
 
 def _value(mark: str, schema: object, is_strict: bool) -> Format:
-    """Strings between their marks; what has to obey more is JSON, which is read as well."""
+    """Puts strings between their marks; what has to obey more is JSON, which is read as well."""
     if isinstance(schema, dict) and schema.get("type") == "string":
         if schema.keys() <= _OF_PLAIN_STRINGS:
             text: Format = {"type": "any_text"} | ({"max_chars": schema["maxLength"]} if "maxLength" in schema else {})

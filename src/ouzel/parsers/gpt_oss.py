@@ -1,4 +1,4 @@
-"""gpt-oss: Harmony, where every message has a header with a channel and perhaps a recipient, and no order is fixed.
+"""gpt-oss writes Harmony: a message has a header with a channel and perhaps a recipient, and no order is fixed.
 
 <|channel|>analysis<|message|>The user asks...<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather
 <|constrain|>json<|message|>{"city": "Paris"}<|call|>
@@ -32,9 +32,9 @@ _START_OF_HEADER = re.compile(r"[\w.=<|> /-]{0,200}")
 
 class HarmonyParser(JsonReadingParser):
     def __init__(self, tools: Sequence[FunctionTool], prompt_text: str) -> None:
-        """`prompt_text`: an answer that goes on may be inside a message."""
+        """Begins where `prompt_text` ends: an answer that goes on may be inside a message."""
         super().__init__(tools)
-        self._given: set[str] = set()  # kinds of messages so far
+        self._kinds: set[str] = set()  # of messages so far
         header = prompt_text.rpartition(_START)[2]
         self._opened = header.removesuffix(_MESSAGE) if header.endswith(_MESSAGE) else None
 
@@ -72,7 +72,7 @@ class HarmonyParser(JsonReadingParser):
             self.open_call(name)
 
     def _called(self, recipient: str) -> str | None:
-        """The function that a recipient is; without tools none is."""
+        """Returns the function that a recipient is; without tools none is."""
         name = recipient.removeprefix(_FUNCTIONS)
         return name if self._names and (name != recipient or name in self._names) else None
 
@@ -109,15 +109,15 @@ class HarmonyParser(JsonReadingParser):
         return True
 
     def _apart(self, kind: str, give: Give) -> Give:
-        """A blank line before the first text of a message that is not the first of its kind."""
+        """Puts a blank line before the first text of a message that is not the first of its kind."""
         is_begun = False
 
         def apart(text: str) -> None:
             nonlocal is_begun
             if text and not is_begun:
                 is_begun = True
-                text = "\n\n" + text if kind in self._given else text
-                self._given.add(kind)
+                text = "\n\n" + text if kind in self._kinds else text
+                self._kinds.add(kind)
             give(text)
 
         return apart
@@ -128,7 +128,7 @@ def _make_parser(tools: Sequence[FunctionTool]) -> Parser:
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    """Without a mark at the end: `<|call|>` ends the model's turn."""
+    """Writes no mark at the end: `<|call|>` ends the model's turn."""
     return call_tag(tool, f"{_CHANNEL}commentary to={_FUNCTIONS}{tool.name} {_CONSTRAIN}json{_MESSAGE}", "")
 
 

@@ -1,4 +1,4 @@
-"""JSON values in a text that comes in pieces, and the calls that are written as JSON objects."""
+"""JSON values are read from a text that comes in pieces, and calls that are written as JSON objects."""
 
 import re
 import sys
@@ -42,7 +42,7 @@ class JsonScan:
         return at
 
     def end(self) -> bool:
-        """Nothing more comes; whether the value is complete."""
+        """Whether the value is complete when nothing more comes."""
         return self.is_complete or self._is_scalar is True
 
     def _scan_string(self, text: str, at: int) -> int:
@@ -73,7 +73,7 @@ class JsonScan:
 
 
 class JsonReadingParser(ReadingParser):
-    """A `ReadingParser` of formats with JSON in them."""
+    """This `ReadingParser` reads formats with JSON in them."""
 
     name_keys: Collection[str] = NAME_KEYS
     arguments_keys: Collection[str] = ARGUMENTS_KEYS
@@ -251,7 +251,7 @@ class JsonReadingParser(ReadingParser):
 
 
 class _Call:
-    """What is known of the call that is being read."""
+    """A call while its object is being read, as far as it is known."""
 
     def __init__(self) -> None:
         self.name: str | None = None  # "" when it is none that makes a call
@@ -264,7 +264,7 @@ def is_arguments(value: str) -> bool:
 
 
 def arguments_text(value: str | None) -> str:
-    """A call without arguments has none; arguments inside a string are what it stands for."""
+    """Returns the arguments: {} where a call has none, and what a string stands for where they are in one."""
     if value is None or value == "null":
         return "{}"
     return value if value.startswith("{") else decoded_string(value) or "{}"

@@ -1,4 +1,4 @@
-"""What JSON strings stand for. Line breaks in them are forgiven, and what is no escape stays as it was written."""
+"""JSON strings are decoded. Line breaks in them are forgiven, and what is no escape stays as it was written."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _BEGUN_UNIT = re.compile(r"\\(u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(\\(u
 
 
 def decoded_string(text: str) -> str | None:
-    """What a whole JSON string stands for; None when the value is none, broken, or no text (half a surrogate pair)."""
+    """Decodes a whole JSON string; None when the value is none, broken, or no text (half a surrogate pair)."""
     if not text.startswith('"'):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Kimi K2: a section of calls, each with its id and its arguments; and the reasoning of the other Kimi models.
+"""Kimi K2 writes a section of calls, each with its id and its arguments; other Kimi models have reasoning only.
 
 <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}
 <|tool_call_end|><|tool_calls_section_end|> (in one line)

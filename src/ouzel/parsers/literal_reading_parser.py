@@ -1,4 +1,4 @@
-"""Calls whose arguments are named literals, as Python and its relatives write them, as JSON while they come."""
+"""Arguments that are named literals, as Python and its relatives write them, become JSON while they come."""
 
 import re
 import string
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ouzel.parsers.parameter_reading_parser import ParameterReadingParser
 from ouzel.parsers.reading_parser import WHITESPACE, Reading
-from ouzel.parsers.typed_values import Wanted, in_json_string, json_string
+from ouzel.parsers.typed_values import ValueType, in_json_string, json_string
 from ouzel.types import FunctionTool
 
 _QUOTES = ('"""', "'''", '"', "'")
@@ -20,7 +20,7 @@ _OTHER_ESCAPES = {"'": "'", "/": "/", "\n": "", "a": "\\u0007", "v": "\\u000b"}
 _CODES = {"x": 2, "u": 4, "U": 8}  # digits
 _NUMBER = re.compile(r"([+-]?)((?:0|[1-9][0-9_]*)?)(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _NUMBER_START = re.compile(r"-?(?:(?:0(?=\.)|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?")
-_ANYTHING = Wanted()
+_ANYTHING = ValueType()
 
 
 @dataclass(slots=True)
@@ -30,10 +30,10 @@ class _Container:
 
 
 class LiteralReadingParser(ParameterReadingParser):
-    """Strings may hold a quote of their own that is not escaped: they end where a value can end."""
+    """This parser reads named literals. A string may hold its own quote unescaped: it ends where a value can end."""
 
     def __init__(self, tools: Sequence[FunctionTool], *, raw_quotes: tuple[str, ...] = ()) -> None:
-        """`raw_quotes`: around strings without escapes."""
+        """`raw_quotes` stand around strings without escapes."""
         super().__init__(tools)
         self._raw_quotes = raw_quotes
 
@@ -48,9 +48,9 @@ class LiteralReadingParser(ParameterReadingParser):
             key = yield from self.pass_key(sign)
             if key is None:
                 break
-            wanted = self.begin_parameter(key)
+            value_type = self.begin_parameter(key)
             self.commit()
-            if not (yield from self._read_whole(wanted)):
+            if not (yield from self._read_whole(value_type)):
                 return
             yield from self.pass_whitespace()
             if (yield from self.passes(",")) is None:
@@ -84,15 +84,15 @@ class LiteralReadingParser(ParameterReadingParser):
         """Reads all arguments of an open call, that stand in one literal; False when the text ends in it, or breaks."""
         return (yield from self._read_whole(_ANYTHING))
 
-    def _read_whole(self, wanted: Wanted) -> Reading[bool]:
-        is_whole = yield from self._read_literal(wanted)
+    def _read_whole(self, value_type: ValueType) -> Reading[bool]:
+        is_whole = yield from self._read_literal(value_type)
         if is_whole:
             self.commit()
         elif self._is_cut and _is_name(self._text):
             self.drop_rest()
         return is_whole
 
-    def _read_literal(self, wanted: Wanted) -> Reading[bool]:
+    def _read_literal(self, value_type: ValueType) -> Reading[bool]:
         """Gives one value as JSON; False when the text ends in it, or goes on with what is none."""
         containers: list[_Container] = []
         while True:
@@ -112,7 +112,7 @@ class LiteralReadingParser(ParameterReadingParser):
                     self.arguments("{" if char == "{" else "[")
                     containers.append(_Container(char == "{"))
                     continue
-                if not (yield from self._read_scalar(_ANYTHING if containers else wanted)):
+                if not (yield from self._read_scalar(_ANYTHING if containers else value_type)):
                     return False
             while containers:
                 yield from self.pass_whitespace()
@@ -154,7 +154,7 @@ class LiteralReadingParser(ParameterReadingParser):
         self.commit()
         return True
 
-    def _read_scalar(self, wanted: Wanted) -> Reading[bool]:
+    def _read_scalar(self, value_type: ValueType) -> Reading[bool]:
         if quote := (yield from self._pass_quote()):
             return (yield from self._read_string(quote))
         while (char := (yield from self.peek())) and char not in _SCALAR_ENDS:
@@ -162,7 +162,7 @@ class LiteralReadingParser(ParameterReadingParser):
         text = self._text[: self._at].strip(WHITESPACE)
         self.commit()
         is_cut = char == "" and self._is_cut
-        self.arguments(_scalar_start(text, wanted) if is_cut else _scalar(text, wanted))
+        self.arguments(_scalar_start(text, value_type) if is_cut else _scalar(text, value_type))
         return char != ""
 
     def _pass_quote(self) -> Reading[str | None]:
@@ -206,7 +206,7 @@ class LiteralReadingParser(ParameterReadingParser):
         return not char or char in _AFTER_STRING
 
     def _read_escape(self) -> Reading[None]:
-        """What follows a backslash; an unknown one stays as it is, as in Python."""
+        """Reads what follows a backslash; an unknown escape stays as it is, as in Python."""
         char = yield from self.peek()
         if not char:
             self.arguments("" if self._is_cut else "\\\\")
@@ -237,27 +237,27 @@ class LiteralReadingParser(ParameterReadingParser):
 
 
 def _character(code: int) -> str:
-    """In a JSON string; half of a surrogate pair may meet its other half."""
+    """Writes a character of a JSON string; half of a surrogate pair may meet its other half."""
     if 0xD800 <= code < 0xE000:
         return f"\\u{code:04x}"
     return in_json_string(chr(code)) if code <= 0x10FFFF else "\\ufffd"
 
 
-def _scalar(text: str, wanted: Wanted) -> str:
-    """A word or a number as JSON, its digits as they are; a string where it is neither."""
+def _scalar(text: str, value_type: ValueType) -> str:
+    """Writes a word or a number as JSON, its digits as they are, and as a string what is neither."""
     constant = _CONSTANTS.get(text)
-    if constant is not None and (constant == "null" or not wanted.is_text):
+    if constant is not None and (constant == "null" or not value_type.is_text):
         return constant
-    number = None if wanted.is_text else _NUMBER.fullmatch(text)
+    number = None if value_type.is_text else _NUMBER.fullmatch(text)
     if number and (number[2] or number[3]):
         fraction = "" if number[3] is None else "." + (number[3] or "0")
         return number[1].strip("+") + (number[2].replace("_", "") or "0") + fraction + (number[4] or "")
     return json_string(text) if text else "null"
 
 
-def _scalar_start(text: str, wanted: Wanted) -> str:
-    """What there is of one that was cut off, unless it may still have become something else."""
-    if wanted.is_text:
+def _scalar_start(text: str, value_type: ValueType) -> str:
+    """Writes what there is of one that was cut off, unless it may still have become something else."""
+    if value_type.is_text:
         return ""
     return text if _NUMBER_START.fullmatch(text) else ""
 

@@ -1,4 +1,4 @@
-"""Llama 3.1 to 3.3: JSON objects, with or without a tag before them, several separated by semicolons or lines.
+"""Llama 3.1 to 3.3 write JSON objects, with or without a tag before them, and semicolons or lines between several.
 
 <|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}}; {"name": "ping", "parameters": {}}
 

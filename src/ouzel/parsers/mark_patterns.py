@@ -1,4 +1,4 @@
-"""Marks as a model's authors write them: texts, or regular expressions as far as these can be told from a start.
+"""A model's authors write marks as texts, or as regular expressions, which are read as far as their start tells them.
 
 A pattern is alternatives, also in groups, that each begin with a text; whitespace, a name in a group and anything at
 all up to the next text may follow it. Where whitespace is optional or repeated any whitespace will do. A name may have
@@ -14,7 +14,7 @@ from ouzel.parsers.reading_parser import WHITESPACE
 
 
 class PatternError(ValueError):
-    """The pattern can mean more than one text that begins the same way; says which part."""
+    """A pattern can mean more than one text that begins the same way; the message says which part."""
 
 
 class Gap(enum.Enum):
@@ -35,7 +35,7 @@ class Mark:
         return self.has_space_before or Gap.SPACE in self.rest
 
     def spelled(self, name: str = "") -> str:
-        """The shortest text that the mark stands for."""
+        """Returns the shortest text that the mark stands for."""
         gaps = {Gap.SPACE: "", Gap.NAME: name, Gap.ANYTHING: ""}
         return self.text + "".join(part if isinstance(part, str) else gaps[part] for part in self.rest)
 
@@ -54,7 +54,7 @@ _CONTROLS = {"\\n": "\n", "\\r": "\r", "\\t": "\t"}
 
 
 def read_patterns(pattern: str, *, may_be_end: bool = False) -> tuple[Mark, ...]:
-    """One mark for each alternative. `may_be_end`: the end of the output is one, and has none. Raises PatternError."""
+    """Returns a mark for each alternative but, with `may_be_end`, that of the output's end. Raises PatternError."""
     if len(pattern) > _MAX_CHARS:
         raise PatternError(f"pattern of {len(pattern)} characters, of {_MAX_CHARS} at most")
     marks: list[Mark] = []
@@ -68,7 +68,7 @@ def read_patterns(pattern: str, *, may_be_end: bool = False) -> tuple[Mark, ...]
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Without any groups but those with names, in the order in which they are tried."""
+    """Returns the alternatives, with no groups but those with names, in the order in which they are tried."""
     depth, bars, groups = 0, [-1], []
     for found in _STRUCTURE.finditer(pattern):
         if found[0] == "|" and depth == 0:
@@ -91,16 +91,16 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _without_group(pattern: str, begin: int, end: int) -> list[str]:
-    """With each alternative of the group in its place."""
+    """Returns the pattern with each alternative of the group in its place."""
     rest = pattern[end:]
     inner = _alternatives(pattern[begin + 3 : end - 1]) + ([""] if rest.startswith("?") else [])
     if rest.startswith(("*", "+", "{")) or len(inner) > _MAX_ALTERNATIVES:
         raise PatternError(f"pattern {pattern!r}")
-    written = [pattern[:begin] + text + rest.removeprefix("?") for text in inner]
-    found = [text for one in written for text in _alternatives(one)]
-    if len(found) > _MAX_ALTERNATIVES:
+    patterns = [pattern[:begin] + text + rest.removeprefix("?") for text in inner]
+    alternatives = [text for each in patterns for text in _alternatives(each)]
+    if len(alternatives) > _MAX_ALTERNATIVES:
         raise PatternError(f"pattern {pattern!r}")
-    return found
+    return alternatives
 
 
 def _read_alternative(pattern: str) -> Mark:

@@ -1,17 +1,17 @@
-"""Calls whose parameters are written one by one, each with its name and its value as bare text, as JSON objects."""
+"""Parameters that are written one by one, each with its name and its value as bare text, become a JSON object."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.parsers.reading_parser import WHITESPACE, Give, Reading, ReadingParser
 from ouzel.parsers.typed_values import (
-    Wanted,
+    ValueType,
     in_json_string,
     json_start,
     json_string,
     json_text,
     json_type,
-    wanted_parameter,
+    parameter_type,
 )
 from ouzel.types import FunctionTool, ParameterMarks
 
@@ -20,7 +20,7 @@ _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMarks:
-    """What stands around the parameters of a call, and after them.
+    """These marks stand around the parameters of a call, and after them.
 
     Nothing is escaped, so a string may hold its own end mark: it ends where another mark follows.
     """
@@ -36,7 +36,7 @@ class CallMarks:
 
 
 class ParameterReadingParser(ReadingParser):
-    """A `ReadingParser` that makes the arguments' JSON itself."""
+    """This `ReadingParser` makes the arguments' JSON itself."""
 
     def __init__(self, tools: Sequence[FunctionTool]) -> None:
         super().__init__()
@@ -48,10 +48,10 @@ class ParameterReadingParser(ReadingParser):
         super().open_call(name, call_id)
         self._tool, self._num_parameters = self._tools.get(name), 0
 
-    def begin_parameter(self, key: str) -> Wanted:
+    def begin_parameter(self, key: str) -> ValueType:
         self.arguments(("{" if self._num_parameters == 0 else ", ") + json_string(key) + ": ")
         self._num_parameters += 1
-        return wanted_parameter(self._tool, key)
+        return parameter_type(self._tool, key)
 
     def close_call(self) -> None:
         self.arguments("}" if self._num_parameters else "{}")
@@ -65,9 +65,9 @@ class ParameterReadingParser(ReadingParser):
             key = (yield from self._pass_key(marks)) if mark == marks.parameter.begin else None
             if key is None:
                 break
-            wanted = self.begin_parameter(key)
+            value_type = self.begin_parameter(key)
             self.commit()
-            if not (yield from self._read_value(wanted, marks)):
+            if not (yield from self._read_value(value_type, marks)):
                 return
         if mark not in marks.call_ends:
             if self._is_cut and self._is_start_of_mark(marks):
@@ -100,11 +100,11 @@ class ParameterReadingParser(ReadingParser):
         rest = self._text.lstrip(WHITESPACE)
         return rest.startswith(marks.parameter.begin) or any(mark.startswith(rest) for mark in marks.after_value)
 
-    def _read_value(self, wanted: Wanted, marks: CallMarks) -> Reading[bool]:
-        """False at the end of the text."""
+    def _read_value(self, value_type: ValueType, marks: CallMarks) -> Reading[bool]:
+        """Reads a value and its end mark; False at the end of the text."""
         if marks.has_cdata and (yield from self.passes(_CDATA)):
             self.commit()
-            is_whole = yield from self.read_bare_value(wanted, _CDATA_END, (marks.parameter.end,))
+            is_whole = yield from self.read_bare_value(value_type, _CDATA_END, (marks.parameter.end,))
             if is_whole and (yield from self.passes(marks.parameter.end)):
                 self.commit()
             return is_whole
@@ -112,13 +112,13 @@ class ParameterReadingParser(ReadingParser):
             self.drop_rest()
             return False
         following, has_newlines = marks.after_value, marks.parameter.has_newlines
-        return (yield from self.read_bare_value(wanted, marks.parameter.end, following, has_newlines=has_newlines))
+        return (yield from self.read_bare_value(value_type, marks.parameter.end, following, has_newlines=has_newlines))
 
     def read_bare_value(
-        self, wanted: Wanted, end: str, following: Sequence[str], *, has_newlines: bool = False
+        self, value_type: ValueType, end: str, following: Sequence[str], *, has_newlines: bool = False
     ) -> Reading[bool]:
         """Reads a value and its end mark, after which one of `following` comes; False at the end of the text."""
-        value, mark = _BareValue(wanted, self.arguments, has_newlines=has_newlines), None
+        value, mark = _BareValue(value_type, self.arguments, has_newlines=has_newlines), None
         while mark := (yield from self.give_until(value.add, end, keeps_cut=False)):
             is_end = value.is_whole or (yield from self._goes_on(following))
             if is_end:
@@ -146,10 +146,10 @@ class ParameterReadingParser(ReadingParser):
 
 
 class _BareValue:
-    """One value while it comes: a string goes out at once, all else when it is whole."""
+    """Gives one value while it comes: a string goes out at once, all else when it is whole."""
 
-    def __init__(self, wanted: Wanted, give: Give, *, has_newlines: bool) -> None:
-        self._wanted = wanted
+    def __init__(self, value_type: ValueType, give: Give, *, has_newlines: bool) -> None:
+        self._value_type = value_type
         self._give = give
         self._newline = "\n" if has_newlines else ""
         self._held = ""
@@ -161,35 +161,35 @@ class _BareValue:
             self._has_begun = True
             text = text.removeprefix(self._newline)
         self._held += text
-        if self._is_text or self._wanted.is_text_from(self._held):
+        if self._is_text or self._value_type.is_text_from(self._held):
             text = self._held.removesuffix(self._newline)
             self._held = self._held[len(text) :]
             self._give_text(text)
 
     @property
     def is_whole(self) -> bool:
-        """Is JSON already, that need not be a string."""
-        return not self._is_text and not self._wanted.is_text and json_type(self._held) is not None
+        """Whether it is JSON already that need not be a string."""
+        return not self._is_text and not self._value_type.is_text and json_type(self._held) is not None
 
     def end(self) -> None:
         text = self._held.removesuffix(self._newline)
-        if self._is_text or self._wanted.is_text:
+        if self._is_text or self._value_type.is_text:
             self._give_text(text)
             self._give('"')
         else:
-            self._give(json_text(text, self._wanted))
+            self._give(json_text(text, self._value_type))
 
     def stop(self) -> None:
-        """There is no end mark."""
+        """Ends a value that has no end mark."""
         if not self._is_text and self._held:
-            self._give(json_text(self._held, self._wanted))
+            self._give(json_text(self._held, self._value_type))
 
     def cut(self, *, has_end: bool) -> None:
-        """Cut off, within the value or right after its end mark."""
+        """Ends a value that was cut off, within it or right after its end mark."""
         if not self._is_text:
             held = self._held.removesuffix(self._newline)
-            text = json_text(held, self._wanted).removesuffix('"') if has_end else ""
-            self._give(json_start(self._held, self._wanted) or text)
+            text = json_text(held, self._value_type).removesuffix('"') if has_end else ""
+            self._give(json_start(self._held, self._value_type) or text)
 
     def _give_text(self, text: str) -> None:
         self._give(("" if self._is_text else '"') + in_json_string(text))

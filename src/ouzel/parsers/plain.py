@@ -1,4 +1,4 @@
-"""The parser of models without a known output format: everything is content."""
+"""Where a model's output format is not known, everything is content."""
 
 from ouzel.parsers.base import ContentDelta, Delta
 from ouzel.types import FinishReason

@@ -1,4 +1,4 @@
-"""Calls as Python writes them: Llama 4, LFM2, OLMo 3 and others, each with marks of its own or none.
+"""Llama 4, LFM2, OLMo 3 and others write calls as Python does, each with marks of its own or none.
 
 [get_weather(city="Paris", days=3), ping()]
 <|python_start|>[get_weather(city="Paris")]<|python_end|>
@@ -46,7 +46,7 @@ class PythonicParser(LiteralReadingParser):
         return True
 
     def _read_calls(self, known: Collection[str] | None) -> Reading[bool]:
-        """Reads calls, in a list or without one; False, and nothing passed, without any. `known`: the only names."""
+        """Reads calls, in a list or without one, of the `known` names only; False, and nothing passed, without any."""
         yield from self.passes("[")
         yield from self.pass_whitespace()
         num_calls, following = 0, self._at
@@ -71,7 +71,7 @@ class PythonicParser(LiteralReadingParser):
         return True
 
     def _read_call(self, known: Collection[str] | None) -> Reading[bool]:
-        """False, and nothing committed, where none begins; its name is told when an argument's is clear."""
+        """Reads a call, which opens when an argument's name is clear; False, and nothing committed, without any."""
         name = yield from self.pass_name()
         if not name or (known is not None and name not in known) or (yield from self.passes("(")) is None:
             return False

@@ -1,4 +1,4 @@
-"""What the parsers of all families are written with: straight code over a text that comes in pieces.
+"""The parsers of all families are written with this: straight code over a text that comes in pieces.
 
 A parser is a generator that reads on and yields wherever it needs more text. What it has passed but not committed can
 be read again, so that a call which turns out to be none is given back as it was written. The deltas, folded together,
@@ -20,7 +20,7 @@ _NAME_MARKS = "_-.:/"
 
 
 class ReadingParser:
-    """A `Parser` whose `read` is a generator; the text from `_at` on is still to be read."""
+    """This `Parser` has a generator, `read`; the text from `_at` on is still to be read."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -67,26 +67,26 @@ class ReadingParser:
         self._num_calls += 1
 
     def arguments(self, text: str) -> None:
-        """The next piece of the last opened call's arguments."""
+        """Gives the next piece of the last opened call's arguments."""
         if text:
             self._deltas.append(ToolCallDelta(self._num_calls - 1, arguments=text))
 
     # Looking ahead, and going on or back
 
     def commit(self) -> None:
-        """What has been passed will not be read again."""
+        """Drops what has been passed: it will not be read again."""
         self._text, self._at = self._text[self._at :], 0
 
     def unread(self, text: str) -> None:
-        """The text, passed and committed last, will be read again."""
+        """Puts back the text, passed and committed last, to be read again."""
         self._text = text + self._text
 
     def rewind(self) -> None:
-        """Back to where the last commit was."""
+        """Goes back to where the last commit was."""
         self._at = 0
 
     def drop_rest(self) -> None:
-        """At a cut: what is left is no text but the beginning of a mark."""
+        """Drops what is left at a cut, which is no text but the beginning of a mark."""
         self._at = len(self._text)
         self.commit()
 
@@ -98,7 +98,7 @@ class ReadingParser:
         return False
 
     def peek(self) -> Reading[str]:
-        """The next character, or "" at the end."""
+        """Returns the next character, or "" at the end."""
         while self._at >= len(self._text):
             if not (yield from self.more()):
                 return ""
@@ -116,7 +116,7 @@ class ReadingParser:
             return found
 
     def passes_end(self, *options: str) -> Reading[str | None]:
-        """As `passes`, of marks that must come here: where the output was cut the beginning of one will do."""
+        """Does as `passes`, for marks that must come here: where the output was cut the beginning of one will do."""
         found = yield from self.passes(*options)
         rest = self._text[self._at :]
         if found is None and self._is_cut and rest and any(option.startswith(rest) for option in options):
@@ -152,7 +152,7 @@ class ReadingParser:
     def give_until(self, give: Give, *markers: str, keeps_cut: bool = True) -> Reading[str | None]:
         """Gives the text before the first of the markers, passes that marker and returns it; None at the end.
 
-        `keeps_cut`: where the text is cut off, what may be the beginning of a marker is text.
+        With `keeps_cut`, where the text is cut off, what may be the beginning of a marker is text.
         """
         while True:
             found = first_marker(self._text, markers)
@@ -175,7 +175,7 @@ class ReadingParser:
     def content_until(self, *markers: str, is_first: bool = False) -> Reading[str | None]:
         """Gives content up to a marker, which is passed; whitespace alone between two markers belongs to them.
 
-        `is_first`: no marker came before, so that whitespace alone up to the end is an answer.
+        Where `is_first`, no marker came before, so that whitespace alone up to the end is an answer.
         """
         self._blank = ""
         is_blank, self._is_after_text = not self._is_after_text, False
@@ -198,7 +198,7 @@ class ReadingParser:
         return marker
 
     def keep_as_text(self, marker: str) -> None:
-        """What followed the marker of the last `content_until` shows that it was none: it is content."""
+        """Gives as content the marker of the last `content_until`: what followed shows that it was none."""
         self.rewind()
         self.content(self._blank + marker)
         self._is_after_text = True
@@ -208,8 +208,8 @@ class ReadingParser:
     ) -> Reading[None]:
         """Reads to the end: content, and what begins with one of the marks.
 
-        `read_on` gets the mark, reads on after it and commits, or returns False: then the mark is text. `is_first`: as
-        of `content_until`.
+        `read_on` gets the mark, reads on after it and commits, or returns False: then the mark is text. `is_first` is
+        that of `content_until`.
         """
         while mark := (yield from self.content_until(*marks, is_first=is_first)):
             is_first = not (yield from read_on(mark))
@@ -241,7 +241,7 @@ class ReadingParser:
 
 
 def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
-    """Where the first of the markers starts, and which; of several at one place the longest."""
+    """Returns where the first of the markers starts, and which it is; of several at one place the longest."""
     found = [(start, -len(marker), marker) for marker in markers if (start := text.find(marker)) >= 0]
     if not found:
         return None
@@ -250,7 +250,7 @@ def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
 
 
 def held_back(text: str, markers: tuple[str, ...]) -> int:
-    """How many characters at the end may be the beginning of a marker."""
+    """Counts the characters at the end that may be the beginning of a marker."""
     longest = min(len(text), max(map(len, markers), default=1) - 1)
     return next((size for size in range(longest, 0, -1) if any(m.startswith(text[-size:]) for m in markers)), 0)
 

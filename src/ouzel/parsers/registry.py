@@ -1,4 +1,4 @@
-"""Which family a model's output is of: by name, by its chat template, or else by its own `response_template`."""
+"""A model's output is of a family: by name, by its chat template, or else by its own `response_template`."""
 
 import logging
 from collections.abc import Sequence
@@ -67,13 +67,13 @@ AUTO, NONE = "auto", "none"
 
 @dataclass(frozen=True, slots=True)
 class OutputFormat:
-    """How one model writes calls and reasoning: each of a family, or neither."""
+    """One model writes calls and reasoning as these families do; where there is none, it writes none."""
 
     calls: Family | None = None
     reasoning: Family | None = None
 
     def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool = False) -> Parser:
-        """For one choice. Without tools nothing is a call. `continues_prompt`: the prompt ends inside an answer."""
+        """Makes one choice's parser. Without tools nothing is a call. `continues_prompt`: the prompt has begun it."""
         for family in (self.reasoning, self.calls):
             if family is not None and family.interleaved is not None:
                 return family.interleaved(tools, prompt_text)
@@ -83,7 +83,7 @@ class OutputFormat:
         return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt) if marks else parser
 
     def special_tokens(self, *, with_calls: bool) -> frozenset[str]:
-        """Special tokens that the parser must see in the text."""
+        """Returns the special tokens that the parser must see in the text."""
         calls = self.calls.calls if self.calls and (with_calls or self.calls.interleaved) else None
         marks = self.reasoning.reasoning if self.reasoning else None
         return (calls.special_tokens if calls else frozenset()) | (marks.special_tokens if marks else frozenset())
@@ -95,7 +95,7 @@ PLAIN = OutputFormat()
 def choose_output_format(
     chat_template: str, *, tool_parser: str = AUTO, reasoning_parser: str = AUTO, response_template: object = None
 ) -> OutputFormat:
-    """`chat_template`: its source, "" for none. `response_template`: as the model's files have it, None for none.
+    """Chooses by the source of the chat template, "" for none, and by `response_template` as the model's files have it.
 
     A family that matches the chat template beats the model's own description, whose reading is tested less. Raises
     ModelLoadError for a name that is no parser's, and for `response_template` by name where it cannot be read.
@@ -119,7 +119,7 @@ def choose_output_format(
             )
         return ours
     try:
-        described = read_response_template(response_template)
+        template = read_response_template(response_template)
     except UnreadableTemplate as error:
         if is_named:
             raise ModelLoadError(f"response_template cannot be streamed exactly: {error}") from error
@@ -127,16 +127,16 @@ def choose_output_format(
         return ours
     if not is_named and ours.calls is not None:
         return ours
-    chosen = _described(described, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+    chosen = _by_template(template, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
     if chosen is not ours:
         logger.info("the model's own response_template tells how to read its answers")
     return chosen
 
 
-def _described(
+def _by_template(
     template: ResponseTemplate, ours: OutputFormat, *, tool_parser: str, reasoning_parser: str
 ) -> OutputFormat:
-    """By the template, as far as the options leave it to it."""
+    """Returns the format by the template, as far as the options leave it to that."""
     if (tool_parser, template.calls) == (RESPONSE_TEMPLATE, None):
         raise ModelLoadError("tool_parser is response_template, which describes no tool calls for this model")
     if (reasoning_parser, template.reasoning) == (RESPONSE_TEMPLATE, None):
@@ -175,7 +175,7 @@ def _has_reasoning(family: Family) -> bool:
 
 
 def _shows_marks(family: Family, chat_template: str) -> bool:
-    """Models of one family may reason in the marks of another: Granite 3.3, Magistral."""
+    """Whether the marks are in the template: models of one family may reason in another's (Granite 3.3, Magistral)."""
     marks = family.reasoning
     return marks is None or marks.start in chat_template or marks.end in chat_template
 

@@ -1,4 +1,4 @@
-"""`response_template`: how a model writes its answers, as its authors describe it in `tokenizer_config.json`.
+"""A model's authors may describe how it writes answers, as `response_template` in `tokenizer_config.json`.
 
 The format is of transformers 5 (docs: "Response Parsing"): fields of the message, each with the marks around it, the
 kind of its content and how a call is made of that. What cannot be read while it comes is told, never guessed:
@@ -18,12 +18,12 @@ _MEMBER = re.compile(r"\{content\.(\w+)\}")
 
 
 class UnreadableTemplate(ValueError):
-    """Says what of the description is broken, or cannot be read exactly while text comes."""
+    """A description is broken, or cannot be read exactly while text comes; the message says what of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextField:
-    """Regions of content or reasoning."""
+    """Content, or reasoning, stands in regions between these marks."""
 
     opens: tuple[Mark, ...] = ()  # none: whatever is in no other field
     closes: tuple[Mark, ...] = ()  # none: to the end of the output
@@ -33,7 +33,7 @@ class TextField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsField:
-    """Regions of one call each, or of a list of them, in JSON."""
+    """A region holds one call, or a list of them, in JSON."""
 
     opens: tuple[Mark, ...]
     closes: tuple[Mark, ...]
@@ -73,18 +73,18 @@ class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_response_template(value: object) -> ResponseTemplate:
-    """`value`: as JSON has it. Raises UnreadableTemplate."""
+    """Reads a description as JSON has it. Raises UnreadableTemplate."""
     try:
-        described = msgspec.convert(value, _Template)
+        description = msgspec.convert(value, _Template)
     except msgspec.ValidationError as error:
         raise UnreadableTemplate(str(error)) from error
-    if described.version != 1:
-        raise UnreadableTemplate(f"version must be 1, given {described.version}")
-    anchors = _marks("start_anchor", described.start_anchor, described.start_anchor_pattern)
+    if description.version != 1:
+        raise UnreadableTemplate(f"version must be 1, given {description.version}")
+    anchors = _marks("start_anchor", description.start_anchor, description.start_anchor_pattern)
     if not anchors or any(anchor.rest for anchor in anchors):
         raise UnreadableTemplate("start_anchor must be a text, or texts")
     content, reasoning, calls = TextField(), None, None
-    for name, field in described.fields.items():
+    for name, field in description.fields.items():
         if name == "content":
             content = _text_field(name, field)
         elif name in REASONING_FIELDS and reasoning is None:
@@ -103,7 +103,7 @@ def read_response_template(value: object) -> ResponseTemplate:
 
 
 def _check_marks(template: ResponseTemplate) -> None:
-    """Which region begins must show in the text that its mark begins with, and whitespace is of one thing alone."""
+    """Raises UnreadableTemplate where a mark's first text does not tell its region, or whitespace is of two things."""
     fields = [field for field in (template.content, template.reasoning, template.calls) if field]
     opens = [mark for field in fields for mark in field.opens]
     for one in opens:
@@ -145,26 +145,28 @@ def _calls_field(name: str, field: _Field) -> CallsField:
 
 
 def _check_arguments(name: str, field: _Field, known: str) -> None:
-    """What is not set to anything does nothing."""
+    """Raises UnreadableTemplate for arguments other than `known` that are set to anything."""
     for key, value in field.content_args.items():
         if key != known and value not in (False, None, []):
             raise UnreadableTemplate(f"{name}: {key} of {field.content}")
 
 
 def _keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
-    """Where a call's object has the name and the arguments; "" and "" when the mark has the name."""
+    """Returns the keys of the name and the arguments in a call's object; "" and "" when the mark has the name."""
     match field.transform:
         case {"type": "function", "function": "{content}", **others} if not others and not field.transform_each:
             return "name", "arguments"
-        case {"type": "function", "function": {"name": str(named), "arguments": str(given), **more}, **others} if (
-            not more and not others
-        ):
+        case {
+            "type": "function",
+            "function": {"name": str(name_text), "arguments": str(arguments_text), **more},
+            **others,
+        } if not more and not others:
             member = _PLACEHOLDER if field.transform_each else _MEMBER
-            name_key, arguments_key = member.fullmatch(named), member.fullmatch(given)
+            name_key, arguments_key = member.fullmatch(name_text), member.fullmatch(arguments_text)
             if name_key and arguments_key:
                 return name_key[1], arguments_key[1]
-            has_name = all(mark.group and named == f"{{{mark.group}}}" for mark in opens)
-            if given == "{content}" and has_name and not field.transform_each:
+            has_name = all(mark.group and name_text == f"{{{mark.group}}}" for mark in opens)
+            if arguments_text == "{content}" and has_name and not field.transform_each:
                 return "", ""
     raise UnreadableTemplate(f"{name}: transform tells no function's name and arguments in JSON")
 

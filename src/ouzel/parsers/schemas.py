@@ -1,4 +1,4 @@
-"""What the formats need to know of a tool's JSON schema."""
+"""Formats of calls are made of a tool's JSON schema."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from ouzel.types import FunctionTool, ParameterMarks
 
 
 def arguments_schema(tool: FunctionTool) -> dict[str, object]:
-    """Of the arguments as one JSON object, as a format takes it; a tool without parameters takes none."""
+    """Returns the schema of all arguments, as a format takes it; a tool without parameters takes none."""
     schema = tool.parameters or {"type": "object", "properties": {}, "additionalProperties": False}
     return {"strict": True, "schema": schema} if tool.strict else schema
 
@@ -23,7 +23,7 @@ def call_tag(tool: FunctionTool, begin: str, end: str, *, marks: ParameterMarks 
 
 
 def json_call_tag(tool: FunctionTool, *, begin: str = "", end: str = "", arguments_key: str = "arguments") -> Format:
-    """A call written as the JSON object `{"name": ..., "arguments": ...}` between two texts."""
+    """Returns a call as the JSON object `{"name": ..., "arguments": ...}` between two texts."""
     return call_tag(tool, f'{begin}{{"name": {json.dumps(tool.name)}, "{arguments_key}": ', "}" + end)
 
 
@@ -44,10 +44,10 @@ def named_values_format(
     whole: Format,
     value_format: Callable[[object, bool], Format] = json_format,
 ) -> Format:
-    """The arguments one by one, in the order of the schema: a name, a sign and a value, commas between.
+    """Returns the arguments one by one, in the order of the schema: a name, a sign and a value, commas between.
 
-    `whole`: another way of writing all of them, for schemas that say more than what each argument is. `value_format`:
-    of a schema, and whether it is read strictly.
+    `whole` is another way of writing all of them, for schemas that say more than what each argument is.
+    `value_format` takes a schema, and whether it is read strictly.
     """
     root = tool.parameters or {"properties": {}, "additionalProperties": False}
     properties, required = root.get("properties", {}), root.get("required", [])
@@ -73,7 +73,7 @@ def named_values_format(
 
 
 def _standing_alone(root: dict[str, object], name: str) -> object:
-    """The schema of one property, with what it may refer to."""
+    """Returns the schema of one property, with what it may refer to."""
     properties = root["properties"]
     schema = properties[name] if isinstance(properties, dict) else {}
     if '"$ref"' not in json.dumps(schema):

@@ -1,4 +1,4 @@
-"""Answers in the format that a model's own `response_template` describes.
+"""Answers may be in the format that a model's own `response_template` describes.
 
 Between the regions stands content, of the field without an opening mark or of none: what no field claims is not lost,
 but for the marks of the format themselves. A call that cannot be read is content, as it was written.
@@ -22,7 +22,7 @@ _TOKEN_LIKE = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 
 class TemplatedParser(JsonReadingParser):
     def __init__(self, template: ResponseTemplate, tools: Sequence[FunctionTool], prompt_text: str) -> None:
-        """`prompt_text`: what it has after the last anchor belongs to the answer."""
+        """What `prompt_text` has after the last anchor belongs to the answer."""
         super().__init__(tools)
         calls = template.calls if tools else None
         if calls and calls.name_key:
@@ -47,7 +47,7 @@ class TemplatedParser(JsonReadingParser):
         self._add(field.opens, lambda _: self._read_text(field, text))
 
     def _pass_prompt(self, prompt_text: str, anchors: Sequence[str]) -> None:
-        """Into the state after what the template has written of the answer; calls of its own are left out."""
+        """Goes to the state after what the template has written of the answer; calls of its own are left out."""
         end = max((at + len(anchor) for anchor in anchors if (at := prompt_text.rfind(anchor)) >= 0), default=None)
         if end is not None:
             written = prompt_text[end:]
@@ -140,7 +140,7 @@ class TemplatedParser(JsonReadingParser):
 
 
 class _Text:
-    """One kind of text while it comes: where it strips, without the whitespace at both ends.
+    """Gives one kind of text while it comes: where it strips, without the whitespace at both ends.
 
     Of the whitespace around a mark within it what comes after counts, or else what came before.
     """
@@ -156,12 +156,12 @@ class _Text:
         self.is_blank = True  # since the last mark
 
     def pause(self) -> None:
-        """A mark stands here."""
+        """Takes note of a mark in the text."""
         self._before, self._held = self._held or self._before, ""
         self.is_blank = True
 
     def part(self) -> None:
-        """A region begins or has ended: what comes next is apart from what came."""
+        """Takes note that a region begins or has ended: what comes next is apart from what came."""
         self._before, self._held = self._separator if self._has_given else "", ""
         self._is_at_start = True
 
@@ -179,7 +179,7 @@ class _Text:
             self._before, self._has_given, self.is_blank = "", True, False
 
     def forget(self) -> None:
-        """What came so far is not of this output."""
+        """Forgets the whitespace that came so far: it is not of this output."""
         self._before = self._held = ""
 
     def give_held(self) -> None:
@@ -187,7 +187,7 @@ class _Text:
 
 
 def templated_family(template: ResponseTemplate) -> Family:
-    """Calls and reasoning as far as the template describes them."""
+    """Makes a family of the calls and the reasoning, as far as the template describes them."""
 
     def make_parser(tools: Sequence[FunctionTool], prompt_text: str) -> Parser:
         return TemplatedParser(template, tools, prompt_text)
@@ -233,7 +233,7 @@ def _marks_of_reasoning(field: TextField, tokens: frozenset[str]) -> Reasoning:
 
 
 def _special_tokens(template: ResponseTemplate) -> frozenset[str]:
-    """Whatever in the marks may be a token of its own."""
+    """Returns whatever in the marks may be a token of its own."""
     fields = (template.content, template.reasoning, template.calls)
     marks = [mark for field in fields if field for mark in (*field.opens, *field.closes)]
     texts = [text for mark in marks for text in (mark.text, *mark.rest) if isinstance(text, str)]
@@ -242,7 +242,7 @@ def _special_tokens(template: ResponseTemplate) -> frozenset[str]:
 
 
 def _stray_marks(template: ResponseTemplate) -> tuple[str, ...]:
-    """What is no text between regions, where no field is for what stands there."""
+    """Returns the marks that are no text between regions, where no field is for what stands there."""
     if not template.content.opens:
         return ()
     closes = template.reasoning.closes if template.reasoning else ()

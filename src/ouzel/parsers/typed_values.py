@@ -1,4 +1,4 @@
-"""Values that a format writes as bare text, as JSON: what the parameter's schema admits decides."""
+"""Values that a format writes as bare text become JSON: what the parameter's schema admits decides."""
 
 import json
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ _CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"} 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a schema admits: JSON types, where an integer is a number; and strings that it lists."""
+class ValueType:
+    """A schema admits these JSON types, where an integer is a number, and lists these strings."""
 
     types: frozenset[str] = _TYPES
     texts: frozenset[str] = frozenset()
@@ -30,14 +30,14 @@ class Wanted:
         return self.is_text or ("string" in self.types and start != "" and start[0] not in _JSON_STARTS)
 
 
-def wanted_parameter(tool: FunctionTool | None, name: str) -> Wanted:
-    """Anything at all where the schema does not say."""
+def parameter_type(tool: FunctionTool | None, name: str) -> ValueType:
+    """Returns what the parameter may be: anything at all where the schema does not say."""
     root = (tool.parameters if tool else None) or {}
     schema = _property(root, name, root)
     listed = _resolved(schema, root)
     values = listed.get("enum", [listed["const"]] if "const" in listed else [])
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-    return Wanted(_types(schema, root), frozenset(texts))
+    return ValueType(_types(schema, root), frozenset(texts))
 
 
 def json_string(text: str) -> str:
@@ -45,32 +45,32 @@ def json_string(text: str) -> str:
 
 
 def in_json_string(text: str) -> str:
-    """Without the quotes: a piece of one."""
+    """Returns a piece of a JSON string, without the quotes."""
     return json_string(text)[1:-1]
 
 
-def json_text(text: str, wanted: Wanted) -> str:
-    """Bare text as a JSON value, digits and spacing as they are; a string where nothing else fits."""
-    if wanted.is_text or text in wanted.texts:
+def json_text(text: str, value_type: ValueType) -> str:
+    """Writes bare text as a JSON value, digits and spacing as they are; a string where nothing else fits."""
+    if value_type.is_text or text in value_type.texts:
         return json_string(text)
     value = text.strip(WHITESPACE)
     kind = json_type(value)
-    is_quoted = kind == "string" and wanted.types != _TYPES  # and the quotes are of the string
-    if (kind in wanted.types and not is_quoted) or (kind and "string" not in wanted.types):
+    is_quoted = kind == "string" and value_type.types != _TYPES  # and the quotes are of the string
+    if (kind in value_type.types and not is_quoted) or (kind and "string" not in value_type.types):
         return value
-    if "string" not in wanted.types and value.lower() in _CONSTANTS:
+    if "string" not in value_type.types and value.lower() in _CONSTANTS:
         return _CONSTANTS[value.lower()]
     return json_string(text)
 
 
-def json_start(text: str, wanted: Wanted) -> str:
-    """What there is of a value that was cut off, unless it may still have become something else."""
+def json_start(text: str, value_type: ValueType) -> str:
+    """Writes what there is of a value that was cut off, unless it may still have become something else."""
     value = text.strip(WHITESPACE)
-    return value if value.startswith(tuple("{[" if "string" in wanted.types else _JSON_STARTS)) else ""
+    return value if value.startswith(tuple("{[" if "string" in value_type.types else _JSON_STARTS)) else ""
 
 
 def json_type(text: str) -> str | None:
-    """None when the text is not JSON. Numbers may be of any length."""
+    """Returns the type of a value, or None when the text is not JSON. Numbers may be of any length."""
     try:
         value = json.loads(text, parse_int=float, parse_float=float, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -99,7 +99,7 @@ def _type_of(value: object) -> str:
 
 
 def _property(schema: object, name: str, root: dict[str, object], level: int = 0) -> object:
-    """The schema of one property; {} where none is told."""
+    """Returns the schema of one property, or {} where there is none."""
     resolved = _resolved(schema, root)
     properties = resolved.get("properties")
     if isinstance(properties, dict) and name in properties:
@@ -113,7 +113,7 @@ def _property(schema: object, name: str, root: dict[str, object], level: int = 0
 
 
 def _resolved(schema: object, root: dict[str, object]) -> dict[str, object]:
-    """What a chain of references within the document leads to."""
+    """Returns what a chain of references within the document leads to."""
     for _ in range(_MAX_LEVELS):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#"):
@@ -135,8 +135,8 @@ def _types(schema: object, root: dict[str, object], level: int = 0) -> frozenset
     if level >= _MAX_LEVELS:
         return types
     if "type" in resolved:
-        named = resolved["type"] if isinstance(resolved["type"], list) else [resolved["type"]]
-        types &= {"number" if name == "integer" else name for name in named}
+        names = resolved["type"] if isinstance(resolved["type"], list) else [resolved["type"]]
+        types &= {"number" if name == "integer" else name for name in names}
     if isinstance(values := resolved.get("enum"), list):
         types &= {_type_of(value) for value in values}
     if "const" in resolved:
