@@ -10,7 +10,10 @@ import pytest
 from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Family, ReasoningStage
+from ouzel.parsers.gpt_oss import GPT_OSS
 from ouzel.parsers.registry import FAMILIES, OutputFormat
+from ouzel.parsers.response_template import read_response_template
+from ouzel.parsers.templated_parser import templated_family
 from ouzel.types import FunctionTool, Grammar
 from tests.grammar.runs import accepts, started_from
 from tests.grammar.runs import vocabulary as trained_vocabulary
@@ -19,6 +22,7 @@ from tests.parsers.cutting import Folded, parse
 TOOL = FunctionTool("get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}})
 AUTO = ToolUse(tools=(TOOL,), are_all=True, must_call=False, is_parallel=True, guides_all=False)
 GUIDED = msgspec.structs.replace(AUTO, guides_all=True)
+REQUIRED = msgspec.structs.replace(AUTO, must_call=True)
 NONE = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
 WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is not None}
 UNGUARDED = {  # under auto
@@ -107,10 +111,47 @@ def prompt_ends(family: Family) -> list[PromptEnd]:
     return found
 
 
+HARMONY = "<|start|>user<|message|>Hi<|end|><|start|>assistant"
+ANALYSIS, FINAL = "<|channel|>analysis<|message|>", "<|channel|>final<|message|>"
+CALL = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{}"
+HARMONY_ENDS = [
+    (HARMONY, ReasoningStage.BEFORE),
+    (f"{HARMONY}{ANALYSIS}hm<|end|><|start|>assistant", ReasoningStage.BEFORE),
+    (f"{HARMONY}{ANALYSIS}hm<|end|>", ReasoningStage.BEFORE),
+    (HARMONY + ANALYSIS, ReasoningStage.OPEN),
+    (f"{HARMONY}{ANALYSIS}hm", ReasoningStage.OPEN),
+    (f"{HARMONY}{FINAL}So.<|end|><|start|>assistant{ANALYSIS}", ReasoningStage.OPEN),
+    (f"{HARMONY}<|channel|>analysis to=python<|message|>1", ReasoningStage.OPEN),
+    (HARMONY + FINAL, ReasoningStage.OVER),
+    (f"{HARMONY}{FINAL}It", ReasoningStage.OVER),
+    (f"{HARMONY}{ANALYSIS}hm<|end|><|channel|>commentary<|message|>", ReasoningStage.OVER),
+]
+DESCRIBED = templated_family(
+    read_response_template(
+        {
+            "start_anchor": "<bot>",
+            "fields": {"thinking": {"open": ["<r>", "<t>"], "close": ["</r>", "</t>"]}, "content": {}},
+        }
+    )
+)
+DESCRIBED_ENDS = [
+    ("<bot>", ReasoningStage.BEFORE),
+    ("<r>hm<bot>\n", ReasoningStage.BEFORE),
+    ("no anchor <r>", ReasoningStage.BEFORE),
+    *((f"<bot>{start}{text}", ReasoningStage.OPEN) for start in ("<r>", "<t>") for text in ("", "\n", "\nhm", "hm</")),
+    *((f"<bot>{start}hm{end}", ReasoningStage.OVER) for start in ("<r>", "<t>") for end in ("</r>", "</t>\n\n")),
+    ("<bot>It", ReasoningStage.OVER),
+    ("<bot><r>hm</r>It", ReasoningStage.OVER),
+]
 WITH_REASONING = {  # one for each set of marks
     family.reasoning: family for family in FAMILIES if family.reasoning is not None and family.interleaved is None
 }
-PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(family)]
+PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(family)] + [
+    PromptEnd(family, text, stage, continues)
+    for family, ends in ((GPT_OSS, HARMONY_ENDS), (DESCRIBED, DESCRIBED_ENDS))
+    for text, stage in ends
+    for continues in (False, True)
+]
 
 
 @pytest.mark.parametrize("end", PROMPT_ENDS, ids=lambda end: f"{end.family.names[0]}-{end.text!r}")
@@ -127,7 +168,9 @@ def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: Prompt
     )
     assert demanded is not None
     session = started_from(demanded.text)
-    inside = [f"hm{mark}\n{JSON}" for mark in (marks.end, *marks.other_ends)]
+    gap = marks.answer_start or "\n"
+    plain = JSON if end.stage is ReasoningStage.OVER else marks.answer_start + JSON
+    inside = [f"hm{mark}{gap}{JSON}" for mark in (marks.end, *marks.other_ends)]
     whole = [marks.start + text for text in inside]
     broken = [f"{start}hm{mark}x{marks.end}\n{JSON}" for start in ("", marks.start) for mark in marks.ended_by]
 
@@ -137,14 +180,43 @@ def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: Prompt
         assert folded == parse(make_parser, [text])
         return folded
 
-    admitted = {text: parsed(text) for text in (*inside, *whole, *broken, JSON) if accepts(session, text)}
+    admitted = {text: parsed(text) for text in (*inside, *whole, *broken, plain) if accepts(session, text)}
 
     assert marks.stage_after(TEXT + end.text, continues_prompt=end.continues_prompt) is end.stage
     match end.stage:
         case ReasoningStage.BEFORE:
-            assert admitted == dict.fromkeys(whole, Folded(JSON, "hm")) | {JSON: Folded(JSON)}
+            assert admitted == dict.fromkeys(whole, Folded(JSON, "hm")) | {plain: Folded(JSON)}
         case ReasoningStage.OPEN:
-            again = {text: Folded(JSON, marks.start + "hm") for text in whole if text in admitted}  # text, by now
-            assert admitted == dict.fromkeys(inside, Folded(JSON, "hm")) | again
+            for text in whole:  # which begins with what may be text by now
+                folded = admitted.pop(text, Folded(JSON, "hm"))
+                assert (folded.content, folded.reasoning[-2:]) == (JSON, "hm")
+            assert admitted == dict.fromkeys(inside, Folded(JSON, "hm"))
         case ReasoningStage.OVER:
-            assert admitted == {JSON: Folded(JSON)}
+            assert admitted == {plain: Folded(JSON)}
+
+
+@pytest.mark.parametrize(
+    ("use", "admitted", "refused"),
+    [
+        (
+            GUIDED,
+            ["<|channel|>final<|message|>Hi", CALL, f"{CALL}<|end|><|start|>assistant{CALL}"],
+            ["Hi", f"{CALL}Hi"],
+        ),
+        (REQUIRED, [CALL], ["<|channel|>final<|message|>Hi", "Hi"]),
+    ],
+)
+@pytest.mark.parametrize("before", ["", f"{ANALYSIS}hm<|end|><|start|>assistant"])
+def test_an_answer_of_gpt_oss_is_a_message_or_calls(
+    use: ToolUse, admitted: list[str], refused: list[str], before: str
+) -> None:
+    output_format = OutputFormat(GPT_OSS, GPT_OSS)
+    demanded = grammar_for(use, None, output_format=output_format, vocabulary=trained_vocabulary(), prompt_text=HARMONY)
+    assert demanded is not None
+    session = started_from(demanded.text)
+    assert all(accepts(session, before + text) for text in admitted)
+    assert not any(accepts(session, before + text) for text in refused)
+    for text in admitted:
+        folded = parse(lambda: output_format.make_parser((TOOL,), HARMONY), list(before + text))
+        num_calls = text.count(CALL)
+        assert folded == Folded("" if num_calls else "Hi", "hm" if before else "", [("get_weather", "{}")] * num_calls)

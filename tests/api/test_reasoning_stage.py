@@ -19,12 +19,18 @@ COUNT = {
 FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": COUNT}}
 JSON = '{"count": 4}'
 THOUGHT, RESPONSE = "Here is my thought process:", "Here is my response:"
+MESSAGE, ANALYSIS, FINAL = "<|start|>assistant", "<|channel|>analysis<|message|>", "<|channel|>final<|message|>"
 OTHER_THOUGHT, OTHER_RESPONSE = "Here's my thought process:", "Here's my response:"
 
 
 @pytest.fixture(scope="module")
 def granite() -> Iterator[httpx.Client]:
     yield from serving("granite")
+
+
+@pytest.fixture(scope="module")
+def gpt_oss() -> Iterator[httpx.Client]:
+    yield from serving("gpt_oss")
 
 
 def serving(name: str) -> Iterator[httpx.Client]:
@@ -85,3 +91,20 @@ def test_an_answer_goes_on_inside_its_reasoning(granite: httpx.Client, start: st
     ]
     continuing = {"messages": messages, "continue_final_message": True, "add_generation_prompt": False}
     assert answer(granite, "", "", stream=stream, **continuing) == (" four.", JSON)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("prompt_end", "said", "expected"),
+    [
+        (f"Hi<|end|>{MESSAGE}", f"{ANALYSIS}hm<|end|>{MESSAGE}{FINAL}{JSON}", ("hm", JSON)),
+        (f"Hi<|end|>{MESSAGE}", f"{FINAL}{JSON}", ("", JSON)),
+        (f"{MESSAGE}{ANALYSIS}", f"hm<|end|>{MESSAGE}{FINAL}{JSON}", ("hm", JSON)),
+        (f"{MESSAGE}{ANALYSIS}So", f"hm<|end|>{MESSAGE}{FINAL}{JSON}", ("hm", JSON)),
+        (f"{MESSAGE}{FINAL}", JSON, ("", JSON)),
+    ],
+)
+def test_a_form_of_gpt_oss_is_its_final_message(
+    gpt_oss: httpx.Client, prompt_end: str, said: str, expected: tuple[str, str], stream: bool
+) -> None:
+    assert answer(gpt_oss, said, prompt_end, stream=stream) == expected

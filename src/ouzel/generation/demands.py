@@ -59,14 +59,16 @@ def grammar_for(
     are nothing else. A model that begins something else with such a mark would leave it in the content.
     """
     marks = output_format.reasoning.reasoning if output_format.reasoning else None
+    stage = ReasoningStage.OVER
+    if marks is not None:
+        stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
+    answer_start = "" if marks is None or stage is ReasoningStage.OVER else marks.answer_start
     formats = _call_formats(use, output_format)
     has_guard = guards_calls and formats is not None and formats.can_be_guarded(marks, vocabulary)
-    demand = _demand_of(formats, form, has_guard=has_guard)
+    demand = _demand_of(formats, form, answer_start=answer_start, has_guard=has_guard)
     if demand is None:
         return None
-    format = demand.format
-    if marks is not None:
-        format = _after_reasoning(format, marks, marks.stage_after(prompt_text, continues_prompt=continues_prompt))
+    format = demand.format if marks is None else _after_reasoning(demand.format, marks, stage)
     try:
         text = compile_format(format, vocabulary, strict=demand.strict, styles=PARAMETER_STYLES)
         return Grammar(text, demand.param)
@@ -76,17 +78,19 @@ def grammar_for(
         raise InvalidRequest(f"{place}: {error}", param="tools" if name else demand.param) from error
 
 
-def _demand_of(formats: "_CallFormats | None", form: OutputForm | None, *, has_guard: bool) -> _Demand | None:
+def _demand_of(
+    formats: "_CallFormats | None", form: OutputForm | None, *, answer_start: str, has_guard: bool
+) -> _Demand | None:
     """Returns what the first rule that applies demands."""
     if formats is not None and formats.use.must_call:
         return _Demand(formats.calls_alone(), "tools")
     if formats is not None and formats.use.tools and form is not None:
-        either = [dict(form.format), formats.obeying_schemas().calls_alone()]
+        either = [_answer(answer_start, dict(form.format)), formats.obeying_schemas().calls_alone()]
         return _Demand({"type": "or", "elements": either}, form.param, form.strict)
     if form is not None:
-        return _Demand(dict(form.format), form.param, form.strict)
+        return _Demand(_answer(answer_start, dict(form.format)), form.param, form.strict)
     if formats is not None and (has_guard or formats.are_guided):
-        return _Demand(formats.text_with_calls(), "tools")
+        return _Demand(formats.text_with_calls(answer_start), "tools")
     return None
 
 
@@ -136,11 +140,17 @@ class _CallFormats(msgspec.Struct, frozen=True):
         """Returns the format of at least one call and nothing else."""
         return _sequence(_text(self.calls.before), *self._calls_inside(), _text(self.calls.after))
 
-    def text_with_calls(self) -> Format:
-        """Returns the format of text with calls in it where the model begins them."""
+    def text_with_calls(self, answer_start: str) -> Format:
+        """Returns the format of text with calls in it where the model begins them.
+
+        Text that has to begin with `answer_start` is a message of its own, so that either text or calls come.
+        """
         use, calls = self.use, self.calls
+        text = _answer(answer_start, {"type": "any_text"})
         if not use.tools:
-            return {"type": "any_text"}
+            return text
+        if answer_start:
+            return {"type": "or", "elements": [text, self.calls_alone()]}
         if calls.before:
             content = _sequence(*self._calls_inside())
             tags: list[Format] = [{"type": "tag", "begin": calls.before, "content": content, "end": calls.after}]
@@ -174,6 +184,10 @@ class _CallFormats(msgspec.Struct, frozen=True):
         return self.calls.call_format(tool if obeys else msgspec.structs.replace(tool, parameters=_ANY_ARGUMENTS))
 
 
+def _answer(start: str, format: Format) -> Format:
+    return _sequence(_text(start), format) if start else format
+
+
 def _sequence(*elements: Format) -> Format:
     return {"type": "sequence", "elements": [element for element in elements if element != _text("")]}
 
@@ -188,4 +202,11 @@ def _after_reasoning(format: Format, marks: Reasoning, stage: ReasoningStage) ->
             return format
         case ReasoningStage.BEFORE | ReasoningStage.OPEN:
             ends, is_open = [marks.end, *marks.other_ends], stage is ReasoningStage.OPEN
-            return with_reasoning(format, start=marks.start, end=ends, excludes=marks.ended_by, is_open=is_open)
+            return with_reasoning(
+                format,
+                start=marks.start,
+                end=ends,
+                is_open=is_open,
+                excludes=marks.ended_by,
+                may_break=not marks.answer_start,
+            )

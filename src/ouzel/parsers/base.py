@@ -79,6 +79,8 @@ class Reasoning:
     other_ends: tuple[str, ...] = ()
     ended_by: tuple[str, ...] = ()  # marks of what follows, where models forget the end
     answer: tuple[str, str] | None = None  # marks around the answer after it
+    answer_start: str = ""  # what a demanded answer begins with, unless the prompt has begun it
+    own_stage: Callable[[str], ReasoningStage] | None = None  # of a prompt's text, where marks alone do not tell it
 
     def stage_after(self, prompt_text: str, *, continues_prompt: bool) -> ReasoningStage:
         """Returns where the output begins. Parsers and grammars both go by this.
@@ -86,6 +88,8 @@ class Reasoning:
         A template may end the prompt with a mark. With `continues_prompt` the prompt ends with a text of the
         assistant's own, that may have begun or ended the reasoning long before: then the last mark decides.
         """
+        if self.own_stage is not None:
+            return self.own_stage(prompt_text)
         starts = tuple(start.rstrip() for start in (self.start, *self.other_starts))
         ends = tuple(end.rstrip() for end in (self.end, *self.other_ends, *self.ended_by))
         if continues_prompt:

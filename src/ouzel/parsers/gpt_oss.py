@@ -12,7 +12,7 @@ between them. The model ends its turn with a call.
 import re
 from collections.abc import Sequence
 
-from ouzel.parsers.base import Calls, Family, Format, Parser, Reasoning
+from ouzel.parsers.base import Calls, Family, Format, Parser, Reasoning, ReasoningStage
 from ouzel.parsers.json_reading_parser import JsonReadingParser
 from ouzel.parsers.reading_parser import Give, Reading
 from ouzel.parsers.schemas import call_tag
@@ -20,6 +20,7 @@ from ouzel.types import FunctionTool
 
 _START, _CHANNEL, _MESSAGE, _CONSTRAIN = "<|start|>", "<|channel|>", "<|message|>", "<|constrain|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>")
+_BOUNDARY = re.compile("|".join(map(re.escape, (_START, *_ENDS))))
 _FUNCTIONS = "functions."
 _HEADER = re.compile(
     r"(?:<\|start\|>)?(?:assistant)?(?:\s*to=(?P<to>[^\s<]+))?\s*"
@@ -35,12 +36,11 @@ class HarmonyParser(JsonReadingParser):
         """Begins where `prompt_text` ends: an answer that goes on may be inside a message."""
         super().__init__(tools)
         self._kinds: set[str] = set()  # of messages so far
-        header = prompt_text.rpartition(_START)[2]
-        self._opened = header.removesuffix(_MESSAGE) if header.endswith(_MESSAGE) else None
+        self._opened = _open_header(prompt_text)
 
     def read(self) -> Reading[None]:
-        if self._opened is not None and (header := _HEADER.fullmatch(self._opened)):
-            yield from self._read_message(header)
+        if self._opened is not None:
+            yield from self._read_message(self._opened)
         else:
             yield from self.pass_whitespace()
             if (yield from self.passes("to=")) is None or not (yield from self._read_headed("to=")):
@@ -123,6 +123,21 @@ class HarmonyParser(JsonReadingParser):
         return apart
 
 
+def _open_header(prompt_text: str) -> re.Match[str] | None:
+    """Returns the header of the message that the prompt ends inside; None where it ends inside none."""
+    *_, last = _BOUNDARY.split(prompt_text)
+    header, mark, _ = last.partition(_MESSAGE)
+    return _HEADER.fullmatch(header) if mark else None
+
+
+def _stage_after(prompt_text: str) -> ReasoningStage:
+    """Returns `OVER` inside any message but the analysis, `BEFORE` between messages: any may come then."""
+    header = _open_header(prompt_text)
+    if header is None:
+        return ReasoningStage.BEFORE
+    return ReasoningStage.OPEN if header["channel"] == "analysis" else ReasoningStage.OVER
+
+
 def _make_parser(tools: Sequence[FunctionTool]) -> Parser:
     return HarmonyParser(tools, "")
 
@@ -147,5 +162,7 @@ GPT_OSS = Family(
         start=f"{_CHANNEL}analysis{_MESSAGE}",
         end=f"<|end|>{_START}assistant",
         special_tokens=frozenset({_START, _CHANNEL, _MESSAGE, _CONSTRAIN, *_ENDS}),
+        answer_start=f"{_CHANNEL}final{_MESSAGE}",
+        own_stage=_stage_after,
     ),
 )

@@ -7,7 +7,7 @@ but for the marks of the format themselves. A call that cannot be read is conten
 import re
 from collections.abc import Callable, Sequence
 
-from ouzel.parsers.base import Calls, Family, Format, Parser, Reasoning
+from ouzel.parsers.base import Calls, Family, Format, Parser, Reasoning, ReasoningStage
 from ouzel.parsers.json_reading_parser import JsonReadingParser
 from ouzel.parsers.mark_patterns import Gap, Mark
 from ouzel.parsers.reading_parser import Give, Reading, first_marker
@@ -38,7 +38,8 @@ class TemplatedParser(JsonReadingParser):
         self._call_begins = tuple(mark.text for mark in calls.opens) if calls else ()
         self._dropped = tuple({*_texts(template.content.closes), *_stray_marks(template)} - self._regions.keys())
         self._num_written = 0  # characters that the prompt ends with, while they may still be the beginning of a mark
-        self._pass_prompt(prompt_text, template.anchors)
+        self._is_reasoning = False
+        self.stage = self._pass_prompt(prompt_text, template.anchors)
 
     def _add(self, opens: Sequence[Mark], read: Callable[[str], Reading[bool]]) -> None:
         self._regions |= {mark.text: (mark, read) for mark in opens}
@@ -46,16 +47,20 @@ class TemplatedParser(JsonReadingParser):
     def _add_text(self, field: TextField, text: "_Text") -> None:
         self._add(field.opens, lambda _: self._read_text(field, text))
 
-    def _pass_prompt(self, prompt_text: str, anchors: Sequence[str]) -> None:
-        """Goes to the state after what the template has written of the answer; calls of its own are left out."""
+    def _pass_prompt(self, prompt_text: str, anchors: Sequence[str]) -> ReasoningStage:
+        """Passes what the template has written of the answer, up to calls, after which reasoning may come again."""
         end = max((at + len(anchor) for anchor in anchors if (at := prompt_text.rfind(anchor)) >= 0), default=None)
-        if end is not None:
-            written = prompt_text[end:]
-            call = first_marker(written, self._call_begins)
-            self.feed(written if call is None else written[: call[0]])
-            self._content.forget()
-            self._reasoning.forget()
-            self._num_written = len(self._text.lstrip())
+        if end is None:
+            return ReasoningStage.BEFORE
+        written = prompt_text[end:]
+        call = first_marker(written, self._call_begins)
+        self.feed(written if call is None else written[: call[0]])
+        self._content.forget()
+        self._reasoning.forget()
+        self._num_written = len(self._text.lstrip())
+        if self._is_reasoning:
+            return ReasoningStage.OPEN
+        return ReasoningStage.OVER if written.strip() and call is None else ReasoningStage.BEFORE
 
     def content(self, text: str) -> None:
         super().content(self._without_written(text))
@@ -117,8 +122,10 @@ class TemplatedParser(JsonReadingParser):
         self.commit()
         text.part()
         self._num_written = 0
+        self._is_reasoning = text is self._reasoning
         if (yield from self.give_until(text.give, *_texts(field.closes))) is None:
             self._end_text(text)
+        self._is_reasoning = False
         self._num_written = 0
         text.part()
         return True
@@ -198,7 +205,7 @@ def templated_family(template: ResponseTemplate) -> Family:
         names=(RESPONSE_TEMPLATE,),
         matches=lambda _: False,  # a description decides, not the chat template
         calls=_calls(template, template.calls, tokens) if template.calls else None,
-        reasoning=_marks_of_reasoning(template.reasoning, tokens) if template.reasoning else None,
+        reasoning=_marks_of_reasoning(template, template.reasoning, tokens) if template.reasoning else None,
         interleaved=make_parser if reads_all else None,
     )
 
@@ -224,11 +231,16 @@ def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]
     )
 
 
-def _marks_of_reasoning(field: TextField, tokens: frozenset[str]) -> Reasoning:
+def _marks_of_reasoning(template: ResponseTemplate, field: TextField, tokens: frozenset[str]) -> Reasoning:
     start, *others = (mark.spelled() for mark in field.opens)
     end, *other_ends = (mark.spelled() for mark in field.closes)
     return Reasoning(
-        start=start, end=end, special_tokens=tokens, other_starts=tuple(others), other_ends=tuple(other_ends)
+        start=start,
+        end=end,
+        special_tokens=tokens,
+        other_starts=tuple(others),
+        other_ends=tuple(other_ends),
+        own_stage=lambda prompt_text: TemplatedParser(template, (), prompt_text).stage,
     )
 
 

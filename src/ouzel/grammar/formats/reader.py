@@ -45,16 +45,23 @@ def compile_format(
 
 
 def with_reasoning(
-    format: Format, *, start: str | None, end: str | list[str], is_open: bool, excludes: Iterable[str] = ()
+    format: Format,
+    *,
+    start: str | None,
+    end: str | list[str],
+    is_open: bool,
+    excludes: Iterable[str] = (),
+    may_break: bool = True,
 ) -> dict[str, object]:
     """Returns `format` for the answer after the reasoning, which runs up to the first of the ends, without `excludes`.
 
     `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
-    come, and begins with `start`.
+    come, and begins with `start`. `may_break`: up to two newlines may stand after the reasoning.
     """
     begin = "" if is_open or start is None else start
     thoughts = {"type": "tag", "begin": begin, "content": {"type": "any_text", "excludes": [*excludes]}, "end": end}
-    block: dict[str, object] = {"type": "sequence", "elements": [thoughts, {"type": "regex", "pattern": "\\n{0,2}"}]}
+    breaks = [{"type": "regex", "pattern": "\\n{0,2}"}] if may_break else []
+    block: dict[str, object] = {"type": "sequence", "elements": [thoughts, *breaks]}
     if begin:
         block = {"type": "optional", "content": block}
     return {"type": "sequence", "elements": [block, format]}
