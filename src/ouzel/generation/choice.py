@@ -7,7 +7,7 @@ usage and the same end.
 from collections import deque
 from collections.abc import Sequence
 
-from ouzel.generation.joining import joined_deltas, joined_outputs
+from ouzel.generation.joined_outputs import joined_deltas, joined_outputs
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import Delta, ReasoningDelta

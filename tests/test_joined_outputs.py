@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
-from ouzel.generation.joining import joined_outputs
+from ouzel.generation.joined_outputs import joined_outputs
 from ouzel.generation.records import Output
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.types import PositionLogprobs, TokenLogprob
