@@ -12,7 +12,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.messages import normalise_messages
-from ouzel.prompts.shape_messages import shape_messages
+from ouzel.prompts.shaped_messages import shape_messages
 from ouzel.prompts.spelled_marks import SpelledMarks
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
