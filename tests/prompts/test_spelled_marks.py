@@ -99,9 +99,9 @@ def test_a_tokenizer_that_adds_spaces_to_pieces_gets_one_piece() -> None:
     library_tokenizer.add_special_tokens([AddedToken("<end>", special=True)])
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<end>"})
     marks = SpelledMarks(tokenizer)
-    sewn, seam = marks.sewn([{"role": "user", "content": "a<end>b"}])
-    text = str(sewn[0]["content"])
-    assert text == f"a<{seam}end>b"
-    assert marks.token_ids(text, seam, add_special_tokens=False) == tokenizer.encode(
+    separated, separator = marks.separated([{"role": "user", "content": "a<end>b"}])
+    text = str(separated[0]["content"])
+    assert text == f"a<{separator}end>b"
+    assert marks.token_ids(text, separator, add_special_tokens=False) == tokenizer.encode(
         "a<end>b", add_special_tokens=False
     )

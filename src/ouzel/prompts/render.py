@@ -60,25 +60,29 @@ class PromptRenderer:
         self, messages: object, wanted: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
     ) -> Prompt:
         """`messages` as the client sent them."""
-        text, seam = self._render_sewn(messages, wanted)
+        text, separator = self._render_separated(messages, wanted)
         # The template writes the special tokens itself.
         return self._encoded(
-            text, seam=seam, add_special_tokens=wanted.add_special_tokens, truncation=truncation, param="messages"
+            text,
+            separator=separator,
+            add_special_tokens=wanted.add_special_tokens,
+            truncation=truncation,
+            param="messages",
         )
 
     def chat_text(self, messages: object, wanted: ChatRendering = _AS_USUAL) -> str:
         """The text of what `render_chat` gives, before it is checked against the model's limits."""
-        text, seam = self._render_sewn(messages, wanted)
-        return text.replace(seam, "") if seam else text
+        text, separator = self._render_separated(messages, wanted)
+        return text.replace(separator, "") if separator else text
 
-    def _render_sewn(self, messages: object, wanted: ChatRendering) -> tuple[str, str]:
-        """The text, and the seam in it (see spelled_marks)."""
+    def _render_separated(self, messages: object, wanted: ChatRendering) -> tuple[str, str]:
+        """The text, and the separator in it (see spelled_marks)."""
         template = self._template_for(wanted)
-        shaped, seam = self._marks.sewn(shape_messages(normalise_messages(messages), template))
+        shaped, separator = self._marks.separated(shape_messages(normalise_messages(messages), template))
         if wanted.tools and not template.capabilities.tools:
             raise InvalidRequest("tools: this model's chat template has no tools", param="tools")
         render = partial(template.render, tools=wanted.tools, variables=template_variables(wanted, template))
-        return (render_unfinished(shaped, render) if wanted.continue_final_message else render(shaped)), seam
+        return (render_unfinished(shaped, render) if wanted.continue_final_message else render(shaped)), separator
 
     def _template_for(self, wanted: ChatRendering) -> ChatTemplate:
         if wanted.chat_template is not None:
@@ -147,15 +151,15 @@ class PromptRenderer:
                 raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
 
     def _encoded(
-        self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str, seam: str = ""
+        self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str, separator: str = ""
     ) -> Prompt:
         if truncation is not None:
             text = truncation.of_text(text, self._max_chars)
         if len(text) > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
             raise self._too_long(f"{len(text)} characters", param)
-        token_ids = self._marks.token_ids(text, seam, add_special_tokens=add_special_tokens)
-        text = text.replace(seam, "") if seam else text
+        token_ids = self._marks.token_ids(text, separator, add_special_tokens=add_special_tokens)
+        text = text.replace(separator, "") if separator else text
         if truncation is not None and len(token_ids) > truncation.max_tokens:
             num_added = self._num_added_before(token_ids) if add_special_tokens else 0
             token_ids = truncation.of_token_ids(token_ids, num_added)

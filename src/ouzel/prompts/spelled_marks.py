@@ -1,8 +1,8 @@
 """Keeps what a message says apart from what its template writes: a control token that is spelled in a message is text.
 
-A seam, one character that nobody uses, is put behind the first character of every such spelling before the template
-renders. The rendered text is cut at the seams and each piece tokenised by itself, so no piece holds the whole spelling.
-Chats without such spellings, nearly all, are tokenised as before, in one piece.
+A separator, one character that nobody uses, is put behind the first character of every such spelling before the
+template renders. The rendered text is cut at the separators and each piece tokenised by itself, so no piece holds the
+whole spelling. Chats without such spellings, nearly all, are tokenised as before, in one piece.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from ouzel.prompts.messages import Message
 from ouzel.tokenizer.base import Tokenizer
 
-_SEAMS = [chr(code) for code in range(0xF8FF, 0xF800, -1)]  # Unicode's private use
+_SEPARATORS = [chr(code) for code in range(0xF8FF, 0xF800, -1)]  # Unicode's private use
 _MARKUP_KEYS = ("role", "type")  # whose values the template's branches compare
 
 
@@ -24,28 +24,28 @@ class SpelledMarks:
         ordered = sorted((spelling for spelling in spellings if len(spelling) > 1), key=len, reverse=True)
         self._spelling = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
-    def sewn(self, messages: list[Message]) -> tuple[list[Message], str]:
-        """The messages with seams in them, and the seam; "" when nothing had to be done."""
+    def separated(self, messages: list[Message]) -> tuple[list[Message], str]:
+        """The messages with separators in them, and the separator; "" when nothing had to be done."""
         texts = list(_texts(messages))
         if self._spelling is None or not any(map(self._spelling.search, texts)):
             return messages, ""
         used = set().union(*texts)
-        seam = next(char for char in _SEAMS if char not in used)
+        separator = next(char for char in _SEPARATORS if char not in used)
         spelling = self._spelling
 
-        def sew(text: str) -> str:
-            return spelling.sub(lambda found: found[0][:1] + seam + found[0][1:], text)
+        def separate(text: str) -> str:
+            return spelling.sub(lambda found: found[0][:1] + separator + found[0][1:], text)
 
-        sewn = [_mapped(message, sew) for message in messages]
-        assert all(isinstance(message, dict) for message in sewn)
-        return [message for message in sewn if isinstance(message, dict)], seam
+        separated = [_mapped(message, separate) for message in messages]
+        assert all(isinstance(message, dict) for message in separated)
+        return [message for message in separated if isinstance(message, dict)], separator
 
-    def token_ids(self, text: str, seam: str, *, add_special_tokens: bool) -> list[int]:
+    def token_ids(self, text: str, separator: str, *, add_special_tokens: bool) -> list[int]:
         """Of a rendered text. In one piece where pieces would add spaces: such a tokenizer leaves no other way."""
-        whole = text.replace(seam, "") if seam else text
-        if not seam or seam not in text:
+        whole = text.replace(separator, "") if separator else text
+        if not separator or separator not in text:
             return self._tokenizer.encode(whole, add_special_tokens=add_special_tokens)
-        first, *others = text.split(seam)
+        first, *others = text.split(separator)
         token_ids = self._tokenizer.encode(first, add_special_tokens=add_special_tokens)
         for piece in others:
             token_ids += self._tokenizer.encode(piece, add_special_tokens=False)
