@@ -54,11 +54,11 @@ class Choice:
         outputs: list[Output] = []
         deltas: list[Delta] = []
         matched: str | None = None
-        num_used = num_told = 0
+        num_used = group_start = 0
         for token_id in text_ids:
             if self._tells_apart and num_used:
-                outputs.append(self._output(deltas, text_ids[num_told:num_used]))
-                deltas, num_told = [], num_used
+                outputs.append(self._output(deltas, text_ids[group_start:num_used]))
+                deltas, group_start = [], num_used
             if output.logprobs:
                 self._held_logprobs.append((self._num_chars_fed, output.logprobs[num_used]))
             num_used += 1
@@ -69,7 +69,7 @@ class Choice:
                 break
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
         self.num_tokens += len(token_ids)
-        last_ids = token_ids[num_told:]
+        last_ids = token_ids[group_start:]
         if matched is not None or output.finish_reason is not None:
             return self._finish(output, matched, deltas, last_ids, outputs)
         return list(joined_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
@@ -78,8 +78,8 @@ class Choice:
         return Output(self._index, joined_deltas(deltas), token_ids, self._due_logprobs())
 
     def _shows(self, stop_token_id: int) -> bool:
-        is_asked_for = stop_token_id in self._stop_token_ids  # rather than the model's own end token
-        return self._includes_stop if is_asked_for else self._shows_end_token
+        is_of_request = stop_token_id in self._stop_token_ids  # rather than the model's own end token
+        return self._includes_stop if is_of_request else self._shows_end_token
 
     def _feed(self, text: str, deltas: list[Delta], *, may_stop: bool) -> str | None:
         """Adds what `text` gives; returns the stop string that ends the choice."""
@@ -116,8 +116,8 @@ class Choice:
                 self._held_logprobs += [(self._num_chars_fed, position) for position in output.logprobs[-1:]]
             self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well
             assert output.finish_reason is not None
-            asked_for = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
-            finished = Finished(self._index, output.finish_reason, output.stop_token_id if asked_for else None)
+            ends_by_request = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
+            finished = Finished(self._index, output.finish_reason, output.stop_token_id if ends_by_request else None)
         else:
             hidden = [logprobs for start, logprobs in self._held_logprobs if start >= self._num_chars_given]
             finished = Finished(self._index, FinishReason.STOP, matched, hidden)

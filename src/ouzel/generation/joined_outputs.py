@@ -11,16 +11,16 @@ def joined_outputs(outputs: Sequence[Output]) -> list[Output]:
     if len(outputs) < 2:
         return list(outputs)
     groups: list[list[Output]] = []
-    held: list[Output] = []
+    pending: list[Output] = []
     for output in outputs:
-        held.append(output)
+        pending.append(output)
         kind = _kind(output)
         if kind and groups and len(kind) == 1 and _kind(groups[-1][-1]) == kind:
-            groups[-1] += held
+            groups[-1] += pending
         elif kind:
-            groups.append(held)
-        held = [] if kind else held
-    return [_joined(group) for group in (*groups, held) if group]
+            groups.append(pending)
+        pending = [] if kind else pending
+    return [_joined(group) for group in (*groups, pending) if group]
 
 
 def _kind(output: Output) -> set[type[Delta]]:

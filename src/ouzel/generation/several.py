@@ -60,12 +60,13 @@ class SeveralGenerations:
             while running:
                 await self._batch.changed.wait()
                 batch, self._batch = self._batch, _Batch()
-                ended = {reader for reader in running if reader.done()}  # what comes meanwhile is for the next round
+                # What comes meanwhile is for the next round.
+                ended_readers = {reader for reader in running if reader.done()}
                 if batch.events:
                     yield batch.events
-                for reader in ended:
+                for reader in ended_readers:
                     reader.result()  # raises what ended it
-                running -= ended
+                running -= ended_readers
                 batch.taken.set()
         finally:
             for reader in readers:

@@ -31,15 +31,15 @@ class ChatRendering:
     thinking: bool | None = None
 
 
-def template_variables(wanted: ChatRendering, template: ChatTemplate) -> dict[str, object]:
+def template_variables(rendering: ChatRendering, template: ChatTemplate) -> dict[str, object]:
     """Raises InvalidRequest for what the template would ignore, and for what is given twice and differs."""
-    read = template.variables_read(tools=wanted.tools, documents=wanted.documents)
+    read = template.variables_read(tools=rendering.tools, documents=rendering.documents)
     variables: dict[str, object] = {}
-    for path, name, value in _given(wanted, template):
+    for path, name, value in _requested_variables(rendering, template):
         for own_name, own_value in _as_read(path, name, value, read, template).items():
             if variables.setdefault(own_name, own_value) != own_value:
                 raise InvalidRequest(f"{path} contradicts what chat_template_kwargs or another field says", param=path)
-    if wanted.continue_final_message:
+    if rendering.continue_final_message:
         if variables.get("add_generation_prompt"):
             field_ = "continue_final_message"
             raise InvalidRequest(f"{field_} must not be true when add_generation_prompt is true", param=field_)
@@ -47,9 +47,9 @@ def template_variables(wanted: ChatRendering, template: ChatTemplate) -> dict[st
     return variables
 
 
-def _given(wanted: ChatRendering, template: ChatTemplate) -> Iterator[tuple[str, str, object]]:
+def _requested_variables(rendering: ChatRendering, template: ChatTemplate) -> Iterator[tuple[str, str, object]]:
     """Path, name, value."""
-    for name, value in wanted.template_kwargs.items():
+    for name, value in rendering.template_kwargs.items():
         path = f"chat_template_kwargs.{name[:60]}"
         if name in template.reserved_names:
             raise InvalidRequest(f"{path} must not be given: the server itself provides {name}", param=path)
@@ -58,11 +58,11 @@ def _given(wanted: ChatRendering, template: ChatTemplate) -> Iterator[tuple[str,
         if value is not None:
             yield path, name, value
     fields: dict[str, object] = {
-        "add_generation_prompt": wanted.add_generation_prompt,
-        "documents": wanted.documents or None,
-        "reasoning_effort": wanted.reasoning_effort,
-        "enable_thinking": wanted.enable_thinking,
-        "thinking": wanted.thinking,
+        "add_generation_prompt": rendering.add_generation_prompt,
+        "documents": rendering.documents or None,
+        "reasoning_effort": rendering.reasoning_effort,
+        "enable_thinking": rendering.enable_thinking,
+        "thinking": rendering.thinking,
     }
     for name, value in fields.items():
         if value is not None:

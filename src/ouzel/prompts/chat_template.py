@@ -76,7 +76,7 @@ class ChatTemplate:
         max_cpu_s: float | None = None,
     ) -> str:
         """Whatever the template cannot render is an `InvalidRequest`."""
-        given = {
+        values = {
             **self._special_tokens,
             "documents": None,
             "add_generation_prompt": True,
@@ -84,9 +84,9 @@ class ChatTemplate:
             "messages": messages,
             "tools": tools or None,
         }
-        template = self._templates[self._name(tools, given["documents"])]
+        template = self._templates[self._name(tools, values["documents"])]
         try:
-            return template_environment.render_template(template, given, max_cpu_s=max_cpu_s or self._max_cpu_s)
+            return template_environment.render_template(template, values, max_cpu_s=max_cpu_s or self._max_cpu_s)
         except template_environment.TemplateRefusal as refusal:
             message = f"the chat template refuses these messages: {refusal}"
             raise InvalidRequest(message, param=self._param) from refusal
@@ -103,8 +103,8 @@ class ChatTemplate:
         return find_undeclared_variables(self._templates[name].environment.parse(self.sources[name]))
 
     def _name(self, tools: object, documents: object) -> str:
-        for name, given in (("tool_use", tools), ("rag", documents)):
-            if given and name in self._templates:
+        for name, value in (("tool_use", tools), ("rag", documents)):
+            if value and name in self._templates:
                 return name
         return self._default_name
 

@@ -19,11 +19,11 @@ def normalise_messages(messages: object) -> list[Message]:
 
 
 def _message(entry: object, path: str) -> Message:
-    given = _object(entry, path)
-    message = {key: value for key, value in given.items() if value is not None}
+    fields = _object(entry, path)
+    message = {key: value for key, value in fields.items() if value is not None}
     role = message.get("role")
     if not isinstance(role, str) or not role:
-        raise _invalid(f"{path}.role", "a non-empty string", given.get("role"))
+        raise _invalid(f"{path}.role", "a non-empty string", fields.get("role"))
     for key in _STRING_KEYS:
         _check_string(message.get(key, ""), f"{path}.{key}")
     if "audio" in message:

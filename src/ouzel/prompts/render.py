@@ -57,42 +57,42 @@ class PromptRenderer:
         return self._chat_template
 
     def render_chat(
-        self, messages: object, wanted: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
+        self, messages: object, rendering: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
     ) -> Prompt:
         """`messages` as the client sent them."""
-        text, separator = self._render_separated(messages, wanted)
+        text, separator = self._render_separated(messages, rendering)
         # The template writes the special tokens itself.
         return self._encoded(
             text,
             separator=separator,
-            add_special_tokens=wanted.add_special_tokens,
+            add_special_tokens=rendering.add_special_tokens,
             truncation=truncation,
             param="messages",
         )
 
-    def chat_text(self, messages: object, wanted: ChatRendering = _AS_USUAL) -> str:
+    def chat_text(self, messages: object, rendering: ChatRendering = _AS_USUAL) -> str:
         """The text of what `render_chat` gives, before it is checked against the model's limits."""
-        text, separator = self._render_separated(messages, wanted)
+        text, separator = self._render_separated(messages, rendering)
         return text.replace(separator, "") if separator else text
 
-    def _render_separated(self, messages: object, wanted: ChatRendering) -> tuple[str, str]:
+    def _render_separated(self, messages: object, rendering: ChatRendering) -> tuple[str, str]:
         """The text, and the separator in it (see spelled_marks)."""
-        template = self._template_for(wanted)
+        template = self._template_for(rendering)
         shaped, separator = self._marks.separated(shape_messages(normalise_messages(messages), template))
-        if wanted.tools and not template.capabilities.tools:
+        if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest("tools: this model's chat template has no tools", param="tools")
-        render = partial(template.render, tools=wanted.tools, variables=template_variables(wanted, template))
-        return (render_unfinished(shaped, render) if wanted.continue_final_message else render(shaped)), separator
+        render = partial(template.render, tools=rendering.tools, variables=template_variables(rendering, template))
+        return (render_unfinished(shaped, render) if rendering.continue_final_message else render(shaped)), separator
 
-    def _template_for(self, wanted: ChatRendering) -> ChatTemplate:
-        if wanted.chat_template is not None:
+    def _template_for(self, rendering: ChatRendering) -> ChatTemplate:
+        if rendering.chat_template is not None:
             if not self._trusts_request_template:
                 raise InvalidRequest(
                     "chat_template must not be given: this server renders chats with the model's own template "
                     "(see --trust-request-chat-template)",
                     param="chat_template",
                 )
-            return self._request_template(wanted.chat_template)
+            return self._request_template(rendering.chat_template)
         if self._chat_template is None:
             raise InvalidRequest(
                 "this model has no chat template and cannot chat; send its prompt as text to /v1/completions",
@@ -122,8 +122,8 @@ class PromptRenderer:
         self, token_ids: Sequence[int], *, truncation: Truncation | None = None, param: str = "prompt"
     ) -> Prompt:
         self._check_token_ids(token_ids, param)
-        kept = list(token_ids) if truncation is None else truncation.of_token_ids(list(token_ids), 0)
-        return self._checked(self._tokenizer.decode(kept, skip_special_tokens=False), kept, param)
+        prompt_ids = list(token_ids) if truncation is None else truncation.of_token_ids(list(token_ids), 0)
+        return self._checked(self._tokenizer.decode(prompt_ids, skip_special_tokens=False), prompt_ids, param)
 
     def render_infill(
         self, prefix: str | Sequence[int], suffix: str, *, add_special_tokens: bool = True, param: str = "prompt"

@@ -46,9 +46,9 @@ class TemplateCapabilities:
 def probe(render: TryRender) -> TemplateCapabilities:
     with_string = _shows(render([_user(_WORD)]))
     with_parts = _shows_plainly(render([_user([{"type": "text", "text": _WORD}])]))
-    said: object = "hello" if with_string or not with_parts else [{"type": "text", "text": "hello"}]
-    chat = [_user(said)]
-    word: object = _WORD if isinstance(said, str) else [{"type": "text", "text": _WORD}]
+    content: object = "hello" if with_string or not with_parts else [{"type": "text", "text": "hello"}]
+    chat = [_user(content)]
+    word: object = _WORD if isinstance(content, str) else [{"type": "text", "text": _WORD}]
     object_form = _render_call(render, chat, {_KEY: _VALUE})
     string_form = _render_call(render, chat, f'{{"{_KEY}": "{_VALUE}"}}')
     return TemplateCapabilities(
@@ -91,9 +91,9 @@ def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: ob
 
 def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]]) -> bool:
     """Before an answer or, as some templates do only there, before a call."""
-    said = chat[0]["content"]
+    content = chat[0]["content"]
     call = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {}}}
-    answer: dict[str, object] = {"role": "assistant", "content": said, key: _WORD}
+    answer: dict[str, object] = {"role": "assistant", "content": content, key: _WORD}
     calling: dict[str, object] = {"role": "assistant", "content": "", "tool_calls": [call], key: _WORD}
     return any(_shows(render([*chat, message])) for message in (answer, calling))
 

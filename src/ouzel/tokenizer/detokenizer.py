@@ -62,14 +62,14 @@ class WindowedDetokenizer:
         self._ids_with_text = ids_with_text  # unknown and skipped ids must not push the context out of the window
         context = self._with_text(prompt_token_ids)[-self._MAX_CONTEXT :]
         self._window = context
-        self._num_given = len(context)  # tokens of the window
-        self._given = decode(context)  # their text
+        self._num_context = len(context)  # tokens of the window
+        self._context_text = decode(context)  # their text
 
     def feed(self, token_ids: Sequence[int]) -> str:
         return "".join([self._feed_one(token_id) for token_id in self._with_text(token_ids)])
 
     def finish(self) -> str:
-        return self._decode(self._window)[len(self._given) :]
+        return self._decode(self._window)[len(self._context_text) :]
 
     def _with_text(self, token_ids: Sequence[int]) -> list[int]:
         return [token_id for token_id in token_ids if token_id in self._ids_with_text]
@@ -77,12 +77,12 @@ class WindowedDetokenizer:
     def _feed_one(self, token_id: int) -> str:
         self._window.append(token_id)
         text = self._decode(self._window)
-        num_held = len(self._window) - self._num_given
+        num_held = len(self._window) - self._num_context
         may_go_on = text.endswith(_REPLACEMENT) and num_held < self._MAX_HELD
-        if may_go_on or len(text) <= len(self._given):
+        if may_go_on or len(text) <= len(self._context_text):
             return ""
-        new = text[len(self._given) :]
-        self._window = self._window[self._num_given :]
-        self._num_given = len(self._window)
-        self._given = self._decode(self._window)
+        new = text[len(self._context_text) :]
+        self._window = self._window[self._num_context :]
+        self._num_context = len(self._window)
+        self._context_text = self._decode(self._window)
         return new

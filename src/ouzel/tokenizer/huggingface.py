@@ -103,22 +103,22 @@ class HuggingFaceTokenizer:
         shown_special_tokens: frozenset[str] = frozenset(),
         prompt_token_ids: Sequence[int] = (),
     ) -> Detokenizer:
-        shown = {self._library_tokenizer.token_to_id(token) for token in shown_special_tokens}
-        hidden = self.special_token_ids - shown if skip_special_tokens else frozenset()
+        shown_ids = {self._library_tokenizer.token_to_id(token) for token in shown_special_tokens}
+        hidden_ids = self.special_token_ids - shown_ids if skip_special_tokens else frozenset()
         if self._table is not None:
-            return ByteDetokenizer(self._table, self._pieces_without(hidden, self._table.pieces), prompt_token_ids)
-        decode = partial(self._decode_with_library, skip_special_tokens=hidden == self.special_token_ids)
-        return WindowedDetokenizer(decode, self._ids - hidden, prompt_token_ids)
+            return ByteDetokenizer(self._table, self._pieces_without(hidden_ids, self._table.pieces), prompt_token_ids)
+        decode = partial(self._decode_with_library, skip_special_tokens=hidden_ids == self.special_token_ids)
+        return WindowedDetokenizer(decode, self._ids - hidden_ids, prompt_token_ids)
 
-    def _pieces_without(self, hidden: frozenset[int], pieces: list[bytes]) -> list[bytes]:
+    def _pieces_without(self, hidden_ids: frozenset[int], pieces: list[bytes]) -> list[bytes]:
         """Kept: a server asks for two or three sets."""
-        if hidden not in self._shown_pieces:
-            self._shown_pieces[hidden] = [b"" if id_ in hidden else piece for id_, piece in enumerate(pieces)]
-        return self._shown_pieces[hidden]
+        if hidden_ids not in self._shown_pieces:
+            self._shown_pieces[hidden_ids] = [b"" if id_ in hidden_ids else piece for id_, piece in enumerate(pieces)]
+        return self._shown_pieces[hidden_ids]
 
     def _decode_with_library(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
-        known = [token_id for token_id in token_ids if token_id in self._ids]
-        return self._library_tokenizer.decode(known, skip_special_tokens=skip_special_tokens)
+        known_ids = [token_id for token_id in token_ids if token_id in self._ids]
+        return self._library_tokenizer.decode(known_ids, skip_special_tokens=skip_special_tokens)
 
 
 def _decoder_of(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:

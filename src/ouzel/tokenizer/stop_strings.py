@@ -24,27 +24,27 @@ class StopStringMatcher:
         self._first_characters = {stop_string[0] for stop_string in stop_strings}
         self._include_in_output = include_in_output
         self._num_matched = 0  # characters at the end of the text that may become a stop string
-        self._held = ""
+        self._pending = ""
 
     def feed(self, text: str) -> StopResult:
         if not self._num_matched and self._first_characters.isdisjoint(text):
             return StopResult(text, None)
-        seen = self._held + text
-        for end, character in enumerate(text, start=len(self._held) + 1):
+        seen = self._pending + text
+        for end, character in enumerate(text, start=len(self._pending) + 1):
             completed = [progress.pattern for progress in self._progress if progress.advance(character)]
             if completed:
                 matched = max(completed, key=len)
-                self._held = ""
+                self._pending = ""
                 return StopResult(seen[: end if self._include_in_output else end - len(matched)], matched)
         self._num_matched = max(progress.num_matched for progress in self._progress)
         num_held = 0 if self._include_in_output else self._num_matched
-        final, self._held = seen[: len(seen) - num_held], seen[len(seen) - num_held :]
+        final, self._pending = seen[: len(seen) - num_held], seen[len(seen) - num_held :]
         return StopResult(final, None)
 
     def finish(self) -> str:
         """The text that was held back and did not become a stop string."""
-        held, self._held = self._held, ""
-        return held
+        pending, self._pending = self._pending, ""
+        return pending
 
 
 class _Progress:
