@@ -1,4 +1,4 @@
-"""The one path from a validated request to a stream of events.
+"""This package is the one path from a validated request to a stream of events.
 
     EngineRequest ─submit─> StepOutput ─detokenizer─> text ─stop strings─> text ─parser─> deltas ─> Output, Finished
 

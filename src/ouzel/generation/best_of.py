@@ -1,4 +1,4 @@
-"""The best of more samples than were asked for.
+"""Of more samples than the request shows the best are chosen.
 
 All choices run to their end with their events held back. Then the `n` whose tokens have the highest mean log
 probability, under the model's own distribution, become the choices 0 to n-1, the best first; the others are dropped.
@@ -13,7 +13,7 @@ from ouzel.types import PositionLogprobs
 
 
 class BestOf:
-    """One request's choices, until the best are known."""
+    """Holds the events of one request's choices back until the best are known."""
 
     def __init__(self, request: GenerationRequest) -> None:
         self._n = request.n
@@ -24,12 +24,12 @@ class BestOf:
         self._num_unfinished = request.best_of
 
     def note(self, index: int, positions: Sequence[PositionLogprobs]) -> None:
-        """Tokens that count, the one that ends the choice among them."""
+        """Adds the tokens that count, the one that ends the choice among them, to the choice's score."""
         self._logprob_sums[index] += sum(position.sampled.logprob for position in positions)
         self._nums_tokens[index] += len(positions)
 
     def hold(self, events: Sequence[Event]) -> list[Event]:
-        """What of it may go out: the prompt's logprobs, and with the last choice's end all events of the winners."""
+        """Returns what may go out: the prompt's logprobs, and with the last choice's end all events of the winners."""
         due: list[Event] = []
         for event in events:
             match event:

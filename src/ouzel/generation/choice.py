@@ -1,6 +1,6 @@
-"""One choice, from token ids to deltas.
+"""A choice makes deltas of token ids.
 
-Works token by token, so that nothing depends on how many came at once: a slow reader gets the same text, the same
+It works token by token, so that nothing depends on how many came at once: a slow reader gets the same text, the same
 usage and the same end.
 """
 
@@ -47,7 +47,7 @@ class Choice:
         self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 
     def advance(self, output: StepOutput) -> list[Event]:
-        """The events of one output; the last is `Finished` when the engine or a stop string ended the choice."""
+        """Returns the events of one output, `Finished` the last if the engine or a stop string ended the choice."""
         text_ids = output.token_ids
         if output.stop_token_id is not None and not self._shows(output.stop_token_id):
             text_ids = text_ids[:-1]
@@ -82,7 +82,7 @@ class Choice:
         return self._includes_stop if is_of_request else self._shows_end_token
 
     def _feed(self, text: str, deltas: list[Delta], *, may_stop: bool) -> str | None:
-        """Adds what `text` gives; returns the stop string that ends the choice."""
+        """Adds what `text` gives to `deltas` and returns the stop string that ends the choice."""
         if not text:
             return None
         result = self._stop.feed(text) if may_stop else StopResult(text, None)
@@ -96,7 +96,7 @@ class Choice:
         return result.matched
 
     def _due_logprobs(self) -> list[PositionLogprobs]:
-        """Of the tokens whose first character has been given; those of a hidden stop string never are."""
+        """Takes those of the tokens whose first character is out; those of a hidden stop string never are."""
         due: list[PositionLogprobs] = []
         while self._held_logprobs and self._held_logprobs[0][0] < self._num_chars_given:
             due.append(self._held_logprobs.popleft()[1])
@@ -105,7 +105,7 @@ class Choice:
     def _finish(
         self, output: StepOutput, matched: str | None, deltas: list[Delta], token_ids: list[int], before: list[Output]
     ) -> list[Event]:
-        """`before`: of the same step, told apart from the last."""
+        """Returns the last events. `before` holds the outputs of the same step that come before the last one."""
         self.is_finished = True
         if matched is None:
             matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)

@@ -1,4 +1,4 @@
-"""What came together goes out together: neighbours of one kind become one."""
+"""Outputs that came together go out together: neighbours of one kind become one."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
 
 
 def joined_outputs(outputs: Sequence[Output]) -> list[Output]:
-    """Of one choice. Tokens without deltas are held back: they go with those that follow."""
+    """Joins outputs of one choice. Tokens without deltas are held back: they go with those that follow."""
     if len(outputs) < 2:
         return list(outputs)
     groups: list[list[Output]] = []
@@ -37,7 +37,7 @@ def _joined(outputs: Sequence[Output]) -> Output:
 
 
 def joined_deltas(deltas: Sequence[Delta]) -> list[Delta]:
-    """Neighbours of one kind become one, so that tokens that came together go out together."""
+    """Makes one delta of neighbours of one kind."""
     if len(deltas) < 2:
         return list(deltas)
     joined: list[Delta] = []

@@ -1,4 +1,4 @@
-"""Several generations as one: the prompts of one HTTP request, each on its own way through the engine.
+"""The prompts of one HTTP request are several generations, which are read as one.
 
 Every generation is read by a task of its own. Their events meet in a batch; a reader that is slow keeps the tasks
 waiting, so that what comes meanwhile is merged where it is cheap, at the engine client.
@@ -20,7 +20,7 @@ class SeveralGenerations:
     """Has the surface of `Generation`. Choice c of prompt p has the index p * n + c."""
 
     def __init__(self, requests: Sequence[GenerationRequest], model: ServedModel, metrics: Metrics) -> None:
-        """`requests` have the same n."""
+        """`requests` must have the same n."""
         self.model_name = model.names[0]
         self._n = requests[0].n
         self._generations = [Generation(request, model, metrics) for request in requests]
@@ -28,7 +28,7 @@ class SeveralGenerations:
 
     @property
     def ttft_s(self) -> float | None:
-        """Of the first prompt that has a token."""
+        """Is that of the first prompt that has a token."""
         return min((each.ttft_s for each in self._generations if each.ttft_s is not None), default=None)
 
     @property
@@ -45,7 +45,7 @@ class SeveralGenerations:
         )
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        """Each item is everything that is new; the first prompt that fails, or leaving early, ends all.
+        """Yields everything that is new, each time; the first prompt that fails, or leaving early, ends all.
 
         What has come by then is given out before the failure is raised.
         """
@@ -83,7 +83,7 @@ class SeveralGenerations:
 
 
 class _Batch:
-    """What came since the reader last took something."""
+    """Collects what comes until the reader takes it."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

@@ -1,7 +1,7 @@
-"""What a parser is: text of one choice in, typed pieces of it out; and what a family of output formats is.
+"""A parser takes the text of one choice and gives typed pieces of it; a family describes one model's output format.
 
-One instance per choice, no I/O. The deltas, folded together, do not depend on how the text was cut into pieces.
-Text that cannot be parsed comes out as content, exactly as the model wrote it.
+A parser serves one choice and does no I/O. The deltas, folded together, do not depend on how the text was cut into
+pieces. Text that cannot be parsed comes out as content, exactly as the model wrote it.
 """
 
 import enum
@@ -25,7 +25,7 @@ class ReasoningDelta(msgspec.Struct, frozen=True):
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True):
-    """A piece of one tool call; the first piece of a call carries its id and name."""
+    """Carries a piece of one tool call, the first piece of a call its id and name."""
 
     index: int  # of the call within the choice, from 0
     id: str | None = None
@@ -40,7 +40,7 @@ class Parser(Protocol):
     def feed(self, text: str) -> list[Delta]: ...
 
     def finish(self, reason: FinishReason) -> list[Delta]:
-        """What was held back. `reason` says whether the text is whole or was cut."""
+        """Returns what was held back. `reason` says whether the text is whole or was cut."""
         ...
 
 
@@ -49,7 +49,7 @@ Format = dict[str, object]  # a structural-tag format, as XGrammar writes them: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """How a family writes tool calls; used when a request has tools."""
+    """Describes how a family writes tool calls; it is used when a request has tools."""
 
     make_parser: Callable[[Sequence[FunctionTool]], Parser]  # of the text after the reasoning
     trigger: str  # wherever it appears a call follows: the beginning of `before`, or else of every call
@@ -61,7 +61,7 @@ class Calls:
 
 
 class ReasoningStage(enum.Enum):
-    """Where an output begins, as its prompt ends."""
+    """Says where an output begins, as its prompt ends."""
 
     BEFORE = "before"  # reasoning may come first
     OPEN = "open"  # the prompt has begun the reasoning
@@ -70,7 +70,7 @@ class ReasoningStage(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
-    """The marks around a family's reasoning."""
+    """Describes the marks around a family's reasoning."""
 
     start: str
     end: str
@@ -103,14 +103,14 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One output format, completely."""
+    """Describes one output format completely."""
 
     names: tuple[str, ...]  # ours first, then those that other servers use for it
     matches: Callable[[str], bool]  # whether a chat template is of this family
     calls: Calls | None = None
     reasoning: Reasoning | None = None
     interleaved: Callable[[Sequence[FunctionTool], str], Parser] | None = None
-    """(tools, prompt text): the parser of everything, where reasoning and calls cannot be told apart beforehand."""
+    """Makes the parser of everything from tools and prompt text, where reasoning and calls cannot be parted before."""
 
 
 _CALL_ID_CHARS = string.ascii_letters + string.digits

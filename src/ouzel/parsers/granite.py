@@ -1,4 +1,4 @@
-"""Granite 3: a list of JSON objects after a mark; Granite 4 writes calls as Hermes does.
+"""Granite 3 writes calls as a list of JSON objects after a mark; Granite 4 writes them as Hermes does.
 
 Here is my thought process: ... Here is my response: ...    (3.3: <think>...</think><response>...</response>)
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]

@@ -1,4 +1,4 @@
-"""Reasoning between two marks at the beginning of the output, before whatever else the family writes.
+"""Reasoning stands between two marks at the beginning of the output, before whatever else the family writes.
 
 The newlines that templates write inside the marks and after them belong to the marks.
 """

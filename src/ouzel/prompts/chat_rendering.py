@@ -1,4 +1,4 @@
-"""How one request wants its chat rendered, and which variables the template gets for it.
+"""A request says how it wants its chat rendered, and the template gets the variables that it reads for that.
 
 A variable that the template does not read would be ignored, so it is refused; but asking a model that does not reason
 not to reason asks for nothing (docs/decisions/0005). A template's switch for reasoning goes by either of two names.
@@ -17,7 +17,7 @@ _ALWAYS_READ = ("add_generation_prompt",)  # a template without it ends where th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRendering:
-    """None is "not given"; the template's variables of the same names may be among `template_kwargs` instead."""
+    """A field that is None was not sent; the template's variable of its name may be among `template_kwargs` instead."""
 
     tools: Tools | None = None
     documents: Documents | None = None
@@ -32,7 +32,7 @@ class ChatRendering:
 
 
 def template_variables(rendering: ChatRendering, template: ChatTemplate) -> dict[str, object]:
-    """Raises InvalidRequest for what the template would ignore, and for what is given twice and differs."""
+    """Raises InvalidRequest for what the template would ignore, and for what is sent twice and differs."""
     read = template.variables_read(tools=rendering.tools, documents=rendering.documents)
     variables: dict[str, object] = {}
     for path, name, value in _requested_variables(rendering, template):
@@ -48,7 +48,7 @@ def template_variables(rendering: ChatRendering, template: ChatTemplate) -> dict
 
 
 def _requested_variables(rendering: ChatRendering, template: ChatTemplate) -> Iterator[tuple[str, str, object]]:
-    """Path, name, value."""
+    """Yields the path in the request, the name and the value of each."""
     for name, value in rendering.template_kwargs.items():
         path = f"chat_template_kwargs.{name[:60]}"
         if name in template.reserved_names:
@@ -70,7 +70,7 @@ def _requested_variables(rendering: ChatRendering, template: ChatTemplate) -> It
 
 
 def _as_read(path: str, name: str, value: object, read: frozenset[str], template: ChatTemplate) -> dict[str, object]:
-    """The same wish in the variables that the template has for it."""
+    """Returns the same wish in the variables that the template has for it."""
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     if name in read or name in _ALWAYS_READ:
         turns_off = switch is not None and name == "reasoning_effort" and value == "none"
@@ -84,7 +84,7 @@ def _as_read(path: str, name: str, value: object, read: frozenset[str], template
 
 
 def _wants_reasoning(name: str, value: object) -> bool | None:
-    """None where it says nothing about that."""
+    """Returns None where the variable says nothing about that."""
     if name in _SWITCHES and isinstance(value, bool):
         return value
     if name == "reasoning_effort" and isinstance(value, str):

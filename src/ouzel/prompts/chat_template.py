@@ -1,4 +1,4 @@
-"""A model's chat template: found, compiled and probed at load, rendered per request. Stateless, hence thread-safe."""
+"""A chat template is found, compiled and probed at load and rendered per request. It is stateless, so thread-safe."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ _OTHERS_NAMES = ("messages", "tools", "raise_exception", "strftime_now")  # besi
 
 
 class ChatTemplate:
-    """One template per name: `tool_use` is taken for requests with tools where there is one, `rag` for those with
-    documents, else `default`."""
+    """Takes the template `tool_use` for requests with tools where there is one, `rag` for those with documents, else
+    `default`."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ChatTemplate:
         max_cpu_s: float = template_environment.MAX_CPU_S,
         param: str = "messages",
     ) -> None:
-        """`param` is at fault where it cannot render.
+        """Errors of the rendering name `param`.
 
         Raises `jinja2.TemplateSyntaxError`, and `InvalidRequest` for a template that does not come to an end.
         """
@@ -52,7 +52,7 @@ class ChatTemplate:
 
     @classmethod
     def load(cls, directory: Path, override_path: str = "") -> "ChatTemplate | None":
-        """None when the directory has no template: it serves completions only."""
+        """Returns None when the directory has no template: its model serves completions only."""
         texts = read_chat_templates(directory, override_path)
         if texts is None:
             return None
@@ -64,7 +64,7 @@ class ChatTemplate:
             ) from error
 
     def variables_read(self, *, tools: Tools | None = None, documents: Documents | None = None) -> frozenset[str]:
-        """Names that come from outside, in the template for such a request."""
+        """Returns the names that the template for such a request reads from outside."""
         return self._variables[self._name(tools, documents)]
 
     def render(
@@ -75,7 +75,7 @@ class ChatTemplate:
         variables: Mapping[str, object] | None = None,
         max_cpu_s: float | None = None,
     ) -> str:
-        """Whatever the template cannot render is an `InvalidRequest`."""
+        """Raises InvalidRequest for whatever the template cannot render."""
         values = {
             **self._special_tokens,
             "documents": None,
@@ -96,7 +96,7 @@ class ChatTemplate:
             ) from error
 
     def _shows_role(self, role: str) -> bool:
-        """Whether a message in this role reaches the prompt, instead of being left out silently."""
+        """Says whether a message in this role reaches the prompt, instead of being left out silently."""
         return template_capabilities.shows_role(self._try_render, role)
 
     def _variables_of(self, name: str) -> set[str]:

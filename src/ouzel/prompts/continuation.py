@@ -1,4 +1,4 @@
-"""A prompt that ends inside the last message, for the model to go on with it.
+"""A prompt may end inside the last message, for the model to go on with it.
 
 Templates close a message with markup, and may strip its text before. A mark is put behind the text, found again in what
 was rendered, and cut off with everything after it; the text before it is no longer at an end, so it is not stripped.
@@ -15,7 +15,7 @@ _REASONING_END = "</think>"  # many templates take the text apart here
 
 
 def render_unfinished(messages: list[Message], render: Callable[[list[Message]], str]) -> str:
-    """The messages are shaped for the template. Raises InvalidRequest where the text cannot be found again."""
+    """Renders messages that are shaped for the template. Raises InvalidRequest where the text cannot be found again."""
     *before, last = messages
     if last.get("tool_calls"):
         raise InvalidRequest(f"{_FIELD} needs a last message without tool calls", param=_FIELD)
@@ -29,7 +29,7 @@ def render_unfinished(messages: list[Message], render: Callable[[list[Message]],
 
 
 def _with_mark(content: object, mark: str) -> tuple[str, object]:
-    """The text that goes on (the last part's, of parts), and the content with the mark behind it."""
+    """Returns the text that goes on (the last part's, of parts), and the content with the mark behind it."""
     if isinstance(content, str):
         return content, content + mark
     assert isinstance(content, list)

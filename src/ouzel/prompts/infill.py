@@ -1,4 +1,4 @@
-"""Fill in the middle: a prefix and a suffix laid out with the tokens that a code model was trained with."""
+"""To fill in the middle, prefix and suffix are laid out with the tokens that a code model was trained with."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ INFILL_FORMATS = (
 
 
 class Infill:
-    """The format of one model."""
+    """Lays the two texts out as one model knows it."""
 
     def __init__(self, tokenizer: Tokenizer, layout: Sequence[int | str], end_token_ids: tuple[int, ...]) -> None:
         self.end_token_ids = end_token_ids
@@ -50,7 +50,7 @@ class Infill:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Infill | None":
-        """None where the vocabulary has no tokens to fill in the middle with."""
+        """Returns None where the vocabulary has no tokens to fill in the middle with."""
         for each in INFILL_FORMATS:
             parts = [part for part in re.split(f"({_PREFIX}|{_SUFFIX})", each.layout) if part]
             layout = [part if part in (_PREFIX, _SUFFIX) else tokenizer.token_id(part) for part in parts]
@@ -67,7 +67,7 @@ class Infill:
 
 
 def _encoded_after_a_gap(text: str, tokenizer: Tokenizer) -> list[int]:
-    """Without the space that SentencePiece puts before every text: the suffix does not begin one."""
+    """Leaves out the space that SentencePiece puts before every text: the suffix does not begin one."""
     mark = tokenizer.encode("\n", add_special_tokens=False)
     if not mark or not tokenizer.token_bytes(mark[0]).startswith(b" "):
         return tokenizer.encode(text, add_special_tokens=False)

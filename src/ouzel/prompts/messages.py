@@ -1,4 +1,4 @@
-"""Chat messages as clients send them, checked and brought into one form.
+"""Chat messages, as clients send them, are checked and brought into one form.
 
 After this step every message has a role and a content (a string or a non-empty list of text parts), null-valued keys
 are gone (templates ask `'tool_calls' in message`), and tool calls have a function name and arguments. Keys unknown here
@@ -52,7 +52,7 @@ def _answer_with_refusal(message: Message, path: str) -> None:
 
 
 def _rename_old_forms(message: Message) -> None:
-    """What tools were called before they were tools: an assistant's `function_call`, and the role `function`."""
+    """Renames what OpenAI had before tools: an assistant's `function_call`, and the role `function`."""
     call = message.pop("function_call", None)
     if call is not None and "tool_calls" not in message:
         message["tool_calls"] = [{"type": "function", "function": call}]
@@ -115,7 +115,7 @@ def _invalid(path: str, expected: str, value: object) -> InvalidRequest:
 
 
 def _shown(value: object) -> str:
-    """Short, and in JSON's words."""
+    """Describes the value shortly and in JSON's words."""
     match value:
         case None:
             return "nothing"

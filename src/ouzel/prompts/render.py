@@ -1,4 +1,4 @@
-"""The last step before the engine: a request's messages, text or token ids become a prompt that fits the model."""
+"""A request's messages, text or token ids become a prompt that fits the model: the last step before the engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Prompt:
 
 
 class PromptRenderer:
-    """Stateless, called from many threads; what cannot become a prompt is an `InvalidRequest`."""
+    """Is stateless and called from many threads; what cannot become a prompt is an `InvalidRequest`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class PromptRenderer:
         *,
         trusts_request_template: bool = False,
     ) -> None:
-        """`vocab_size`: of the model, where it may be smaller than the tokenizer's."""
+        """`vocab_size` is the model's, which may be smaller than the tokenizer's."""
         self._trusts_request_template = trusts_request_template
         self._request_template = lru_cache(maxsize=8)(self._compile_request_template)
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
@@ -59,7 +59,7 @@ class PromptRenderer:
     def render_chat(
         self, messages: object, rendering: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
     ) -> Prompt:
-        """`messages` as the client sent them."""
+        """Takes `messages` as the client sent them."""
         text, separator = self._render_separated(messages, rendering)
         # The template writes the special tokens itself.
         return self._encoded(
@@ -71,12 +71,12 @@ class PromptRenderer:
         )
 
     def chat_text(self, messages: object, rendering: ChatRendering = _AS_USUAL) -> str:
-        """The text of what `render_chat` gives, before it is checked against the model's limits."""
+        """Returns the text of what `render_chat` gives, before it is checked against the model's limits."""
         text, separator = self._render_separated(messages, rendering)
         return text.replace(separator, "") if separator else text
 
     def _render_separated(self, messages: object, rendering: ChatRendering) -> tuple[str, str]:
-        """The text, and the separator in it (see spelled_marks)."""
+        """Returns the text, and the separator in it (see spelled_marks)."""
         template = self._template_for(rendering)
         shaped, separator = self._marks.separated(shape_messages(normalise_messages(messages), template))
         if rendering.tools and not template.capabilities.tools:
@@ -115,7 +115,7 @@ class PromptRenderer:
         truncation: Truncation | None = None,
         param: str = "prompt",
     ) -> Prompt:
-        """`param`: its path in the request, for the errors."""
+        """`param` is the path of the text in the request, for the errors."""
         return self._encoded(text, add_special_tokens=add_special_tokens, truncation=truncation, param=param)
 
     def render_token_ids(
@@ -128,7 +128,7 @@ class PromptRenderer:
     def render_infill(
         self, prefix: str | Sequence[int], suffix: str, *, add_special_tokens: bool = True, param: str = "prompt"
     ) -> Prompt:
-        """What stands between `prefix` and `suffix` is asked for."""
+        """Makes the prompt for what stands between `prefix` and `suffix`."""
         if self._infill is None:
             raise InvalidRequest("suffix: this model has no tokens to fill in the middle with", param="suffix")
         num_chars = len(suffix) + (len(prefix) if isinstance(prefix, str) else 0)
@@ -167,7 +167,7 @@ class PromptRenderer:
         return self._checked(text, token_ids, param)
 
     def _num_added_before(self, token_ids: list[int]) -> int:
-        """Tokens that the tokenizer puts before every text."""
+        """Counts the tokens that the tokenizer puts before every text."""
         added = self._tokenizer.encode("", add_special_tokens=True)
         return len(added) if token_ids[: len(added)] == added else 0
 

@@ -1,4 +1,4 @@
-"""Normalised messages, brought into the form that the model's template reads."""
+"""Normalised messages are brought into the form that the model's template reads."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def _shape(message: Message, template: ChatTemplate, path: str) -> Message:
 
 
 def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str) -> None:
-    """What the template would leave out silently is refused: the answer would ignore it."""
+    """Raises InvalidRequest for what the template would leave out silently: the answer would ignore it."""
     role = message["role"]
     if role == "system" and not capabilities.system_role:
         raise InvalidRequest(f"{path}.role: this model's chat template has no system messages", param=f"{path}.role")
@@ -53,7 +53,7 @@ def _role(role: object, template: ChatTemplate, path: str) -> object:
 
 
 def _rename_reasoning(message: Message, key: str) -> None:
-    """To the name that the template reads."""
+    """Gives earlier reasoning the name that the template reads."""
     texts = [message[name] for name in REASONING_KEYS if isinstance(message.get(name), str)]
     if key and texts:
         message.setdefault(key, texts[0])
@@ -78,7 +78,7 @@ def _shape_call(call: dict[str, object], wants_objects: bool) -> dict[str, objec
 
 
 def _parsed(arguments: str) -> object:
-    """The text as it is when it is no JSON object: the model wrote it that way, and the chat goes on."""
+    """Returns the text as it is when it is no JSON object: the model wrote it that way, and the chat goes on."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

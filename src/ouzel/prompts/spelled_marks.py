@@ -1,4 +1,4 @@
-"""Keeps what a message says apart from what its template writes: a control token that is spelled in a message is text.
+"""A control token that is spelled in a message is text: it is kept apart from what the template writes.
 
 A separator, one character that nobody uses, is put behind the first character of every such spelling before the
 template renders. The rendered text is cut at the separators and each piece tokenised by itself, so no piece holds the
@@ -16,7 +16,7 @@ _MARKUP_KEYS = ("role", "type")  # whose values the template's branches compare
 
 
 class SpelledMarks:
-    """Of one tokenizer."""
+    """Finds and parts the spellings of one tokenizer's control tokens."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -25,7 +25,7 @@ class SpelledMarks:
         self._spelling = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def separated(self, messages: list[Message]) -> tuple[list[Message], str]:
-        """The messages with separators in them, and the separator; "" when nothing had to be done."""
+        """Returns the messages with separators in them, and the separator; "" when nothing had to be done."""
         texts = list(_texts(messages))
         if self._spelling is None or not any(map(self._spelling.search, texts)):
             return messages, ""
@@ -41,7 +41,7 @@ class SpelledMarks:
         return [message for message in separated if isinstance(message, dict)], separator
 
     def token_ids(self, text: str, separator: str, *, add_special_tokens: bool) -> list[int]:
-        """Of a rendered text. In one piece where pieces would add spaces: such a tokenizer leaves no other way."""
+        """Encodes a rendered text, in one piece where pieces would add spaces: such a tokenizer leaves no other way."""
         whole = text.replace(separator, "") if separator else text
         if not separator or separator not in text:
             return self._tokenizer.encode(whole, add_special_tokens=add_special_tokens)

@@ -1,4 +1,4 @@
-"""What a chat template can do, found out by rendering small chats with it.
+"""Rendering small chats with a template shows what it can do.
 
 Text patterns in the template's source say little (macros, filters, branches); what comes out of it says everything.
 """
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class TryRender(Protocol):
-    """Renders; None where the template refuses or fails."""
+    """Renders, or returns None where the template refuses or fails."""
 
     def __call__(
         self,
@@ -67,7 +67,7 @@ def probe(render: TryRender) -> TemplateCapabilities:
 
 
 def shows_role(render: TryRender, role: str) -> bool:
-    """Whether a message in this role reaches the prompt."""
+    """Says whether a message in this role reaches the prompt."""
     return any(_shows(render([*before, {"role": role, "content": _WORD}])) for before in ([], [_user("hello")]))
 
 
@@ -90,7 +90,7 @@ def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: ob
 
 
 def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]]) -> bool:
-    """Before an answer or, as some templates do only there, before a call."""
+    """Looks for reasoning before an answer and, as some templates show it only there, before a call."""
     content = chat[0]["content"]
     call = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {}}}
     answer: dict[str, object] = {"role": "assistant", "content": content, key: _WORD}
@@ -106,7 +106,7 @@ def _knows_role(render: TryRender, role: str, word: object, chat: list[dict[str,
 
 
 def _drops(word: str, *texts: str | None) -> bool:
-    """Rendered without complaint, but without the word; a template that refused may want another form."""
+    """Says whether the texts lack the word; a template that refused, and gave none, may want another form."""
     rendered = [text for text in texts if text is not None]
     return bool(rendered) and not any(word in text for text in rendered)
 
@@ -116,12 +116,12 @@ def _shows(text: str | None) -> bool:
 
 
 def _shows_plainly(text: str | None) -> bool:
-    """Not as a list printed in Python's or JSON's notation."""
+    """Excludes lists printed in Python's or JSON's notation."""
     return text is not None and _WORD in text and f"'{_WORD}'" not in text and f'"{_WORD}"' not in text
 
 
 def _is_native_call(text: str | None) -> bool:
-    """Not escaped twice, not a dictionary in Python's notation, not the whole message dumped as JSON."""
+    """Excludes calls escaped twice, dictionaries in Python's notation, and whole messages dumped as JSON."""
     if text is None or _KEY not in text or _VALUE not in text:
         return False
     return not any(sign in text for sign in (f'\\"{_KEY}', f"'{_KEY}': '", '"tool_calls"', "'tool_calls'"))

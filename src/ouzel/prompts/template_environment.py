@@ -1,4 +1,4 @@
-"""The Jinja dialect of Hugging Face chat templates: what a template may call, and what stops it.
+"""Chat templates of Hugging Face run in a dialect of Jinja, within bounds.
 
 Templates come from model directories and requests, that is from strangers: they run in the immutable sandbox. Bounded
 are ranges (Jinja's own limit), the values that operators make, the output, and the processor time, which every call and
@@ -102,7 +102,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
-        """Jinja's hook before a syntax tree becomes code; here the checks go in."""
+        """Adds the checks to the syntax tree. Jinja calls this before the tree becomes code."""
         for loop in source.find_all(nodes.For):
             loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(None), _ROUND)))
         for concat in source.find_all(nodes.Concat):
@@ -173,7 +173,7 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """`json.dumps` with the arguments that templates know from transformers; Jinja's own filter escapes HTML."""
+    """Has the arguments that templates know from transformers; Jinja's own filter escapes HTML."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 

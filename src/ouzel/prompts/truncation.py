@@ -1,4 +1,4 @@
-"""Prompts cut to a number of tokens rather than refused (vLLM's `truncate_prompt_tokens` and `truncation_side`)."""
+"""Prompts may be cut to a number of tokens rather than refused (vLLM's `truncate_prompt_tokens`, `truncation_side`)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Truncation:
         return text[-max_chars:] if self.keeps_end else text[:max_chars]
 
     def of_token_ids(self, token_ids: list[int], num_leading: int) -> list[int]:
-        """The first `num_leading` stay: the tokenizer puts them before every text."""
+        """Cuts behind the first `num_leading`, which the tokenizer puts before every text, or at the end."""
         if len(token_ids) <= self.max_tokens:
             return token_ids
         if not self.keeps_end:

@@ -1,4 +1,4 @@
-"""What the rest of Ouzel knows of a tokenizer.
+"""These protocols are all that the rest of Ouzel knows of a tokenizer.
 
 A detokenizer's text does not depend on how the token ids were cut into pieces: everything it gave, with `finish()`,
 is `Tokenizer.decode` of all ids together.
@@ -12,40 +12,40 @@ class Detokenizer(Protocol):
     """Turns one choice's token ids into text as they come; never gives half a character."""
 
     def feed(self, token_ids: Sequence[int]) -> str:
-        """Text that is final; what may still be part of a character is held back."""
+        """Returns text that is final; what may still be part of a character is held back."""
         ...
 
     def finish(self) -> str:
-        """What was held back, U+FFFD where it is not valid."""
+        """Returns what was held back, U+FFFD where it is not valid."""
         ...
 
 
 class Tokenizer(Protocol):
-    """Thread-safe: one instance serves all requests."""
+    """Is thread-safe: one instance serves all requests."""
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest token id; larger ids (padded embeddings) have no text."""
+        """Is one more than the largest token id; larger ids (padded embeddings) have no text."""
         ...
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """Ids that end an answer."""
+        """These ids end an answer."""
         ...
 
     @property
     def special_tokens(self) -> Mapping[str, str]:
-        """Texts by role (`bos_token`, `eos_token`, `pad_token`, …), as chat templates name them."""
+        """Maps roles (`bos_token`, `eos_token`, `pad_token`, …), as chat templates name them, to texts."""
         ...
 
     @property
     def special_token_ids(self) -> frozenset[int]:
-        """Ids whose text is left out of an answer unless asked for."""
+        """The text of these ids is left out of an answer unless a request asks for it."""
         ...
 
     @property
     def spaces_special_tokens(self) -> bool:
-        """Shown special tokens that stand together have spaces between them, which no token stands for."""
+        """Says whether special tokens that are shown together have spaces between them, which no token stands for."""
         ...
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
@@ -53,15 +53,15 @@ class Tokenizer(Protocol):
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
 
     def token_id(self, token: str) -> int | None:
-        """The id of a token as the vocabulary writes it; None where there is none."""
+        """Returns the id of a token as the vocabulary writes it; None where there is none."""
         ...
 
     def token_text(self, token_id: int) -> str:
-        """The text of one token, with U+FFFD where its bytes are no whole character; special tokens are shown."""
+        """Returns the text of any token, special ones too, with U+FFFD where its bytes are no whole character."""
         ...
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The exact bytes that one token stands for."""
+        """Returns the exact bytes that one token stands for."""
         ...
 
     def detokenizer(
@@ -71,7 +71,7 @@ class Tokenizer(Protocol):
         shown_special_tokens: frozenset[str] = frozenset(),
         prompt_token_ids: Sequence[int] = (),
     ) -> Detokenizer:
-        """For one choice. Given a prompt, the text continues it: a first space stays, half a character is completed.
+        """Makes one for a choice. Its text continues a prompt: a first space stays, half a character is completed.
 
         `shown_special_tokens` are not skipped.
         """

@@ -1,4 +1,4 @@
-"""The bytes that every token stands for, where the tokenizer's decoder allows such a table.
+"""A table holds the bytes that every token stands for, where the tokenizer's decoder allows that.
 
 Two families of decoders are a mere concatenation of bytes, and they cover nearly all language models:
 
@@ -27,7 +27,7 @@ class ByteTable:
 
 
 def build_byte_table(decoder: JsonObject | None, tokens: Mapping[int, str]) -> ByteTable | None:
-    """None where the decoder is more than a concatenation. `decoder` is the entry of `tokenizer.json`."""
+    """Returns None where the decoder is more than a concatenation. `decoder` is the entry of `tokenizer.json`."""
     steps = _flatten(decoder)
     if [step["type"] for step in steps] == ["ByteLevel"]:
         return ByteTable(_pieces(_byte_level_bytes(), tokens), "", replaces_each_byte=False)
@@ -52,7 +52,7 @@ def _flatten(decoder: JsonObject | None) -> list[JsonObject]:
 
 
 def _take(steps: list[JsonObject], expected: JsonObject) -> bool:
-    """Removes the first step when it is the expected one."""
+    """Removes the first step, and returns true, when it is the expected one."""
     if steps and steps[0] == expected:
         del steps[0]
         return True
@@ -60,7 +60,7 @@ def _take(steps: list[JsonObject], expected: JsonObject) -> bool:
 
 
 def _take_replacements(steps: list[JsonObject]) -> list[tuple[str, str]]:
-    """The leading `Replace` steps with plain text patterns."""
+    """Removes and returns the leading `Replace` steps with plain text patterns."""
     replacements: list[tuple[str, str]] = []
     while steps and steps[0]["type"] == "Replace":
         pattern, content = steps[0].get("pattern"), steps[0].get("content")
@@ -106,7 +106,7 @@ def _byte_level_bytes() -> Callable[[str], bytes]:
 
 
 def _gpt2_alphabet() -> list[str]:
-    """By byte: itself where it is printable in Latin-1, else the next free character from U+0100 on."""
+    """Maps each byte to itself where it is printable in Latin-1, else to the next free character from U+0100 on."""
     printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     substitutes = iter(range(256, 512))
     return [chr(byte) if byte in printable else chr(next(substitutes)) for byte in range(256)]

@@ -1,4 +1,4 @@
-"""Token ids to text, piece by piece. Both classes are `Detokenizer`s; the byte table decides which one a model gets."""
+"""Both classes turn token ids into text, piece by piece; whether there is a byte table decides which a model gets."""
 
 import codecs
 from collections.abc import Callable, Sequence
@@ -47,9 +47,9 @@ class ByteDetokenizer:
 
 
 class WindowedDetokenizer:
-    """For any other decoder: decodes a short window again for every token and gives what is new at its end.
+    """Serves any other decoder: decodes a short window again for every token and gives what is new at its end.
 
-    The window is the tokens already given (context: spaces depend on the token before) and those held back.
+    The window is the last tokens whose text is out (context: spaces depend on the token before) and those held back.
     """
 
     _MAX_CONTEXT = 6  # prompt tokens

@@ -1,4 +1,4 @@
-"""The tokenizer of a Hugging Face model directory: `tokenizer.json` through the `tokenizers` library."""
+"""The `tokenizers` library reads the `tokenizer.json` of a Hugging Face model directory."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
 
 
 class HuggingFaceTokenizer:
-    """A `Tokenizer`. `model_eos_token_ids` are the model files' own; the tokenizer's `eos_token` ends answers too."""
+    """Implements `Tokenizer`. `model_eos_token_ids` are the model files' own; the tokenizer's `eos_token` is added."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class HuggingFaceTokenizer:
         return WindowedDetokenizer(decode, self._ids - hidden_ids, prompt_token_ids)
 
     def _pieces_without(self, hidden_ids: frozenset[int], pieces: list[bytes]) -> list[bytes]:
-        """Kept: a server asks for two or three sets."""
+        """Keeps what it returns: a server asks for two or three sets."""
         if hidden_ids not in self._shown_pieces:
             self._shown_pieces[hidden_ids] = [b"" if id_ in hidden_ids else piece for id_, piece in enumerate(pieces)]
         return self._shown_pieces[hidden_ids]
@@ -122,6 +122,6 @@ class HuggingFaceTokenizer:
 
 
 def _decoder_of(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:
-    """The `decoder` entry of `tokenizer.json`, without writing out the whole vocabulary."""
+    """Returns the `decoder` entry of `tokenizer.json` without writing out the whole vocabulary."""
     decoder = library_tokenizer.decoder
     return None if decoder is None else json.loads(decoder.__getstate__())

@@ -1,4 +1,4 @@
-"""The small JSON and Jinja files beside `tokenizer.json`, read once into frozen records.
+"""The small JSON and Jinja files beside `tokenizer.json` are read once into frozen records.
 
 A missing file is an empty record; a broken one is a `ModelLoadError` that names it. Where two files say the same thing,
 the reader's docstring says which one counts.
@@ -22,7 +22,7 @@ StopString = Annotated[str, Meta(min_length=1)]
 
 
 class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model's makers recommend; None where they say nothing."""
+    """The model's makers recommend these values; None is where they say nothing."""
 
     do_sample: bool | None = None
     temperature: Annotated[float, Meta(ge=0.0)] | None = None
@@ -39,14 +39,14 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GenerationConfig(SamplingDefaults, frozen=True, kw_only=True):
-    """`generation_config.json`, as far as it matters here."""
+    """Holds what matters here of `generation_config.json`."""
 
     eos_token_id: int | list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTexts:
-    """The chat templates of a directory, by name; `default` and `tool_use` have a meaning."""
+    """Holds the chat templates of a directory by name; `default`, `tool_use` and `rag` have a meaning."""
 
     by_name: Mapping[str, str]
     source: Path  # for messages
@@ -66,7 +66,7 @@ def read_generation_config(directory: Path) -> GenerationConfig:
 
 
 def read_special_tokens(directory: Path) -> dict[str, str]:
-    """Every `…_token` and named extra token; `tokenizer_config.json` beats `special_tokens_map.json`."""
+    """Returns every `…_token` and named extra token; `tokenizer_config.json` beats `special_tokens_map.json`."""
     special_tokens: dict[str, str] = {}
     for file_name in ("special_tokens_map.json", "tokenizer_config.json"):
         entries = read_json_object(directory / file_name)
@@ -80,12 +80,12 @@ def read_special_tokens(directory: Path) -> dict[str, str]:
 
 
 def read_response_template(directory: Path) -> object:
-    """The makers' description of the answers, as `tokenizer_config.json` has it; None without one."""
+    """Returns the makers' description of the answers, as `tokenizer_config.json` has it; None without one."""
     return read_json_object(directory / "tokenizer_config.json").get("response_template")
 
 
 def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
-    """From `generation_config.json`, else from `config.json`."""
+    """Reads them from `generation_config.json`, else from `config.json`."""
     declared: object = read_generation_config(directory).eos_token_id
     if declared is None:
         declared = read_json_object(directory / "config.json").get("eos_token_id")
@@ -94,7 +94,10 @@ def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
 
 
 def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTexts | None:
-    """The override, else `.jinja` files, else `tokenizer_config.json`, else `chat_template.json`; None without any."""
+    """Reads the override, else `.jinja` files, `tokenizer_config.json` or `chat_template.json`, in this order.
+
+    Returns None where there is none of them.
+    """
     if override_path:
         return TemplateTexts({"default": _read_text(Path(override_path))}, Path(override_path))
     for read in (_templates_in_jinja_files, _templates_in_json_files):
@@ -105,7 +108,7 @@ def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTex
 
 
 def read_json_object(path: Path) -> JsonObject:
-    """Empty when there is no such file."""
+    """Returns an empty object when there is no such file."""
     if not path.is_file():
         return {}
     try:
@@ -137,7 +140,7 @@ def _templates_in_json_files(directory: Path) -> TemplateTexts | None:
 
 
 def _named_templates(declared: object, path: Path) -> dict[str, str]:
-    """A single text, or a list of `{"name": …, "template": …}`."""
+    """Reads a single text, or a list of `{"name": …, "template": …}`."""
     if isinstance(declared, str):
         return {"default": declared}
     try:

@@ -1,4 +1,4 @@
-"""Finding stop strings in text that comes in pieces.
+"""Stop strings are found in text that comes in pieces.
 
 The stop string that is complete first wins (the longest of those that complete at the same character), so the result
 does not depend on how the text was cut. Text is held back only while it is the beginning of a stop string.
@@ -16,10 +16,10 @@ class StopResult:
 
 
 class StopStringMatcher:
-    """For one choice; with `include_in_output` the matched string is part of the text, and nothing is held back."""
+    """Serves one choice; with `include_in_output` the matched string is part of the text, and nothing is held back."""
 
     def __init__(self, stop_strings: tuple[str, ...], include_in_output: bool = False) -> None:
-        assert all(stop_strings), "an empty stop string is refused at the door"
+        assert all(stop_strings), "an empty stop string is refused by the decoder"
         self._progress = [_Progress(stop_string) for stop_string in stop_strings]
         self._first_characters = {stop_string[0] for stop_string in stop_strings}
         self._include_in_output = include_in_output
@@ -42,13 +42,13 @@ class StopStringMatcher:
         return StopResult(final, None)
 
     def finish(self) -> str:
-        """The text that was held back and did not become a stop string."""
+        """Returns the text that was held back and did not become a stop string."""
         pending, self._pending = self._pending, ""
         return pending
 
 
 class _Progress:
-    """How much of one stop string the text ends with."""
+    """Counts how much of one stop string the text ends with."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -56,7 +56,7 @@ class _Progress:
         self._borders = _borders(pattern)
 
     def advance(self, character: str) -> bool:
-        """True when the stop string is complete."""
+        """Returns true when the stop string is complete."""
         while self.num_matched and self.pattern[self.num_matched] != character:
             self.num_matched = self._borders[self.num_matched]
         if self.pattern[self.num_matched] == character:
@@ -66,7 +66,7 @@ class _Progress:
 
 @lru_cache  # the choices of a request, and often many requests, share their stop strings
 def _borders(pattern: str) -> tuple[int, ...]:
-    """By prefix length: the length of the longest shorter prefix that is also its suffix."""
+    """Returns for each prefix length that of the longest shorter prefix that is also its suffix."""
     borders = [0, 0]
     for character in pattern[1:]:
         length = borders[-1]
