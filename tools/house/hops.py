@@ -1,0 +1,246 @@
+"""Counts how often a request changes folders between the arrival of its body and its first chunk.
+
+    uv run python -m tools.house.hops [--request chat|responses] [--quiet]
+
+The app runs in this process, on the fake engine and with a store, and answers a request under `sys.setprofile`. What is
+counted is what somebody does who reads along: he goes into another folder with a call, and goes back for the next one.
+
+Rules
+1. Only functions of the package count: whatever libraries lie between two of them, the one calls the other. A pair of
+   caller and callee is read once. Lambdas and comprehensions belong to the function in which they are written.
+2. A function's folder is the directory of its file. Files directly in the package are vocabulary that all folders
+   share (errors, records): calls from them or to them do not count.
+3. Each task and each thread is read by itself, for no call leads from one to another. So the count does not depend on
+   how they take turns.
+4. The calls are read in order, each from its caller into its callee. A hop is a call into another folder, or the way
+   from there to the caller of the next call; ways back after the last call into another folder do not count.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from starlette.types import ASGIApp, Message, Scope
+
+import ouzel
+from ouzel.api.app import create_app
+from ouzel.cli.loading import load_served_model
+from ouzel.cli.model_directory import locate_model
+from ouzel.cli.options import read_options
+from ouzel.cli.storing import store_of
+from ouzel.engine_client import EngineClient, EngineSpec
+
+PACKAGE = Path(ouzel.__file__).parent
+ENGINE = EngineSpec(factory="ouzel.backends.fake:create_engine", options={"step_s": 0.1})
+MAX_TOKENS = 6  # so many steps that on a busy machine too the first token has left before the last one is made
+
+REQUESTS: dict[str, tuple[str, dict[str, object]]] = {
+    "chat": (
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": MAX_TOKENS, "stream": True},
+    ),
+    "responses": ("/v1/responses", {"input": "Hello", "max_output_tokens": MAX_TOKENS, "stream": True, "store": True}),
+}
+
+
+class Function(NamedTuple):
+    path: str  # below the package
+    name: str
+
+    @property
+    def folder(self) -> str:
+        """The empty text stands for the package itself."""
+        return self.path.rpartition("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.name}"
+
+
+class Hop(NamedTuple):
+    origin: Function
+    target: Function
+    is_call: bool
+
+    def __str__(self) -> str:
+        return f"{self.origin} -> {self.target}" if self.is_call else f"    and back to {self.target}"
+
+
+class Call(NamedTuple):
+    caller: Function
+    callee: Function
+
+
+class Recorder:
+    """A profile function. `is_on` says when it records."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._calls: dict[Call, str] = {}  # with the task or thread that made it first
+        self._functions: dict[CodeType, Function | None] = {}
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        if not self.is_on or event != "call" or _is_resumed(frame):
+            return
+        callee = self._function(frame.f_code)
+        if callee is None or _is_anonymous(frame.f_code):
+            return
+        caller = self._caller(frame)
+        if caller is not None:
+            self._calls.setdefault(Call(caller, callee), _running())
+
+    def hops(self) -> dict[str, list[Hop]]:
+        """Returns the hops of each task and thread that has some."""
+        calls: dict[str, list[Call]] = {}
+        for call, where in self._calls.items():
+            calls.setdefault(where, []).append(call)
+        return {where: hops for where, made in calls.items() if (hops := hops_of(made))}
+
+    def _caller(self, frame: FrameType) -> Function | None:
+        """Returns the nearest function of the package below `frame` on its stack."""
+        below = frame.f_back
+        while below is not None and (caller := self._function(below.f_code)) is None:
+            below = below.f_back
+        return None if below is None else caller
+
+    def _function(self, code: CodeType) -> Function | None:
+        """Returns None for what is not the package's."""
+        if code not in self._functions:
+            path = Path(code.co_filename)
+            name = code.co_qualname.partition(".<locals>.<")[0]
+            is_ours = path.is_relative_to(PACKAGE)
+            self._functions[code] = Function(path.relative_to(PACKAGE).as_posix(), name) if is_ours else None
+        return self._functions[code]
+
+
+def _is_resumed(frame: FrameType) -> bool:
+    """Tells a generator or coroutine that goes on from a function that begins, as the profiler does not.
+
+    A call begins or goes on with the instruction RESUME; the two low bits of its argument are 0 at the beginning.
+    """
+    return frame.f_code.co_code[frame.f_lasti + 1] & 3 != 0
+
+
+def _is_anonymous(code: CodeType) -> bool:
+    return code.co_name.startswith("<")  # <lambda>, <genexpr>, <module>, ...
+
+
+def _running() -> str:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # this thread has no event loop
+        return f"thread {threading.current_thread().name}"
+    return "callbacks" if task is None else f"task {getattr(task.get_coro(), '__qualname__', task.get_name())}"
+
+
+def hops_of(calls: Iterable[Call]) -> list[Hop]:
+    """Reads the calls of one task or thread (rules 2 and 4)."""
+    hops: list[Hop] = []
+    here: Function | None = None
+    for call in calls:
+        if "" in (call.caller.folder, call.callee.folder):
+            continue
+        if here is not None and here.folder != call.caller.folder:
+            hops.append(Hop(here, call.caller, is_call=False))
+        if call.caller.folder != call.callee.folder:
+            hops.append(Hop(*call, is_call=True))
+        here = call.callee
+    while hops and not hops[-1].is_call:
+        hops.pop()
+    return hops
+
+
+def record(request: str) -> dict[str, list[Hop]]:
+    """Runs one of `REQUESTS` and returns its hops by task and thread."""
+    recorder = Recorder()
+    threading.setprofile(recorder)
+    sys.setprofile(recorder)
+    try:
+        asyncio.run(_serve(*REQUESTS[request], recorder))
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return recorder.hops()
+
+
+async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
+    """Answers the request twice and records the second answer: what a server does once is not the request's."""
+    local = locate_model("")
+    engine = EngineClient(ENGINE, in_thread=True)
+    with tempfile.TemporaryDirectory() as data_dir:
+        options = read_options({"data_dir": data_dir}, {})
+        model = await load_served_model(options, local, engine, asyncio.create_task(engine.start()))
+        store = await store_of(options.store)
+        app = create_app(model, options.limits, options.server, store)
+        encoded = json.dumps({"model": local.name, **body}).encode()
+        await _answer(app, path, encoded, Recorder())
+        await asyncio.create_task(_answer(app, path, encoded, recorder))
+        await engine.close()
+        if store is not None:
+            await store.close()
+
+
+async def _answer(app: ASGIApp, path: str, body: bytes, recorder: Recorder) -> None:
+    """Sends one request, and lets the recorder record from its body to the first piece of the answer's body."""
+    incoming = [{"type": "http.request", "body": body, "more_body": False}]
+    is_answered = asyncio.Event()
+
+    async def receive() -> Message:
+        if not incoming:
+            await is_answered.wait()
+            return {"type": "http.disconnect"}
+        recorder.is_on = True
+        return incoming.pop()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            assert message["status"] == 200, f"{path} was answered with {message['status']}"
+            return
+        recorder.is_on = False
+        if not message.get("more_body"):
+            is_answered.set()
+
+    scope: Scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+    }
+    await app(scope, receive, send)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--request", choices=tuple(REQUESTS), help="One of them only.")
+    parser.add_argument("--quiet", action="store_true", help="Only the counts.")
+    arguments = parser.parse_args()
+    for request in (arguments.request,) if arguments.request else REQUESTS:
+        recorded = record(request)
+        hops = [hop for where in recorded.values() for hop in where]
+        num_calls = sum(hop.is_call for hop in hops)
+        print(f"{request}: {len(hops)} hops between folders, {num_calls} of them calls and the rest ways back")
+        if not arguments.quiet:
+            _print_hops(recorded)
+
+
+def _print_hops(recorded: dict[str, list[Hop]]) -> None:
+    for where, hops in recorded.items():
+        print(f"  {where}: {len(hops)}")
+        for number, hop in enumerate(hops, start=1):
+            print(f"  {number:4} {hop}")
+
+
+if __name__ == "__main__":
+    main()
