@@ -187,7 +187,8 @@ class EngineClient:
         self._announce()
 
     def _set_state(self, state: EngineState, reason: str) -> None:
-        logger.info("engine %s: %s", state, reason)
+        if state is not EngineState.FAILED or self._info is not None:  # of one never ready `start` raises the reason
+            logger.info("engine %s: %s", state, reason)
         self.state, self.reason = state, reason
         self._announce()
 
