@@ -14,6 +14,7 @@ from ouzel.cli.help import full_help, short_help
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listening import bound
 from ouzel.cli.model_directory import locate_model
+from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import Options, add_options, known_flags, read_options
 from ouzel.cli.ovms_flags import split_ovms_flags
@@ -84,8 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         configure_logging(options.server.log_level)
         for remark in options.remarks:
             logger.info(remark)
+        check_without_model(options.model)
         with bound(options.server) as listener:
             local = locate_model(options.model.model)  # may download for minutes: not in the event loop
+            check_with_model(options.model, options.engine, local.directory)
             uvloop.run(serve(options, local, listener))
     except KeyboardInterrupt:
         return 130

@@ -6,15 +6,15 @@ import time
 
 import ouzel
 from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.model_options import output_format
 from ouzel.cli.options import Options
 from ouzel.engine_client import EngineClient
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
-from ouzel.parsers.registry import choose_output_format
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
-from ouzel.tokenizer.model_files import read_response_template, sampling_defaults
+from ouzel.tokenizer.model_files import sampling_defaults
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
@@ -32,12 +32,7 @@ async def load_served_model(
     """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
     tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
     chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
-    output_format = choose_output_format(
-        "\n".join(chat_template.sources.values()) if chat_template else "",
-        tool_parser=options.model.tool_parser,
-        reasoning_parser=options.model.reasoning_parser,
-        response_template=read_response_template(local.directory),
-    )
+    chosen_format = output_format(local.directory, options.model)
     info = await starting
     _log_engine(info)
     names = options.model.served_model_name or (local.name,)
@@ -53,7 +48,7 @@ async def load_served_model(
         ),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
-        output_format=output_format,
+        output_format=chosen_format,
         vocabulary=_grammar_vocabulary(tokenizer),
         max_tokens_limit=options.limits.max_tokens_limit,
         guides_tools=options.model.enable_tool_guided_generation,

@@ -53,7 +53,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        return _flag(self.name)
+        return flag_of(self.name)
 
     @property
     def variable(self) -> str:
@@ -72,7 +72,7 @@ class Option:
         return f"{self.description} ({'; '.join([*facts, f'default: {self.default_text}'])})"
 
 
-def _flag(name: str) -> str:
+def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
@@ -162,6 +162,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         values = _OVMS_DEFAULTS | values
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
+    _check_types(options.engine)
     _check_cors(options.server)
     return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
 
@@ -211,6 +212,14 @@ def _check_batch(values: dict[str, Any]) -> None:
         )
 
 
+def _check_types(engine: EngineConfig) -> None:
+    """The backend says so too; here the engine's process need not be started for it."""
+    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
+        raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
+    if engine.kv_cache_dtype == "bf16" and engine.precision == "f32":
+        raise InvalidOption("--kv-cache-dtype: bf16 needs --precision bf16 or auto, given f32")
+
+
 def _check_cors(server: ServerConfig) -> None:
     """What is allowed must be allowed to somebody."""
     if server.allowed_origins:
@@ -218,7 +227,7 @@ def _check_cors(server: ServerConfig) -> None:
     default = ServerConfig()
     for name in ("allowed_methods", "allowed_headers", "allow_credentials"):
         if getattr(server, name) != getattr(default, name):
-            raise InvalidOption(f"{_flag(name)}: needs --allowed-origins")
+            raise InvalidOption(f"{flag_of(name)}: needs --allowed-origins")
 
 
 def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
