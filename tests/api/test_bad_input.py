@@ -10,11 +10,11 @@ from openai.types import completion_create_params as completion_params
 from openai.types.chat import completion_create_params as chat_params
 
 from ouzel.api.lmi.standard import Parameters
-from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.completions import CompletionRequest
 from ouzel.api.operations import DOCUMENTED
 from ouzel.config import LimitsConfig
 from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server

@@ -12,8 +12,8 @@ import msgspec
 import openai
 import pytest
 
-from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.completions import CompletionRequest
+from ouzel.wire.chat_request import ChatCompletionRequest
 from tests.cli.answers import Json, chunks_of, essence, put_together
 from tests.cli.running import RunningServer, serving
 

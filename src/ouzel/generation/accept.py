@@ -6,6 +6,7 @@ from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel
 from ouzel.prompts.render import Prompt
+from ouzel.types import EngineInfo
 
 
 def accept(
@@ -15,8 +16,11 @@ def accept(
 
     Raises InvalidRequest for what this model cannot honour, ContextLengthExceeded for tokens that do not fit.
     """
+    info, width, param = model.engine.info, options.choosing.width, options.max_tokens_param
+    if width > info.max_num_seqs:
+        name = options.choosing.width_param
+        raise InvalidRequest(f"{name} must be <= {info.max_num_seqs} in a beam search, given {width}", param=name)
     if options.max_tokens == 0 and not options.may_be_empty:
-        param = options.max_tokens_param
         raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
     grammar = model.grammar_for(
         options.tool_use,
@@ -31,11 +35,11 @@ def accept(
         params=resolve_sampling(
             options.sampling,
             model.sampling_defaults,
-            max_tokens=_num_tokens(options, prompt, model),
+            max_tokens=_num_tokens(options, len(prompt.token_ids), model, info),
             beam_search=options.choosing.beam_search,
             num_logprobs=options.num_logprobs,
             num_prompt_logprobs=options.num_prompt_logprobs,
-            vocab_size=model.engine.info.vocab_size,
+            vocab_size=info.vocab_size,
             tokenizer=model.tokenizer,
         ),
         n=options.choosing.n,
@@ -61,17 +65,15 @@ def _stop_strings(options: GenerationOptions, model: ServedModel) -> tuple[str, 
     return (makers,) if isinstance(makers, str) else tuple(makers or ())
 
 
-def _num_tokens(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> int:
+def _num_tokens(options: GenerationOptions, num_prompt_tokens: int, model: ServedModel, info: EngineInfo) -> int:
     """Returns how many tokens each choice may have: what the server, the context and, of beams, the KV cache allow."""
-    info, limit = model.engine.info, model.max_tokens_limit
-    asked, param = options.max_tokens, options.max_tokens_param
+    limit, asked, param = model.max_tokens_limit, options.max_tokens, options.max_tokens_param
     if limit is not None and (asked or 0) > limit:
         what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked}"
         raise InvalidRequest(what, param=param)
     default = options.default_max_tokens or model.sampling_defaults.max_new_tokens
     if limit is not None:
         default = min(default or limit, limit)
-    num_prompt_tokens = len(prompt.token_ids)
     num_tokens = fit_max_tokens(
         asked, default=default, num_prompt_tokens=num_prompt_tokens, max_model_len=info.max_model_len, param=param
     )

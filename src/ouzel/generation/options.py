@@ -17,6 +17,11 @@ class Choosing(msgspec.Struct, frozen=True):
     beam_search: BeamSearchParams | None
     width_param: str = "use_beam_search"  # the request field that says how many beams there are
 
+    @property
+    def width(self) -> int:
+        """The number of beams; 1 of none."""
+        return 1 if self.beam_search is None else self.beam_search.width
+
 
 class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Defaults of ours are filled in, contradictions are refused; the model's own defaults come with the prompt.

@@ -122,7 +122,9 @@ class PromptRenderer:
         self, token_ids: Sequence[int], *, truncation: Truncation | None = None, param: str = "prompt"
     ) -> Prompt:
         self._check_token_ids(token_ids, param)
-        prompt_ids = list(token_ids) if truncation is None else truncation.of_token_ids(list(token_ids), 0)
+        prompt_ids = list(token_ids)
+        if truncation is not None:
+            prompt_ids = truncation.within(self._max_model_len).of_token_ids(prompt_ids, 0)
         return self._checked(self._tokenizer.decode(prompt_ids, skip_special_tokens=False), prompt_ids, param)
 
     def render_infill(
@@ -154,6 +156,7 @@ class PromptRenderer:
         self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str, separator: str = ""
     ) -> Prompt:
         if truncation is not None:
+            truncation = truncation.within(self._max_model_len)
             text = truncation.of_text(text, self._max_chars)
         if len(text) > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.

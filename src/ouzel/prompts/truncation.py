@@ -1,12 +1,27 @@
 """Prompts may be cut to a number of tokens rather than refused (vLLM's `truncate_prompt_tokens`, `truncation_side`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from ouzel.errors import InvalidRequest
+
+_FIELD = "truncate_prompt_tokens"
+_ALL_THAT_FIT = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    max_tokens: int  # at least 1
+    max_tokens: int  # of the prompt; -1 for all that fit
     keeps_end: bool = True  # else the beginning
+    num_kept_free: int = 1  # tokens that must fit beside those that fit
+
+    def within(self, max_model_len: int) -> "Truncation":
+        """Returns the same with at least one token. Raises InvalidRequest for more than `max_model_len`."""
+        if self.max_tokens == _ALL_THAT_FIT:
+            return replace(self, max_tokens=max(max_model_len - self.num_kept_free, 1))
+        if not 1 <= self.max_tokens <= max_model_len:
+            limit = f"must be -1 or from 1 to {max_model_len}"
+            raise InvalidRequest(f"{_FIELD} {limit}, given {self.max_tokens}", param=_FIELD)
+        return self
 
     def of_text(self, text: str, max_chars: int) -> str:
         """Cuts where more characters than this cannot matter, so that megabytes are not tokenised for a few tokens."""

@@ -11,46 +11,44 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
 from ouzel.responses.request import LOGPROBS, ResponsesRequest, check_includable, shows_logprobs
 from ouzel.responses.text_format import form_of
-from ouzel.wire.chat_prompt import JsonObjects
-from ouzel.wire.options import check_num_logprobs, options_of
-from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool, tools_of
+from ouzel.wire.chat import Chat, chat_of
+from ouzel.wire.options import check_num_logprobs
+from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedBody:
     fields: ResponsesRequest
-    options: GenerationOptions
-    shown_tools: JsonObjects | None  # to the model
+    chat: Chat
+
+    @property
+    def options(self) -> GenerationOptions:
+        return self.chat.options
 
 
 def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfig, *, has_store: bool) -> CheckedBody:
     """Raises InvalidRequest for what contradicts itself or this server. What it continues has not been looked for."""
-    options = options_of(fields, model, limits)
-    check_num_logprobs(fields.top_logprobs, limits, param="top_logprobs")
-    _check_shown(fields)
-    _check_stream(fields, options)
+    chat = chat_of(fields, fields, _ToolFields.of(fields), model, limits, max_output_tokens=fields.max_output_tokens)
+    _check_shown(fields, limits)
+    _check_stream(fields, chat.options)
     _check_keeping(fields, has_store=has_store)
-    tools = tools_of(_ToolFields.of(fields), guides_all=model.guides_tools)
     options = replace(
-        options,
-        form=form_of(None if fields.text is None else fields.text.format, options.form),
-        tool_use=tools.use,
+        chat.options,
+        form=form_of(None if fields.text is None else fields.text.format, chat.options.form),
         num_logprobs=(fields.top_logprobs or 0) if shows_logprobs(fields) else None,
-        continues_prompt=fields.continue_final_message or False,
-        parses_output=True,
     )
-    if fields.max_output_tokens is not None:
-        options = replace(options, max_tokens=fields.max_output_tokens, max_tokens_param="max_output_tokens")
-    return CheckedBody(fields, options, tools.shown)
+    return CheckedBody(fields, dataclasses.replace(chat, options=options))
 
 
 def prompt_only(checked: CheckedBody) -> CheckedBody:
     """Returns the same body, of which the prompt alone is computed, so that what continues it begins sooner."""
     options = replace(checked.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True)
-    return dataclasses.replace(checked, options=options)
+    return dataclasses.replace(checked, chat=dataclasses.replace(checked.chat, options=options))
 
 
-def _check_shown(fields: ResponsesRequest) -> None:
+def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
+    if fields.top_logprobs is not None:
+        check_num_logprobs(fields.top_logprobs, limits, param="top_logprobs")
     for position, name in enumerate(fields.include or []):
         check_includable(name, f"include[{position}]")
     if fields.top_logprobs and not shows_logprobs(fields):

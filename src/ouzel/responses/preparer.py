@@ -24,7 +24,7 @@ from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
-from ouzel.wire.decode import JsonObject, decode_body, decode_object, may_take_long
+from ouzel.wire.decode import JsonObject, decode_body, decode_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
 
 Result = TypeVar("Result")
@@ -58,11 +58,14 @@ class Preparer:
         *,
         key_id: str | None,
         arrival_s: float,
+        takes_long: bool,
         again: StoredResponse | None = None,
         body_type: type[ResponsesRequest] = ResponsesRequest,
     ) -> PreparedResponse:
-        """Decodes, checks and renders. `again`: the response that this body has once begun."""
-        takes_long = may_take_long(body)
+        """Decodes, checks and renders, beside the event loop where it `takes_long`.
+
+        `again` is the response that this body has once begun.
+        """
         checked = await _done(lambda: self._check(decode_body(body, body_type)), takes_long)
         context = await context_of(checked.fields, self._store, key_id)
         begin = partial(self._begin, checked, context, arrival_s, again=again, body=body)

@@ -10,8 +10,6 @@ from ouzel.responses.auto_truncation import render_newest
 from ouzel.responses.checked_body import CheckedBody
 from ouzel.responses.input_items import PlacedItem, PlacedMessage, messages_of
 from ouzel.responses.request import ResponsesRequest
-from ouzel.wire.chat_prompt import JsonObjects, chat_rendering
-from ouzel.wire.options import truncation_of
 
 _NEUTRAL_VERBOSITY = "medium"
 _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
@@ -20,12 +18,12 @@ _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
 def render_input(checked: CheckedBody, items: Iterable[PlacedItem], model: ServedModel) -> Prompt:
     """Renders the prompt of `items`, which are what the input continues, and the input."""
     fields, max_tokens = checked.fields, checked.options.max_tokens
-    truncation = truncation_of(fields, model, max_tokens)
-    wanted, own_names = _rendering(fields, checked.shown_tools)
+    truncation = checked.chat.truncation
+    rendering, own_names = _rendering(fields, checked.chat.rendering)
 
     def render(placed: Sequence[PlacedMessage]) -> Prompt:
         try:
-            return model.renderer.render_chat([each.message for each in placed], wanted, truncation=truncation)
+            return model.renderer.render_chat([each.message for each in placed], rendering, truncation=truncation)
         except InvalidRequest as error:
             raise _in_own_words(error, placed, own_names) from error
 
@@ -37,9 +35,8 @@ def render_input(checked: CheckedBody, items: Iterable[PlacedItem], model: Serve
     return render_newest(placed, render, max_model_len=model.engine.info.max_model_len, max_tokens=max_tokens)
 
 
-def _rendering(fields: ResponsesRequest, tools: JsonObjects | None) -> tuple[ChatRendering, dict[str, str]]:
-    """Returns the rendering, and by its names the request's own."""
-    wanted = chat_rendering(fields, tools=tools)
+def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[ChatRendering, dict[str, str]]:
+    """Returns the rendering with what this endpoint alone says, and by the rendering's names the request's own."""
     own_names: dict[str, str] = {}
     effort = None if fields.reasoning is None else fields.reasoning.effort
     if effort is not None:
@@ -48,15 +45,15 @@ def _rendering(fields: ResponsesRequest, tools: JsonObjects | None) -> tuple[Cha
             raise InvalidRequest(
                 f"{field} must be the same as reasoning.effort, given {fields.reasoning_effort}", param=field
             )
-        wanted = replace(wanted, reasoning_effort=effort)
+        rendering = replace(rendering, reasoning_effort=effort)
         own_names["reasoning_effort"] = "reasoning.effort"
     verbosity = None if fields.text is None else fields.text.verbosity
     if verbosity not in (None, _NEUTRAL_VERBOSITY):
-        if wanted.template_kwargs.get("verbosity", verbosity) != verbosity:
+        if rendering.template_kwargs.get("verbosity", verbosity) != verbosity:
             raise InvalidRequest("text.verbosity contradicts what chat_template_kwargs says", param="text.verbosity")
-        wanted = replace(wanted, template_kwargs={**wanted.template_kwargs, "verbosity": verbosity})
+        rendering = replace(rendering, template_kwargs={**rendering.template_kwargs, "verbosity": verbosity})
         own_names["chat_template_kwargs.verbosity"] = "text.verbosity"
-    return wanted, own_names
+    return rendering, own_names
 
 
 def _in_own_words(error: InvalidRequest, placed: Sequence[PlacedMessage], own_names: dict[str, str]) -> InvalidRequest:

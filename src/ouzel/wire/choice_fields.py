@@ -88,7 +88,7 @@ _OF_SAMPLING: Mapping[str, tuple[object, ...]] = {
 }
 
 
-def choosing_of(body: ChoiceFields, *, max_choices: int, max_num_seqs: int) -> Choosing:
+def choosing_of(body: ChoiceFields, *, max_choices: int) -> Choosing:
     """Raises InvalidRequest for fields that contradict each other, or ask for more than this server has."""
     choosing = _choosing(body)
     beam_search = choosing.beam_search
@@ -97,9 +97,9 @@ def choosing_of(body: ChoiceFields, *, max_choices: int, max_num_seqs: int) -> C
         raise InvalidRequest(f"{name} must be <= {max_choices}, given {choosing.n}", param=name)
     if choosing.best_of > max_choices:
         raise InvalidRequest(f"best_of must be <= {max_choices}, given {choosing.best_of}", param="best_of")
-    if beam_search is not None and beam_search.width > min(max_choices, max_num_seqs):
-        name, limit = choosing.width_param, min(max_choices, max_num_seqs)
-        raise InvalidRequest(f"{name} must be <= {limit} in a beam search, given {beam_search.width}", param=name)
+    if beam_search is not None and beam_search.width > max_choices:
+        name = choosing.width_param
+        raise InvalidRequest(f"{name} must be <= {max_choices} in a beam search, given {beam_search.width}", param=name)
     return choosing
 
 

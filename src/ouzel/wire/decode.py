@@ -23,14 +23,7 @@ logger = logging.getLogger(__name__)
 Body = TypeVar("Body", bound=msgspec.Struct)
 JsonObject = dict[str, object]
 
-LONG_BODY_BYTES = 4096
-_TEMPLATE_FIELD = b'chat_template"'
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # RFC 8259, section 8.1: a parser may ignore it; some clients on Windows send it
-
-
-def may_take_long(body: bytes) -> bool:
-    """Tells whether a prompt takes over a millisecond to make: of a long body, or of one with its own template."""
-    return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
 def decode_body(body: bytes, body_type: type[Body]) -> Body:

@@ -11,7 +11,7 @@ from ouzel.wire.response_form import output_form
 def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> GenerationOptions:
     """Reads what means the same in every endpoint, for a text that goes on; an endpoint replaces what differs there."""
     check_model(body.model, model)
-    choosing = choosing_of(body, max_choices=limits.max_choices, max_num_seqs=model.engine.info.max_num_seqs)
+    choosing = choosing_of(body, max_choices=limits.max_choices)
     _check_spaces(body, model)
     is_completion_limit = body.max_completion_tokens is not None  # the stronger of the two
     return GenerationOptions(
@@ -52,19 +52,14 @@ def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param:
         raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
 
 
-def truncation_of(body: GenerationFields, model: ServedModel, max_tokens: int | None) -> Truncation | None:
+def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation | None:
     """Returns how the prompt is cut. `max_tokens`, the request's or the endpoint's, must fit beside what stays."""
-    limit, max_model_len = body.truncate_prompt_tokens, model.engine.info.max_model_len
-    if limit is None:
-        if body.truncation_side is not None:
-            raise InvalidRequest("truncation_side needs truncate_prompt_tokens", param="truncation_side")
-        return None
-    if limit == 0 or limit > max_model_len:
-        field = "truncate_prompt_tokens"
-        raise InvalidRequest(f"{field} must be -1 or from 1 to {max_model_len}, given {limit}", param=field)
-    if limit == -1:
-        limit = max(max_model_len - (max_tokens or 1), 1)
-    return Truncation(limit, keeps_end=body.truncation_side != "right")
+    if body.truncate_prompt_tokens is not None:
+        keeps_end = body.truncation_side != "right"
+        return Truncation(body.truncate_prompt_tokens, keeps_end=keeps_end, num_kept_free=max_tokens or 1)
+    if body.truncation_side is not None:
+        raise InvalidRequest("truncation_side needs truncate_prompt_tokens", param="truncation_side")
+    return None
 
 
 def listed(texts: str | list[str] | None) -> list[str]:

@@ -7,9 +7,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import Door, may_take_long
 from ouzel.api.http.send import send_json
-from ouzel.wire.decode import may_take_long
 
 AnswerBody = Callable[[Request, bytes], Awaitable[object]]
 

@@ -13,6 +13,9 @@ from ouzel.errors import BodyTimeout, InvalidRequest, Overloaded, PayloadTooLarg
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 
+LONG_BODY_BYTES = 4096
+_TEMPLATE_FIELD = b'chat_template"'
+
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
@@ -56,6 +59,11 @@ class Door:
         except Overloaded:
             self._metrics.request_refused()
             raise
+
+
+def may_take_long(body: bytes) -> bool:
+    """Tells whether a prompt takes over a millisecond to make: of a long body, or of one with its own template."""
+    return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
 async def read_body(scope: Scope, receive: Receive, *, max_body_bytes: int, timeout_s: float) -> bytes:

@@ -9,12 +9,11 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.dialect import Answer, Dialect
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import Door, may_take_long
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.send import send_json, send_stream
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
-from ouzel.wire.decode import may_take_long
 
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events

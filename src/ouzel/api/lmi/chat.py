@@ -1,6 +1,7 @@
 """LMI's chat schema: the request is OpenAI's with other defaults, the answer OpenAI's in other words."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import msgspec
@@ -9,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
 from ouzel.api.lmi.defaults import with_defaults
-from ouzel.api.openai.chat import ChatCompletions
+from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import (
     ChatAnswer,
     ChatChoice,
@@ -18,10 +19,11 @@ from ouzel.api.openai.chat_answer import (
     ChunkChoice,
     ChunkDelta,
 )
-from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.envelope import UsageObject
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+from ouzel.wire.chat import read_chat
+from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, TopLogprob
 
@@ -29,7 +31,7 @@ from ouzel.wire.logprobs import ChatLogprobs, ContentLogprob, PromptLogprobs, To
 class ChatSchema:
     def __init__(self, model: ServedModel, limits: LimitsConfig, config: ServerConfig) -> None:
         self._model = model
-        self._openai = ChatCompletions(model, limits)
+        self._limits = limits
         self._default_max_tokens = config.lmi_default_max_tokens
         self._is_strict = config.lmi_strict_logprobs
 
@@ -39,11 +41,13 @@ class ChatSchema:
         given = with_defaults(given, self._model)
         if not given.get("logprobs") and given.pop("top_logprobs", None) is not None:
             log_ignored({"top_logprobs"})  # LMI reads it only where logprobs is true
-        body = decode_object(given, ChatCompletionRequest)
-        envelope, request = self._openai.read(body, arrival_s, default_max_tokens=self._default_max_tokens)
-        openai_answer = ChatAnswer(envelope, self._model, body, request.prompt)
+        request = decode_object(given, ChatCompletionRequest)
+        chat = read_chat(request, self._model, self._limits)
+        options = msgspec.structs.replace(chat.options, default_max_tokens=self._default_max_tokens)
+        chat = replace(chat, options=options)
+        openai_answer, accepted = accept_chat(request, chat, self._model, arrival_s)
         framing = SSE if takes_events else JSON_LINES
-        return [request], LmiChatAnswer(openai_answer, framing, is_strict=self._is_strict)
+        return [accepted], LmiChatAnswer(openai_answer, framing, is_strict=self._is_strict)
 
 
 class LmiUsage(msgspec.Struct):

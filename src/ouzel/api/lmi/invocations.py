@@ -20,13 +20,13 @@ from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
 from ouzel.api.lmi.standard import StandardRequest, StandardSchema
-from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.completions import Completion, CompletionRequest, Completions
 from ouzel.api.operation import Operation
 from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
 
 logger = logging.getLogger(__name__)

@@ -149,7 +149,7 @@ class StandardSchema:
             )
 
     def _render(self, text: str, parameters: Parameters, options: GenerationOptions) -> Prompt:
-        truncation = truncation_of(parameters, self._model, options.max_tokens or options.default_max_tokens)
+        truncation = truncation_of(parameters, options.max_tokens or options.default_max_tokens)
         if parameters.truncate is not None:
             max_model_len = self._model.engine.info.max_model_len
             truncation = Truncation(min(parameters.truncate, max_model_len), keeps_end=True)

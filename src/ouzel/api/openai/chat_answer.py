@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.api.http.framing import SSE
-from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, usage_object
 from ouzel.generation import (
     ContentDelta,
@@ -23,6 +22,7 @@ from ouzel.generation import (
     Usage,
 )
 from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
 from ouzel.wire.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
 
@@ -104,8 +104,7 @@ class ChatAnswer:
         self._shows_token_ids = asked.return_token_ids or False
         self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
         self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
-        self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids)
-        self._shows_logprobs = bool(asked.logprobs)
+        self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids) if asked.logprobs else None
         self._streamed_usage = StreamedUsage.asked_by(asked)
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
         self._called: set[int] = set()  # choices that call tools
@@ -215,7 +214,7 @@ class ChatAnswer:
         return "function_call" if finish_reason == "tool_calls" and self._speaks_of_functions else finish_reason
 
     def _logprobs(self, positions: Sequence[PositionLogprobs]) -> ChatLogprobs | None:
-        return chat_logprobs(positions, self._model, self._text_of) if self._shows_logprobs else None
+        return None if self._text_of is None else chat_logprobs(positions, self._model, self._text_of)
 
 
 def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:

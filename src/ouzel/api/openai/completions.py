@@ -89,7 +89,7 @@ class Completions:
 
     def _prompts(self, body: CompletionRequest, options: GenerationOptions) -> list[Prompt]:
         max_prompts = min(self._limits.max_prompts, self._model.engine.max_admitted)
-        truncation = truncation_of(body, self._model, options.max_tokens or options.default_max_tokens)
+        truncation = truncation_of(body, options.max_tokens or options.default_max_tokens)
         entries = read_prompts(body.prompt, max_prompts=max_prompts, n=options.choosing.best_of)
         return [self._render(body, path, prompt, truncation) for path, prompt in entries]
 

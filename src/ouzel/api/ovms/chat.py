@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from ouzel.api.http.dialect import Answer
-from ouzel.api.openai.chat import ChatCompletions
+from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
-from ouzel.api.openai.chat_request import ChatCompletionRequest
 from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
+from ouzel.wire.chat import read_chat
+from ouzel.wire.chat_request import ChatCompletionRequest
 
 
 class OvmsChat:
@@ -17,12 +18,13 @@ class OvmsChat:
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
-        self._openai = ChatCompletions(model, limits)
+        self._limits = limits
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        chat = read_body(body, ChatCompletionRequest, self._model.names)
-        envelope, request = self._openai.read(chat, arrival_s)
-        return [request], OvmsChatAnswer(ChatAnswer(envelope, self._model, chat, request.prompt))
+        request = read_body(body, ChatCompletionRequest, self._model.names)
+        chat = read_chat(request, self._model, self._limits)
+        answer, accepted = accept_chat(request, chat, self._model, arrival_s)
+        return [accepted], OvmsChatAnswer(answer)
 
 
 class OvmsChatAnswer:

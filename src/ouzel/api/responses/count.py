@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
+from ouzel.api.http.door import may_take_long
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.operation import PREFIXES, Operation
 from ouzel.responses.preparer import Preparer
@@ -32,7 +33,11 @@ class CountInputTokens:
         """Prepares the response, and makes nothing of it."""
         exchange = exchange_of(request.scope)
         prepared = await self._preparer.prepare(
-            body, key_id=exchange.key_id, arrival_s=exchange.arrival_s, body_type=InputTokensRequest
+            body,
+            key_id=exchange.key_id,
+            arrival_s=exchange.arrival_s,
+            takes_long=may_take_long(body),
+            body_type=InputTokensRequest,
         )
         return InputTokens(len(prepared.request.prompt.token_ids))
 

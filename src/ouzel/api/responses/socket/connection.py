@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from starlette.types import Receive, Send
 
 from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
+from ouzel.api.http.door import LONG_BODY_BYTES
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
@@ -16,7 +17,7 @@ from ouzel.api.responses.socket.sending import send_within
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
-from ouzel.wire.decode import LONG_BODY_BYTES, JsonObject, parse_object
+from ouzel.wire.decode import JsonObject, parse_object
 
 
 class Connection:

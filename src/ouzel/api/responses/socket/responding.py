@@ -5,7 +5,7 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPMethod, HTTPStatus
 
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import LONG_BODY_BYTES, Door
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
@@ -20,7 +20,6 @@ from ouzel.responses.preparer import PreparedResponse, Preparer
 from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
-from ouzel.wire.decode import LONG_BODY_BYTES
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,74 @@
+"""A chat as a body asks for it, apart from the words in which it will be answered."""
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ChatRendering, GenerationOptions, ServedModel, Truncation
+from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
+from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import decode_body
+from ouzel.wire.fields import GenerationFields
+from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
+from ouzel.wire.tools import ToolFields, tools_of
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Everything that a body says but its messages."""
+
+    options: GenerationOptions
+    rendering: ChatRendering
+    truncation: Truncation | None
+
+
+def decode_chat(body: bytes, model: ServedModel, limits: LimitsConfig) -> tuple[ChatCompletionRequest, Chat]:
+    request = decode_body(body, ChatCompletionRequest)
+    return request, read_chat(request, model, limits)
+
+
+def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: LimitsConfig) -> Chat:
+    """Reads the body of /chat/completions. Raises InvalidRequest for what contradicts itself or this server."""
+    chat = chat_of(request, request, request, model, limits)
+    check_completion(request, limits)
+    check_num_logprobs(request.top_logprobs, limits, param="top_logprobs")
+    if request.top_logprobs and not request.logprobs:
+        raise InvalidRequest(
+            f"top_logprobs needs logprobs to be true, given {request.top_logprobs}", param="top_logprobs"
+        )
+    options = replace(
+        chat.options,
+        num_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+        num_prompt_logprobs=request.prompt_logprobs,
+        may_be_empty=request.prompt_logprobs is not None,
+    )
+    return Chat(options, chat.rendering, chat.truncation)
+
+
+def chat_of(
+    body: GenerationFields,
+    prompt_fields: ChatPromptFields,
+    tool_fields: ToolFields,
+    model: ServedModel,
+    limits: LimitsConfig,
+    *,
+    max_output_tokens: int | None = None,
+) -> Chat:
+    """Reads what all chats have; the first three are views of one body, for a struct has one base only.
+
+    `max_output_tokens` is the name of the limit in the Responses API, and the strongest. Raises InvalidRequest.
+    """
+    options = options_of(body, model, limits)
+    if max_output_tokens is not None:
+        options = replace(options, max_tokens=max_output_tokens, max_tokens_param="max_output_tokens")
+    tools = tools_of(tool_fields, guides_all=model.guides_tools)
+    options = replace(
+        options,
+        tool_use=tools.use,
+        continues_prompt=prompt_fields.continue_final_message or False,
+        parses_output=True,
+    )
+    rendering = chat_rendering(prompt_fields, tools=tools.shown)
+    return Chat(options, rendering, truncation_of(body, options.max_tokens))
