@@ -27,7 +27,7 @@ OuzelError
 └── StoreOpenError            –    at start-up: the store cannot be used
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 UNEXPECTED = "the server failed on this request; its log says why"  # all that a client is told of a bug of ours
 _MAX_SHOWN = 100
@@ -61,6 +61,26 @@ class InvalidRequest(OuzelError):
 
     status = 400
     type = "invalid_request_error"
+
+    def __init__(self, complaint: str, *, field: str | None = None, param: str | None = None) -> None:
+        """`complaint` goes on from the name of `field`, the one at fault; with `param` it is the whole message."""
+        super().__init__(complaint, param=field or param)
+        self._field = field
+
+    def __str__(self) -> str:
+        complaint: str = self.args[0]
+        if self._field is None:
+            return complaint
+        return f"{self._field}{complaint}" if complaint.startswith(":") else f"{self._field} {complaint}"
+
+    def at(self, field: str, *, param: str | None = None) -> Self:
+        """Returns the same complaint about another field; `param` where the client knows only a part of its path."""
+        error = type(self).__new__(type(self), *self.args)
+        error.__dict__.update(self.__dict__)
+        error.param = param or field
+        if self._field is not None:
+            error._field = field
+        return error
 
 
 class ContextLengthExceeded(InvalidRequest):

@@ -19,9 +19,9 @@ def accept(
     info, width, param = model.engine.info, options.choosing.width, options.max_tokens_param
     if width > info.max_num_seqs:
         name = options.choosing.width_param
-        raise InvalidRequest(f"{name} must be <= {info.max_num_seqs} in a beam search, given {width}", param=name)
+        raise InvalidRequest(f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name)
     if options.max_tokens == 0 and not options.may_be_empty:
-        raise InvalidRequest(f"{param} must be >= 1, given 0", param=param)
+        raise InvalidRequest("must be >= 1, given 0", field=param)
     grammar = model.grammar_for(
         options.tool_use,
         options.form,

@@ -99,7 +99,7 @@ def _call_formats(use: ToolUse | None, output_format: OutputFormat) -> "_CallFor
     if use is None or (not use.tools and output_format.calls is None):
         return None
     if output_format.calls is None or output_format.calls.calls is None:
-        raise InvalidRequest("tools: it is not known how this model writes calls (see --tool-parser)", param="tools")
+        raise InvalidRequest(": it is not known how this model writes calls (see --tool-parser)", field="tools")
     return _CallFormats(use, output_format.calls.calls)
 
 

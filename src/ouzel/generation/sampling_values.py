@@ -23,9 +23,9 @@ def fit_max_tokens(
     left = max_model_len - num_prompt_tokens  # at least 1: the renderer saw to it
     if asked is not None and asked > left:
         raise ContextLengthExceeded(
-            f"{param} must be <= {left}, given {asked}: "
+            f"must be <= {left}, given {asked}: "
             f"the prompt has {num_prompt_tokens} tokens and max_model_len is {max_model_len}",
-            param=param,
+            field=param,
         )
     if asked is not None:
         return asked
@@ -49,13 +49,13 @@ def fit_beams(
     if left < 1:
         cache = f"the KV cache has {info.num_blocks} blocks of {info.block_size} tokens"
         raise InvalidRequest(
-            f"{width_param} must be smaller for a prompt of {num_prompt_tokens} tokens, given {width} beams: {cache}",
-            param=width_param,
+            f"must be smaller for a prompt of {num_prompt_tokens} tokens, given {width} beams: {cache}",
+            field=width_param,
         )
     if is_asked and max_tokens > left:
         raise InvalidRequest(
-            f"{param} must be <= {left} with {width} beams, given {max_tokens}: so many tokens fit into the KV cache",
-            param=param,
+            f"must be <= {left} with {width} beams, given {max_tokens}: so many tokens fit into the KV cache",
+            field=param,
         )
     return min(max_tokens, left)
 
@@ -73,7 +73,7 @@ def resolve_sampling(
 ) -> SamplingParams:
     """Each value from the request, else from generation_config.json, else our default."""
     if (fields.min_tokens or 0) > max_tokens:
-        raise InvalidRequest(f"min_tokens must be <= {max_tokens}, given {fields.min_tokens}", param="min_tokens")
+        raise InvalidRequest(f"must be <= {max_tokens}, given {fields.min_tokens}", field="min_tokens")
     temperature = _temperature(fields, defaults)
     top_k = _first(fields.top_k, defaults.top_k, DEFAULT_TOP_K if temperature > 0 else 0)
     return SamplingParams(
@@ -106,7 +106,7 @@ def _temperature(fields: SamplingFields, defaults: SamplingDefaults) -> float:
     if asked is not None:
         if fields.do_sample is (asked == 0):
             limit = "> 0 when do_sample is true" if fields.do_sample else "0 when do_sample is false"
-            raise InvalidRequest(f"temperature must be {limit}, given {asked:g}", param="temperature")
+            raise InvalidRequest(f"must be {limit}, given {asked:g}", field="temperature")
         return asked
     if not _first(fields.do_sample, defaults.do_sample, True):
         return 0.0
@@ -122,7 +122,7 @@ def _token_ids(field: str, token_ids: list[int], vocab_size: int) -> tuple[int, 
     for position, token_id in enumerate(token_ids):
         if token_id >= vocab_size:
             path = f"{field}[{position}]"
-            raise InvalidRequest(f"{path} must be <= {vocab_size - 1}, given {token_id}", param=path)
+            raise InvalidRequest(f"must be <= {vocab_size - 1}, given {token_id}", field=path)
     return tuple(token_ids)
 
 
@@ -134,7 +134,7 @@ def _bad_words(words: list[str], tokenizer: Tokenizer, vocab_size: int) -> tuple
         variants = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in (bare, f" {bare}")]
         if not all(variants):
             path = f"bad_words[{position}]"
-            raise InvalidRequest(f"{path} must be a text with tokens, given {word!r}", param=path)
+            raise InvalidRequest(f"must be a text with tokens, given {word!r}", field=path)
         bad_words |= dict.fromkeys(variants)
     return tuple(token_ids for token_ids in bad_words if max(token_ids) < vocab_size)  # others cannot be generated
 
@@ -143,7 +143,7 @@ def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, f
     for token_id in biases:
         if not re.fullmatch(r"0|[1-9][0-9]{0,9}", token_id) or int(token_id) >= vocab_size:
             raise InvalidRequest(
-                f"logit_bias keys must be token ids from 0 to {vocab_size - 1}, given {token_id[:40]!r}",
-                param="logit_bias",
+                f"keys must be token ids from 0 to {vocab_size - 1}, given {token_id[:40]!r}",
+                field="logit_bias",
             )
     return tuple((int(token_id), bias) for token_id, bias in biases.items())

@@ -38,11 +38,11 @@ def template_variables(rendering: ChatRendering, template: ChatTemplate) -> dict
     for path, name, value in _requested_variables(rendering, template):
         for own_name, own_value in _as_read(path, name, value, read, template).items():
             if variables.setdefault(own_name, own_value) != own_value:
-                raise InvalidRequest(f"{path} contradicts what chat_template_kwargs or another field says", param=path)
+                raise InvalidRequest("contradicts what chat_template_kwargs or another field says", field=path)
     if rendering.continue_final_message:
         if variables.get("add_generation_prompt"):
             field_ = "continue_final_message"
-            raise InvalidRequest(f"{field_} must not be true when add_generation_prompt is true", param=field_)
+            raise InvalidRequest("must not be true when add_generation_prompt is true", field=field_)
         variables["add_generation_prompt"] = False
     return variables
 
@@ -52,9 +52,9 @@ def _requested_variables(rendering: ChatRendering, template: ChatTemplate) -> It
     for name, value in rendering.template_kwargs.items():
         path = f"chat_template_kwargs.{name[:60]}"
         if name in template.reserved_names:
-            raise InvalidRequest(f"{path} must not be given: the server itself provides {name}", param=path)
+            raise InvalidRequest(f"must not be given: the server itself provides {name}", field=path)
         if name == "add_generation_prompt" and not isinstance(value, bool):
-            raise InvalidRequest(f"{path} must be true or false", param=path)
+            raise InvalidRequest("must be true or false", field=path)
         if value is not None:
             yield path, name, value
     fields: dict[str, object] = {
@@ -80,7 +80,7 @@ def _as_read(path: str, name: str, value: object, read: frozenset[str], template
         return {switch: wants_reasoning}
     if wants_reasoning is False and not template.reasons:
         return {}
-    raise InvalidRequest(f"{path} has no effect: this model's chat template does not read {name[:60]}", param=path)
+    raise InvalidRequest(f"has no effect: this model's chat template does not read {name[:60]}", field=path)
 
 
 def _wants_reasoning(name: str, value: object) -> bool | None:

@@ -18,13 +18,13 @@ def render_unfinished(messages: list[Message], render: Callable[[list[Message]],
     """Renders messages that are shaped for the template. Raises InvalidRequest where the text cannot be found again."""
     *before, last = messages
     if last.get("tool_calls"):
-        raise InvalidRequest(f"{_FIELD} needs a last message without tool calls", param=_FIELD)
+        raise InvalidRequest("needs a last message without tool calls", field=_FIELD)
     mark = f"mark{secrets.token_hex(8)}"
     text, marked = _with_mark(last["content"], mark)
     rendered = render([*before, {**last, "content": marked}])
     prompt, found, _ = rendered.rpartition(mark)
     if not found or not prompt.endswith(text.rpartition(_REASONING_END)[2].lstrip()):
-        raise InvalidRequest(f"{_FIELD}: the chat template does not write the last message as it is", param=_FIELD)
+        raise InvalidRequest(": the chat template does not write the last message as it is", field=_FIELD)
     return prompt
 
 

@@ -27,7 +27,7 @@ def _message(entry: object, path: str) -> Message:
     for key in _STRING_KEYS:
         _check_string(message.get(key, ""), f"{path}.{key}")
     if "audio" in message:
-        raise InvalidRequest(f"{path}.audio must not be given: this model reads text only", param=f"{path}.audio")
+        raise InvalidRequest("must not be given: this model reads text only", field=f"{path}.audio")
     if role == "assistant":
         _answer_with_refusal(message, path)
     message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=role == "assistant")
@@ -46,7 +46,7 @@ def _answer_with_refusal(message: Message, path: str) -> None:
     """A refusal, sent back as history, is what the assistant said."""
     refusal = message.pop("refusal", "")
     if refusal and message.get("content"):
-        raise InvalidRequest(f"{path}.refusal must not be given beside a content", param=f"{path}.refusal")
+        raise InvalidRequest("must not be given beside a content", field=f"{path}.refusal")
     if refusal:
         message["content"] = refusal
 
@@ -78,9 +78,7 @@ def _text_part(entry: object, path: str) -> Message:
     if kind == "refusal":  # a part that assistants' answers may have, sent back as history
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
-        raise InvalidRequest(
-            f'{path}.type must be "text", given "{kind}": this model reads text only', param=f"{path}.type"
-        )
+        raise InvalidRequest(f'must be "text", given "{kind}": this model reads text only', field=f"{path}.type")
     _check_string(part.get("text"), f"{path}.text")
     return part
 
@@ -111,7 +109,7 @@ def _check_string(value: object, path: str) -> None:
 
 
 def _invalid(path: str, expected: str, value: object) -> InvalidRequest:
-    return InvalidRequest(f"{path} must be {expected}, given {_shown(value)}", param=path)
+    return InvalidRequest(f"must be {expected}, given {_shown(value)}", field=path)
 
 
 def _shown(value: object) -> str:

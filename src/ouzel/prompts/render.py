@@ -80,7 +80,7 @@ class PromptRenderer:
         template = self._template_for(rendering)
         shaped, separator = self._marks.separated(shape_messages(normalise_messages(messages), template))
         if rendering.tools and not template.capabilities.tools:
-            raise InvalidRequest("tools: this model's chat template has no tools", param="tools")
+            raise InvalidRequest(": this model's chat template has no tools", field="tools")
         render = partial(template.render, tools=rendering.tools, variables=template_variables(rendering, template))
         return (render_unfinished(shaped, render) if rendering.continue_final_message else render(shaped)), separator
 
@@ -88,9 +88,9 @@ class PromptRenderer:
         if rendering.chat_template is not None:
             if not self._trusts_request_template:
                 raise InvalidRequest(
-                    "chat_template must not be given: this server renders chats with the model's own template "
+                    "must not be given: this server renders chats with the model's own template "
                     "(see --trust-request-chat-template)",
-                    param="chat_template",
+                    field="chat_template",
                 )
             return self._request_template(rendering.chat_template)
         if self._chat_template is None:
@@ -105,7 +105,7 @@ class PromptRenderer:
             return ChatTemplate({"default": text}, self._tokenizer.special_tokens, param="chat_template")
         except jinja2.TemplateSyntaxError as error:
             field = "chat_template"
-            raise InvalidRequest(f"{field} is broken: line {error.lineno}: {error.message}", param=field) from error
+            raise InvalidRequest(f"is broken: line {error.lineno}: {error.message}", field=field) from error
 
     def render_text(
         self,
@@ -132,7 +132,7 @@ class PromptRenderer:
     ) -> Prompt:
         """Makes the prompt for what stands between `prefix` and `suffix`."""
         if self._infill is None:
-            raise InvalidRequest("suffix: this model has no tokens to fill in the middle with", param="suffix")
+            raise InvalidRequest(": this model has no tokens to fill in the middle with", field="suffix")
         num_chars = len(suffix) + (len(prefix) if isinstance(prefix, str) else 0)
         if num_chars > self._max_chars:
             raise self._too_long(f"{num_chars} characters", param)
@@ -150,7 +150,7 @@ class PromptRenderer:
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id <= last_id:
                 path = f"{param}[{position}]"
-                raise InvalidRequest(f"{path} must be a token id from 0 to {last_id}, given {token_id}", param=path)
+                raise InvalidRequest(f"must be a token id from 0 to {last_id}, given {token_id}", field=path)
 
     def _encoded(
         self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str, separator: str = ""
@@ -176,12 +176,12 @@ class PromptRenderer:
 
     def _checked(self, text: str, token_ids: list[int], param: str) -> Prompt:
         if not token_ids:
-            raise InvalidRequest(f"{param} must not give an empty prompt", param=param)
+            raise InvalidRequest("must not give an empty prompt", field=param)
         if len(token_ids) + 1 > self._max_model_len:
             raise self._too_long(f"{len(token_ids)} tokens", param)
         if max(token_ids) >= self._vocab_size:
             token = self._tokenizer.token_text(max(token_ids))
-            raise InvalidRequest(f"{param} holds {token!r}, a token that the model does not have", param=param)
+            raise InvalidRequest(f"holds {token!r}, a token that the model does not have", field=param)
         return Prompt(text, token_ids)
 
     def _too_long(self, prompt_len: str, param: str) -> ContextLengthExceeded:

@@ -34,12 +34,12 @@ def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str
     """Raises InvalidRequest for what the template would leave out silently: the answer would ignore it."""
     role = message["role"]
     if role == "system" and not capabilities.system_role:
-        raise InvalidRequest(f"{path}.role: this model's chat template has no system messages", param=f"{path}.role")
+        raise InvalidRequest(": this model's chat template has no system messages", field=f"{path}.role")
     if role == "tool" and capabilities.drops_tool_results:
-        raise InvalidRequest(f"{path}.role: this model's chat template has no tool results", param=f"{path}.role")
+        raise InvalidRequest(": this model's chat template has no tool results", field=f"{path}.role")
     if message.get("tool_calls") and capabilities.drops_tool_calls:
         where = f"{path}.tool_calls"
-        raise InvalidRequest(f"{where}: this model's chat template has no tool calls", param=where)
+        raise InvalidRequest(": this model's chat template has no tool calls", field=where)
 
 
 def _role(role: object, template: ChatTemplate, path: str) -> object:
@@ -48,7 +48,7 @@ def _role(role: object, template: ChatTemplate, path: str) -> object:
     assert isinstance(role, str)
     if role not in _COMMON_ROLES and not (_ROLE_NAME.fullmatch(role) and template.shows_role(role)):
         known = ", ".join(_COMMON_ROLES)
-        raise InvalidRequest(f'{path} must be one of {known}, given "{role[:40]}"', param=path)
+        raise InvalidRequest(f'must be one of {known}, given "{role[:40]}"', field=path)
     return role
 
 

@@ -20,7 +20,7 @@ class Truncation:
             return replace(self, max_tokens=max(max_model_len - self.num_kept_free, 1))
         if not 1 <= self.max_tokens <= max_model_len:
             limit = f"must be -1 or from 1 to {max_model_len}"
-            raise InvalidRequest(f"{_FIELD} {limit}, given {self.max_tokens}", param=_FIELD)
+            raise InvalidRequest(f"{limit}, given {self.max_tokens}", field=_FIELD)
         return self
 
     def of_text(self, text: str, max_chars: int) -> str:

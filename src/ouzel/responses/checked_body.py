@@ -53,25 +53,25 @@ def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
         check_includable(name, f"include[{position}]")
     if fields.top_logprobs and not shows_logprobs(fields):
         limit = f'needs include to have "{LOGPROBS}"'
-        raise InvalidRequest(f"top_logprobs {limit}, given {fields.top_logprobs}", param="top_logprobs")
+        raise InvalidRequest(f"{limit}, given {fields.top_logprobs}", field="top_logprobs")
 
 
 def _check_stream(fields: ResponsesRequest, options: GenerationOptions) -> None:
     num_choices = options.choosing.n
     if fields.stream and num_choices > 1:
         field = "n" if fields.n is not None else "num_return_sequences"
-        raise InvalidRequest(f"{field} must be 1 in a stream of responses, given {num_choices}", param=field)
+        raise InvalidRequest(f"must be 1 in a stream of responses, given {num_choices}", field=field)
     if fields.stream_options is not None and not fields.stream:
-        raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
+        raise InvalidRequest("needs stream to be true", field="stream_options")
 
 
 def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
     for field, is_wanted in (("store", fields.store), ("background", fields.background)):
         if is_wanted and not has_store:
-            raise InvalidRequest(f"{field} must be false: this server keeps nothing, given true", param=field)
+            raise InvalidRequest("must be false: this server keeps nothing, given true", field=field)
     for field, is_wanted in (("conversation", fields.conversation is not None), ("background", fields.background)):
         if is_wanted and fields.store is False:
-            raise InvalidRequest(f"{field} needs store to be true, given false", param=field)
+            raise InvalidRequest("needs store to be true, given false", field=field)
 
 
 class _ToolFields(msgspec.Struct):

@@ -77,18 +77,18 @@ def _refuse_references(asked: ResponsesRequest, given: Iterable[PlacedItem], *, 
     }
     for field, value in references.items():
         if value is not None:
-            raise InvalidRequest(f"{field} must not be given: {_KEEPS_NOTHING}, given {value}", param=field)
+            raise InvalidRequest(f"must not be given: {_KEEPS_NOTHING}, given {value}", field=field)
     for placed in given:
         if referenced_id(placed) is not None:
             raise InvalidRequest(
-                f"{placed.path} must not be an item_reference: {_KEEPS_NOTHING}, given {referenced_id(placed)}",
-                param=placed.path,
+                f"must not be an item_reference: {_KEEPS_NOTHING}, given {referenced_id(placed)}",
+                field=placed.path,
             )
 
 
 def _refuse_both(asked: ResponsesRequest) -> None:
     if asked.previous_response_id is not None and asked.conversation is not None:
-        raise InvalidRequest("conversation must not be given beside previous_response_id", param="conversation")
+        raise InvalidRequest("must not be given beside previous_response_id", field="conversation")
 
 
 async def resolved(placed: PlacedItem, store: Store, key_id: str | None) -> PlacedItem:
@@ -129,7 +129,7 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
         raise PreviousResponseNotFound(response_id, param=field)
     if not previous.status.is_final:
         said = previous.status.value.replace("_", " ")
-        raise InvalidRequest(f"{field} must be of a response that has ended, given one {said}", param=field)
+        raise InvalidRequest(f"must be of a response that has ended, given one {said}", field=field)
     return await store.history(response_id, key_id)
 
 

@@ -275,4 +275,4 @@ def _object(value: object, path: str) -> Message:
 
 
 def _invalid(path: str, expected: str, value: object, why: str = "") -> InvalidRequest:
-    return InvalidRequest(f"{path} must be {expected}, given {shown(value)}{why}", param=path)
+    return InvalidRequest(f"must be {expected}, given {shown(value)}{why}", field=path)

@@ -31,7 +31,7 @@ def render_input(checked: CheckedBody, items: Iterable[PlacedItem], model: Serve
     if fields.truncation != "auto":
         return render(placed)
     if truncation is not None:
-        raise InvalidRequest('truncation must not be "auto" beside truncate_prompt_tokens', param="truncation")
+        raise InvalidRequest('must not be "auto" beside truncate_prompt_tokens', field="truncation")
     return render_newest(placed, render, max_model_len=model.engine.info.max_model_len, max_tokens=max_tokens)
 
 
@@ -42,34 +42,26 @@ def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[Chat
     if effort is not None:
         if fields.reasoning_effort not in (None, effort):
             field = "reasoning_effort"
-            raise InvalidRequest(
-                f"{field} must be the same as reasoning.effort, given {fields.reasoning_effort}", param=field
-            )
+            raise InvalidRequest(f"must be the same as reasoning.effort, given {fields.reasoning_effort}", field=field)
         rendering = replace(rendering, reasoning_effort=effort)
         own_names["reasoning_effort"] = "reasoning.effort"
     verbosity = None if fields.text is None else fields.text.verbosity
     if verbosity not in (None, _NEUTRAL_VERBOSITY):
         if rendering.template_kwargs.get("verbosity", verbosity) != verbosity:
-            raise InvalidRequest("text.verbosity contradicts what chat_template_kwargs says", param="text.verbosity")
+            raise InvalidRequest("contradicts what chat_template_kwargs says", field="text.verbosity")
         rendering = replace(rendering, template_kwargs={**rendering.template_kwargs, "verbosity": verbosity})
         own_names["chat_template_kwargs.verbosity"] = "text.verbosity"
     return rendering, own_names
 
 
 def _in_own_words(error: InvalidRequest, placed: Sequence[PlacedMessage], own_names: dict[str, str]) -> InvalidRequest:
-    """The same error about the field that the client sent."""
+    """Returns the same error about the field that the client sent."""
     param = error.param or ""
-    at = _MESSAGE_PATH.match(param)
-    if at is not None:
-        own = "input" if at[1] is None else placed[int(at[1])].path
-        is_given = own.startswith("input")  # else it is history, and the client knows no place in that
-        old, param = at[0], own + param[at.end() :] if is_given else own
-    elif param in own_names:
-        old, own = param, own_names[param]
-        param = own
-    else:
+    if param in own_names:
+        return error.at(own_names[param])
+    match = _MESSAGE_PATH.match(param)
+    if match is None:
         return error
-    message = str(error)
-    if message.startswith(old):
-        message = own + message[len(old) :]
-    return type(error)(message, param=param)
+    own = "input" if match[1] is None else placed[int(match[1])].path
+    is_history = not own.startswith("input")  # then the client knows no place in it
+    return error.at(own + param[match.end() :], param=own if is_history else None)

@@ -120,7 +120,7 @@ def check_includable(name: str, path: str) -> None:
     """Agents ask for encrypted reasoning unless told otherwise, so the error says that they need not."""
     if name != LOGPROBS:
         why = ": leave it out, reasoning is text here and is read when sent back" if name == _ENCRYPTED else ""
-        raise InvalidRequest(f'{path} must be "{LOGPROBS}", given {shown(name)}{why}', param=path)
+        raise InvalidRequest(f'must be "{LOGPROBS}", given {shown(name)}{why}', field=path)
 
 
 def shows_logprobs(asked: ResponsesRequest) -> bool:

@@ -62,9 +62,9 @@ class Summariser:
         if longest is None:
             path = said[0].path
             raise ContextLengthExceeded(
-                f"{path} is too long to be summarised: with {self._max_tokens} tokens for the summary it must fit into "
+                f"is too long to be summarised: with {self._max_tokens} tokens for the summary it must fit into "
                 f"max_model_len, {self._model.engine.info.max_model_len}",
-                param=path,
+                field=path,
             )
         return longest, num
 

@@ -38,7 +38,7 @@ def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputF
     """
     own = _own_form(text_format)
     if own is not None and other is not None:
-        raise InvalidRequest(f"{other.param} must not be given beside text.format", param=other.param)
+        raise InvalidRequest("must not be given beside text.format", field=other.param)
     return own or other
 
 

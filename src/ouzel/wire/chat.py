@@ -35,9 +35,7 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
     check_completion(request, limits)
     check_num_logprobs(request.top_logprobs, limits, param="top_logprobs")
     if request.top_logprobs and not request.logprobs:
-        raise InvalidRequest(
-            f"top_logprobs needs logprobs to be true, given {request.top_logprobs}", param="top_logprobs"
-        )
+        raise InvalidRequest(f"needs logprobs to be true, given {request.top_logprobs}", field="top_logprobs")
     options = replace(
         chat.options,
         num_logprobs=(request.top_logprobs or 0) if request.logprobs else None,

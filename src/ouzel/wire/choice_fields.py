@@ -94,12 +94,12 @@ def choosing_of(body: ChoiceFields, *, max_choices: int) -> Choosing:
     beam_search = choosing.beam_search
     if choosing.n > max_choices:
         name = "n" if body.n is not None else "num_return_sequences"
-        raise InvalidRequest(f"{name} must be <= {max_choices}, given {choosing.n}", param=name)
+        raise InvalidRequest(f"must be <= {max_choices}, given {choosing.n}", field=name)
     if choosing.best_of > max_choices:
-        raise InvalidRequest(f"best_of must be <= {max_choices}, given {choosing.best_of}", param="best_of")
+        raise InvalidRequest(f"must be <= {max_choices}, given {choosing.best_of}", field="best_of")
     if beam_search is not None and beam_search.width > max_choices:
         name = choosing.width_param
-        raise InvalidRequest(f"{name} must be <= {max_choices} in a beam search, given {beam_search.width}", param=name)
+        raise InvalidRequest(f"must be <= {max_choices} in a beam search, given {beam_search.width}", field=name)
     return choosing
 
 
@@ -108,16 +108,16 @@ def _choosing(body: ChoiceFields) -> Choosing:
     if not (body.use_beam_search or (body.num_beams or 1) > 1):
         if (name := _first_given(body, _OF_BEAM_SEARCH)) is not None:
             needed = "beam search (use_beam_search, or num_beams > 1)"
-            raise InvalidRequest(f"{name} needs {needed}, given {_shown(body, name)}", param=name)
+            raise InvalidRequest(f"needs {needed}, given {_shown(body, name)}", field=name)
         best_of = body.best_of or n
         if best_of < n:
-            raise InvalidRequest(f"best_of must be >= {n}, the number of choices, given {best_of}", param="best_of")
+            raise InvalidRequest(f"must be >= {n}, the number of choices, given {best_of}", field="best_of")
         return Choosing(n, best_of, None)
     if body.use_beam_search is False:
-        raise InvalidRequest(f"num_beams must be 1 without use_beam_search, given {body.num_beams}", param="num_beams")
+        raise InvalidRequest(f"must be 1 without use_beam_search, given {body.num_beams}", field="num_beams")
     if (name := _first_given(body, _OF_SAMPLING)) is not None:
         neutral = msgspec.json.encode(_OF_SAMPLING[name][0]).decode()
-        raise InvalidRequest(f"{name} must be {neutral} in a beam search, given {_shown(body, name)}", param=name)
+        raise InvalidRequest(f"must be {neutral} in a beam search, given {_shown(body, name)}", field=name)
     return Choosing(n, n, _beam_search(body, n), _width_field(body))
 
 
@@ -130,28 +130,26 @@ def _n(body: ChoiceFields) -> int:
     if body.n is None or body.num_return_sequences in (None, body.n):
         return body.n or body.num_return_sequences or 1
     name = "num_return_sequences"
-    raise InvalidRequest(f"{name} must be {body.n}, the same as n, given {body.num_return_sequences}", param=name)
+    raise InvalidRequest(f"must be {body.n}, the same as n, given {body.num_return_sequences}", field=name)
 
 
 def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
     width = body.num_beams or body.best_of or n
     num_groups, penalty = body.num_beam_groups or 1, body.diversity_penalty or 0.0
     if body.best_of not in (None, width):
-        raise InvalidRequest(f"best_of must be {width}, the same as num_beams, given {body.best_of}", param="best_of")
+        raise InvalidRequest(f"must be {width}, the same as num_beams, given {body.best_of}", field="best_of")
     if width < n:
         name = _width_field(body)
-        raise InvalidRequest(f"{name} must be >= {n}, the number of choices, given {width}", param=name)
+        raise InvalidRequest(f"must be >= {n}, the number of choices, given {width}", field=name)
     if width % num_groups:
         name = "num_beam_groups"
-        raise InvalidRequest(f"{name} must divide the number of beams, {width}, given {num_groups}", param=name)
+        raise InvalidRequest(f"must divide the number of beams, {width}, given {num_groups}", field=name)
     if num_groups > 1 and penalty == 0:
         name = "diversity_penalty"
-        raise InvalidRequest(
-            f"{name} must be > 0 with num_beam_groups, given {penalty:g}: all find the same", param=name
-        )
+        raise InvalidRequest(f"must be > 0 with num_beam_groups, given {penalty:g}: all find the same", field=name)
     if num_groups == 1 and penalty > 0:
         name = "diversity_penalty"
-        raise InvalidRequest(f"{name} needs num_beam_groups > 1, given {penalty:g}", param=name)
+        raise InvalidRequest(f"needs num_beam_groups > 1, given {penalty:g}", field=name)
     return BeamSearchParams(
         width=width,
         num_groups=num_groups,

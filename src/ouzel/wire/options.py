@@ -40,16 +40,16 @@ def check_model(name: str | None, model: ServedModel) -> None:
 def check_completion(body: CompletionFields, limits: LimitsConfig) -> None:
     """Raises InvalidRequest for fields of answers with choices that contradict each other or this server."""
     if body.stream_options is not None and not body.stream:
-        raise InvalidRequest("stream_options needs stream to be true", param="stream_options")
+        raise InvalidRequest("needs stream to be true", field="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:
         field = "stream_options.include_obfuscation"
-        raise InvalidRequest(f"{field} is not supported by this server, given true", param=field)
+        raise InvalidRequest("is not supported by this server, given true", field=field)
     check_num_logprobs(body.prompt_logprobs, limits, param="prompt_logprobs")
 
 
 def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:
     if num_logprobs is not None and num_logprobs > limits.max_logprobs:
-        raise InvalidRequest(f"{param} must be <= {limits.max_logprobs}, given {num_logprobs}", param=param)
+        raise InvalidRequest(f"must be <= {limits.max_logprobs}, given {num_logprobs}", field=param)
 
 
 def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation | None:
@@ -58,7 +58,7 @@ def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation 
         keeps_end = body.truncation_side != "right"
         return Truncation(body.truncate_prompt_tokens, keeps_end=keeps_end, num_kept_free=max_tokens or 1)
     if body.truncation_side is not None:
-        raise InvalidRequest("truncation_side needs truncate_prompt_tokens", param="truncation_side")
+        raise InvalidRequest("needs truncate_prompt_tokens", field="truncation_side")
     return None
 
 
@@ -71,4 +71,4 @@ def _check_spaces(body: GenerationFields, model: ServedModel) -> None:
     shows_special_tokens = body.skip_special_tokens is False
     if body.spaces_between_special_tokens is False and shows_special_tokens and model.tokenizer.spaces_special_tokens:
         field = "spaces_between_special_tokens"
-        raise InvalidRequest(f"{field} must be true, given false: this model's tokenizer writes spaces", param=field)
+        raise InvalidRequest("must be true, given false: this model's tokenizer writes spaces", field=field)

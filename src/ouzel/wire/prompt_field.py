@@ -28,8 +28,8 @@ def read_prompts(prompt: str | list[object], *, max_prompts: int, n: int) -> lis
     most = max(max_prompts // n, 1)
     if len(prompt) > most:
         raise InvalidRequest(
-            f"prompt must have <= {most} entries when n is {n}, given {len(prompt)}; send them in several requests",
-            param="prompt",
+            f"must have <= {most} entries when n is {n}, given {len(prompt)}; send them in several requests",
+            field="prompt",
         )
     read = _text if isinstance(prompt[0], str) else _token_ids
     paths = [f"prompt[{position}]" for position in range(len(prompt))]
@@ -38,7 +38,7 @@ def read_prompts(prompt: str | list[object], *, max_prompts: int, n: int) -> lis
 
 def _text(path: str, entry: object) -> str:
     if not isinstance(entry, str):
-        raise InvalidRequest(f"{path} must be a text, as prompt[0] is, given {shown(entry)}", param=path)
+        raise InvalidRequest(f"must be a text, as prompt[0] is, given {shown(entry)}", field=path)
     return entry
 
 
@@ -47,5 +47,5 @@ def _token_ids(path: str, entry: object) -> list[int]:
         token_ids: list[int] = msgspec.convert(entry, Annotated[list[int], Meta(min_length=1)])
     except msgspec.ValidationError as error:
         kinds = "a text or a non-empty list of token ids" if path == "prompt" else "a non-empty list of token ids"
-        raise InvalidRequest(f"{path} must be {kinds}, given {shown(entry)}", param=path) from error
+        raise InvalidRequest(f"must be {kinds}, given {shown(entry)}", field=path) from error
     return token_ids

@@ -58,7 +58,7 @@ def output_form(asked: FormFields) -> OutputForm | None:
     forms = list(_forms(asked))
     if len(forms) > 1:
         second = forms[1].param
-        raise InvalidRequest(f"{second} must not be given beside {forms[0].param}", param=second)
+        raise InvalidRequest(f"must not be given beside {forms[0].param}", field=second)
     return forms[0] if forms else None
 
 
@@ -78,7 +78,7 @@ def _forms(asked: FormFields) -> Iterator[OutputForm]:
 def _of_response_format(given: JsonObject) -> OutputForm | None:
     kind = given.get("type")
     if not isinstance(kind, str):
-        raise InvalidRequest("response_format.type is required", param="response_format.type")
+        raise InvalidRequest("is required", field="response_format.type")
     if kind == "text":
         _refuse_unknown(given, {"type"}, "response_format")
         return None
@@ -89,15 +89,15 @@ def _of_json_schema(given: JsonObject) -> OutputForm:
     """OpenAI's has the schema in an object that names it, XGrammar's the schema itself."""
     path, declared = "response_format.json_schema", given.get("json_schema")
     if not isinstance(declared, dict | bool):
-        raise InvalidRequest(f"{path} must be an object, given {shown(declared)}", param=path)
+        raise InvalidRequest(f"must be an object, given {shown(declared)}", field=path)
     if isinstance(declared, bool) or not ("schema" in declared or {"name"} <= declared.keys() <= _BESIDE_SCHEMA):
         return OutputForm(given, "response_format")
     if "schema" not in declared:
-        raise InvalidRequest(f"{path}.schema is required", param=f"{path}.schema")
+        raise InvalidRequest("is required", field=f"{path}.schema")
     _refuse_unknown(declared, {"schema", *_BESIDE_SCHEMA}, path)
     strict = declared.get("strict")
     if not isinstance(strict, bool | None):
-        raise InvalidRequest(f"{path}.strict must be true or false, given {shown(strict)}", param=f"{path}.strict")
+        raise InvalidRequest(f"must be true or false, given {shown(strict)}", field=f"{path}.strict")
     form = {**given, "json_schema": declared["schema"]}
     return OutputForm(form, f"{path}.schema", strict=strict or False)
 
@@ -106,16 +106,14 @@ def _refuse_unknown(given: JsonObject, known: Collection[str], path: str) -> Non
     for name, value in given.items():
         if name not in known and value is not None:
             param = f"{path}.{name[:40]}"
-            raise InvalidRequest(f"{param} is not a field of this object, given {shown(value)}", param=param)
+            raise InvalidRequest(f"is not a field of this object, given {shown(value)}", field=param)
 
 
 def _of_structured_outputs(given: StructuredOutputs) -> OutputForm:
     kinds = {name: value for name, value in msgspec.structs.asdict(given).items() if value not in (None, False)}
     if len(kinds) != 1:
         names = ", ".join(StructuredOutputs.__struct_fields__)
-        raise InvalidRequest(
-            f"structured_outputs must have exactly one of {names}, given {len(kinds)}", param="structured_outputs"
-        )
+        raise InvalidRequest(f"must have exactly one of {names}, given {len(kinds)}", field="structured_outputs")
     [(kind, value)] = kinds.items()
     return _of_kind(kind, value, f"structured_outputs.{kind}")
 
@@ -132,7 +130,7 @@ def _of_kind(kind: str, value: object, param: str) -> OutputForm:
     }
     if kind == "structural_tag":
         if not isinstance(value, dict):
-            raise InvalidRequest(f"{param} must be an object, given {shown(value)}", param=param)
+            raise InvalidRequest(f"must be an object, given {shown(value)}", field=param)
         return OutputForm(value, param)
     return OutputForm(formats[kind], param)
 
@@ -141,4 +139,4 @@ def _parsed(text: str, param: str) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidRequest(f"{param} is not valid JSON: {error}", param=param) from error
+        raise InvalidRequest(f"is not valid JSON: {error}", field=param) from error

@@ -119,7 +119,7 @@ def tools_of(body: ToolFields, *, guides_all: bool = False) -> RequestTools:
     _check_parameters(declared.functions, declared.field)
     if not declared.functions:
         if declared.choice not in (None, "none", "auto"):
-            raise InvalidRequest(f"{declared.choice_field} needs {declared.field}", param=declared.choice_field)
+            raise InvalidRequest(f"needs {declared.field}", field=declared.choice_field)
         return RequestTools(None, None)
     if declared.choice == "none":
         use = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
@@ -139,7 +139,7 @@ def _declared(body: ToolFields) -> _Declared:
         return _Declared(_functions_of(body.tools or []), body.tool_choice, "tools", "tool_choice")
     if body.tools is not None or body.tool_choice is not None:
         field = "functions" if body.functions is not None else "function_call"
-        raise InvalidRequest(f"{field} must not be given beside tools or tool_choice", param=field)
+        raise InvalidRequest("must not be given beside tools or tool_choice", field=field)
     choice = body.function_call
     named = NamedTool(choice) if isinstance(choice, NamedFunction) else choice
     return _Declared(body.functions or [], named, "functions", "function_call")
@@ -166,7 +166,7 @@ def _functions_of(tools: Sequence[Tool]) -> list[FunctionDefinition]:
         elif tool.name is not None:
             functions.append(FunctionDefinition(tool.name, tool.description, tool.parameters, tool.strict))
         else:
-            raise InvalidRequest(f"tools[{position}].function is required", param=f"tools[{position}].function")
+            raise InvalidRequest("is required", field=f"tools[{position}].function")
     return functions
 
 
@@ -176,7 +176,7 @@ def _check_parameters(functions: Sequence[FunctionDefinition], field: str) -> No
         kind = (function.parameters or {}).get("type", "object")
         if kind != "object" and not (isinstance(kind, list) and "object" in kind):
             path = f"{_path(field, position)}.parameters.type"
-            raise InvalidRequest(f'{path} must be "object", given {shown(kind)}', param=path)
+            raise InvalidRequest(f'must be "object", given {shown(kind)}', field=path)
 
 
 def _path(field: str, position: int) -> str:
@@ -188,7 +188,7 @@ def _check_names(functions: Sequence[FunctionDefinition], field: str) -> None:
     for position, function in enumerate(functions):
         if function.name in names:
             path = f"{_path(field, position)}.name"
-            raise InvalidRequest(f"{path} must be unique, given {function.name!r} again", param=path)
+            raise InvalidRequest(f"must be unique, given {function.name!r} again", field=path)
         names.add(function.name)
 
 
@@ -222,7 +222,7 @@ def _allowed(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
         return choice.allowed_tools, f"{param}.allowed_tools"
     for name, value in (("mode", choice.mode), ("tools", choice.tools)):
         if value is None:
-            raise InvalidRequest(f"{param}.{name} is required", param=f"{param}.{name}")
+            raise InvalidRequest("is required", field=f"{param}.{name}")
     assert choice.mode is not None and choice.tools is not None
     return AllowedToolList(choice.mode, choice.tools), param
 
@@ -232,7 +232,7 @@ def _known_name(named: NamedTool, known: set[str], path: str) -> str:
     if name is None:
         raise InvalidRequest(f"{path}.function is required", param=path)
     if name not in known:
-        raise InvalidRequest(f"{path} must name one of the tools, given {name!r}", param=path)
+        raise InvalidRequest(f"must name one of the tools, given {name!r}", field=path)
     return name
 
 

@@ -168,9 +168,7 @@ def refuse_unsupported(given: Mapping[str, object], *, known: Collection[str]) -
     for name, value in given.items():
         if name in known or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
             continue
-        raise InvalidRequest(
-            f"{name} is not supported yet by this server{_hint(name)}, given {shown(value)}", param=name
-        )
+        raise InvalidRequest(f"is not supported yet by this server{_hint(name)}, given {shown(value)}", field=name)
 
 
 def _hint(name: str) -> str:

@@ -53,13 +53,13 @@ def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Str
                 limit = _either(match[1])
             elif "value" in pattern and "Invalid" in pattern:
                 limit = ", ".join(shown(allowed) for allowed in _values_at(steps, inspect.type_info(body_type)))
-            return InvalidRequest(f"{path} {complaint.format(limit)}, given {value}", param=path)
+            return InvalidRequest(f"{complaint.format(limit)}, given {value}", field=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             field = path_of([*steps, match[1]])
             wrong = _value_at([*steps, match[1]], given)
             value = "" if wrong is None else f", given {shown(wrong)}"
-            return InvalidRequest(f"{field} {complaint}{value}", param=field)
+            return InvalidRequest(f"{complaint}{value}", field=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
 
 
@@ -68,8 +68,8 @@ def _invalid_key(what: str, steps: list[Step], given: JsonObject) -> InvalidRequ
     longest = max(names, key=len) if isinstance(names, dict) else None  # only lengths of names are limited
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
-            return InvalidRequest(f"{path}: each name {complaint.format(match[1])}, given {shown(longest)}", param=path)
-    return InvalidRequest(f"{path}: {what}, given {shown(longest)}", param=path)
+            return InvalidRequest(f": each name {complaint.format(match[1])}, given {shown(longest)}", field=path)
+    return InvalidRequest(f": {what}, given {shown(longest)}", field=path)
 
 
 def path_of(steps: Sequence[Step]) -> str:

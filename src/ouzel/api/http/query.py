@@ -35,7 +35,7 @@ class Query:
         if given is None:
             return False
         if given.lower() not in _BOOLEANS:
-            raise InvalidRequest(f"{name} must be true or false, given {shown(given)}", param=name)
+            raise InvalidRequest(f"must be true or false, given {shown(given)}", field=name)
         return _BOOLEANS[given.lower()]
 
     def integer(self, name: str, default: int, *, lowest: int, highest: int) -> int:
@@ -45,9 +45,9 @@ class Query:
         try:
             value = int(given)
         except ValueError:
-            raise InvalidRequest(f"{name} must be an integer, given {shown(given)}", param=name) from None
+            raise InvalidRequest(f"must be an integer, given {shown(given)}", field=name) from None
         if not lowest <= value <= highest:
-            raise InvalidRequest(f"{name} must be between {lowest} and {highest}, given {value}", param=name)
+            raise InvalidRequest(f"must be between {lowest} and {highest}, given {value}", field=name)
         return value
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
@@ -55,5 +55,5 @@ class Query:
         if given is None:
             return default
         if given not in choices:
-            raise InvalidRequest(f"{name} must be one of {', '.join(choices)}, given {shown(given)}", param=name)
+            raise InvalidRequest(f"must be one of {', '.join(choices)}, given {shown(given)}", field=name)
         return given

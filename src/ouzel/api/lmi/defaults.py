@@ -10,7 +10,7 @@ def with_defaults(given: JsonObject, model: ServedModel) -> JsonObject:
     """`model` never chooses in LMI, and all tokens may be drawn where neither request nor model limits them."""
     named = given.get("model")
     if not isinstance(named, str | None):
-        raise InvalidRequest(f"model must be a string, given {shown(named)}", param="model")
+        raise InvalidRequest(f"must be a string, given {shown(named)}", field="model")
     if named is not None and named not in model.names:
         log_ignored({"model"})
     completed = {**given, "model": model.names[0]}

@@ -128,7 +128,7 @@ class Invocation(msgspec.Struct, frozen=True):
             return {"inputs": _text(body)}
         if media_type != "application/json":
             raise InvalidRequest(
-                f"Content-Type must be application/json or text/plain, given {media_type[:60]!r}", param="Content-Type"
+                f"must be application/json or text/plain, given {media_type[:60]!r}", field="Content-Type"
             )
         return parse_object(body)
 
@@ -152,7 +152,7 @@ def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
     for name, neutral in _REFUSED.items():
         given = attributes.get(name, header(scope, name.encode()))
         if given is not None and given.lower() != neutral:
-            raise InvalidRequest(f"{name} is not supported by this server, given {given[:60]!r}", param=name)
+            raise InvalidRequest(f"is not supported by this server, given {given[:60]!r}", field=name)
 
 
 def _operation(path: str, *, has_slashes: bool = False) -> Operation:

@@ -96,7 +96,7 @@ class StandardSchema:
         for name, instead in _NOT_HERE.items():
             if parsed.get(name):
                 raise InvalidRequest(
-                    f"{name} is not a parameter of this schema ({instead}), given {shown(parsed[name])}", param=name
+                    f"is not a parameter of this schema ({instead}), given {shown(parsed[name])}", field=name
                 )
         known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
         return _in_our_words(decode_object(with_defaults(known, self._model), Parameters))
@@ -132,21 +132,17 @@ class StandardSchema:
         most = max(min(self._limits.max_prompts, self._model.engine.max_admitted) // num_sequences, 1)
         if len(texts) > most:
             raise InvalidRequest(
-                f"inputs must have <= {most} entries of {num_sequences} sequences each, given {len(texts)}",
-                param="inputs",
+                f"must have <= {most} entries of {num_sequences} sequences each, given {len(texts)}",
+                field="inputs",
             )
         if shape.is_stream and shape.is_batch:
-            raise InvalidRequest("inputs must be a string when stream is true, given a list", param="inputs")
+            raise InvalidRequest("must be a string when stream is true, given a list", field="inputs")
         if shape.is_stream and shape.n > 1:
-            raise InvalidRequest(f"n must be 1 when stream is true, given {shape.n}", param="n")
+            raise InvalidRequest(f"must be 1 when stream is true, given {shape.n}", field="n")
         if parameters.decoder_input_details and not shape.has_details:
-            raise InvalidRequest(
-                "decoder_input_details needs details to be true, given true", param="decoder_input_details"
-            )
+            raise InvalidRequest("needs details to be true, given true", field="decoder_input_details")
         if shape.num_top_tokens and not (shape.has_details or shape.is_stream):
-            raise InvalidRequest(
-                f"top_n_tokens needs details to be true, given {shape.num_top_tokens}", param="top_n_tokens"
-            )
+            raise InvalidRequest(f"needs details to be true, given {shape.num_top_tokens}", field="top_n_tokens")
 
     def _render(self, text: str, parameters: Parameters, options: GenerationOptions) -> Prompt:
         truncation = truncation_of(parameters, options.max_tokens or options.default_max_tokens)
@@ -187,7 +183,7 @@ def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -
     if name is not None and name not in allowed:
         limit = " or ".join(allowed)
         raise InvalidRequest(
-            f"output_formatter must be {limit} when stream is {str(is_stream).lower()}, given {shown(name)}",
-            param="output_formatter",
+            f"must be {limit} when stream is {str(is_stream).lower()}, given {shown(name)}",
+            field="output_formatter",
         )
     return _SSE if name == "sse" or (name is None and prefers_events) else JSON_LINES

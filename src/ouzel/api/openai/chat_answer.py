@@ -104,6 +104,7 @@ class ChatAnswer:
         self._shows_token_ids = asked.return_token_ids or False
         self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
         self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
+        self._scores_prompt = asked.prompt_logprobs is not None
         self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids) if asked.logprobs else None
         self._streamed_usage = StreamedUsage.asked_by(asked)
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
@@ -113,7 +114,7 @@ class ChatAnswer:
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
         chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
-        if (positions := prompt_logprobs_in(events)) is not None:
+        if self._scores_prompt and (positions := prompt_logprobs_in(events)) is not None:
             self._prompt_logprobs = prompt_logprobs(positions, self._model)
         if chunks:
             chunks[0].prompt_logprobs, self._prompt_logprobs = self._prompt_logprobs, UNSET

@@ -107,10 +107,10 @@ def _check_suffix(body: CompletionRequest) -> None:
     if not body.suffix:
         return
     if body.echo:
-        raise InvalidRequest("echo must not be true with a suffix", param="echo")
+        raise InvalidRequest("must not be true with a suffix", field="echo")
     if body.truncate_prompt_tokens is not None:
         field = "truncate_prompt_tokens"
-        raise InvalidRequest(f"{field} must not be given with a suffix", param=field)
+        raise InvalidRequest("must not be given with a suffix", field=field)
 
 
 def _num_prompt_logprobs(body: CompletionRequest) -> int | None:

@@ -122,7 +122,7 @@ class Tokenizing:
         if asked.tokens and max(asked.tokens) > last_id:
             position = next(position for position, token_id in enumerate(asked.tokens) if token_id > last_id)
             path = f"tokens[{position}]"
-            raise InvalidRequest(f"{path} must be <= {last_id}, given {asked.tokens[position]}", param=path)
+            raise InvalidRequest(f"must be <= {last_id}, given {asked.tokens[position]}", field=path)
         return DetokenizedText(
             self._tokenizer.decode(asked.tokens, skip_special_tokens=asked.skip_special_tokens or False)
         )
@@ -159,7 +159,7 @@ class Tokenizing:
             return lambda token_ids: token_ids
         length = asked.max_length
         if length is None:
-            raise InvalidRequest("pad_to_max_length needs max_length", param="pad_to_max_length")
+            raise InvalidRequest("needs max_length", field="pad_to_max_length")
         if length * num_texts > _MAX_PADDED_TOKENS:
             limit = _MAX_PADDED_TOKENS // num_texts
             message = f"max_length must be <= {limit} to pad {num_texts} texts to it, given {length}"
@@ -187,9 +187,9 @@ def _check_combination(asked: TokenizeRequest) -> None:
         )
     for name, goes_with in _GOES_WITH.items():
         if name in given and inputs[0] not in goes_with and getattr(asked, name):
-            raise InvalidRequest(f"{name} goes with {' or '.join(goes_with)}, given {inputs[0]}", param=name)
+            raise InvalidRequest(f"goes with {' or '.join(goes_with)}, given {inputs[0]}", field=name)
     if "padding_side" in given and not asked.pad_to_max_length:
-        raise InvalidRequest("padding_side needs pad_to_max_length to be true", param="padding_side")
+        raise InvalidRequest("needs pad_to_max_length to be true", field="padding_side")
 
 
 OPERATIONS = (

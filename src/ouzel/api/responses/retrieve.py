@@ -42,7 +42,7 @@ class RetrieveResponse:
         is_stream = query.boolean("stream")
         for name in ("starting_after", "include_obfuscation"):
             if not is_stream and query.has(name):
-                raise InvalidRequest(f"{name} needs stream to be true", param=name)
+                raise InvalidRequest("needs stream to be true", field=name)
         shows_logprobs = asks_for_logprobs(query)
         stored = await self._kept.find(request)
         run = self._runs.find(stored.id, stored.key_id)
@@ -75,7 +75,7 @@ class RetrieveResponse:
 def _check_logprobs(response: ResponseObject) -> None:
     for part in response.text_parts:
         if part.text and not part.logprobs:
-            raise InvalidRequest(f"include must not ask for {LOGPROBS}: the response was made without", param="include")
+            raise InvalidRequest(f"must not ask for {LOGPROBS}: the response was made without", field="include")
 
 
 OPERATIONS = (

@@ -49,7 +49,7 @@ def stream_id_of(given: JsonObject) -> str | None:
         return None
     if not isinstance(stream_id, str) or _STREAM_ID.fullmatch(stream_id) is None:
         limit = "1 to 256 letters, digits, underscores, hyphens and periods"
-        raise InvalidStreamId(f"stream_id must be {limit}, given {shown(stream_id)}", param="stream_id")
+        raise InvalidStreamId(f"must be {limit}, given {shown(stream_id)}", field="stream_id")
     return stream_id
 
 
@@ -65,18 +65,18 @@ def message_of(given: JsonObject, num_bytes: int) -> ClientMessage:
             _refuse_others(given, "previous_response_id", "input")
             return Steer(_string(given, "previous_response_id"), _steering_input(given), num_bytes)
         case other:
-            raise InvalidRequest(f"type must be one of {', '.join(_TYPES)}, given {shown(other)}", param="type")
+            raise InvalidRequest(f"must be one of {', '.join(_TYPES)}, given {shown(other)}", field="type")
 
 
 def _create(given: JsonObject, num_bytes: int) -> Create:
     body = {name: value for name, value in given.items() if name not in ("type", "stream_id", "generate")}
     for name, only in (("stream", True), ("background", False)):
         if body.setdefault(name, only) not in (only, None):
-            raise InvalidRequest(f"{name} must not be given on a WebSocket, given {shown(body[name])}", param=name)
+            raise InvalidRequest(f"must not be given on a WebSocket, given {shown(body[name])}", field=name)
     body["stream"] = True
     generates = given.get("generate")
     if generates not in (True, False, None):
-        raise InvalidRequest(f"generate must be true or false, given {shown(generates)}", param="generate")
+        raise InvalidRequest(f"must be true or false, given {shown(generates)}", field="generate")
     if body.get("input") is None and (body.get("previous_response_id") is not None or generates is False):
         body["input"] = []
     return Create(body, stream_id_of(given), num_bytes, generates is not False)
@@ -85,14 +85,14 @@ def _create(given: JsonObject, num_bytes: int) -> Create:
 def _steering_input(given: JsonObject) -> object:
     value = given.get("input")
     if not isinstance(value, str | list):
-        raise InvalidRequest(f"input must be a string or a list of messages, given {shown(value)}", param="input")
+        raise InvalidRequest(f"must be a string or a list of messages, given {shown(value)}", field="input")
     return value
 
 
 def _string(given: JsonObject, name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidRequest(f"{name} must be a non-empty string, given {shown(value)}", param=name)
+        raise InvalidRequest(f"must be a non-empty string, given {shown(value)}", field=name)
     return value
 
 

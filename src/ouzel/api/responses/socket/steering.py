@@ -66,7 +66,7 @@ class Steering:
         if active is None:
             field_name = "response_id"
             of_one = "of a response that is being made on this WebSocket"
-            raise InvalidRequest(f"{field_name} must be {of_one}, given {response_id[:100]}", param=field_name)
+            raise InvalidRequest(f"must be {of_one}, given {response_id[:100]}", field=field_name)
         active.run.cancel()
 
     def lane_of(self, response_id: str) -> str | None:
