@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints  # Any: option values are typed by msgspec.convert
 
 import msgspec
-import yaml
 from msgspec import inspect
 
 from ouzel.cli.api_keys import with_all_keys
@@ -168,6 +167,8 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
 
 
 def _read_file(path: Path) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415  slow to import, seldom needed
+
     try:
         with path.open() as file:  # parsed from text, a message would quote the line at fault, and it may hold a key
             content = yaml.safe_load(file)
