@@ -155,6 +155,17 @@ def test_the_context_shrinks_to_what_the_cache_holds(directory: Path, caplog: py
     assert f"max_model_len is {info.max_model_len} instead of 40960" in caplog.text
 
 
+def test_a_context_that_was_asked_for_and_does_not_fit_is_refused(directory: Path) -> None:
+    engine = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)
+    with pytest.raises(ModelLoadError, match=r"max_model_len must be <= \d+, which the KV cache holds, given 4000"):
+        create(directory, engine, max_model_len=4000)
+
+
+def test_a_cache_beyond_all_memory_is_refused(directory: Path) -> None:
+    with pytest.raises(ModelLoadError, match="kv_cache_gib: the memory for 1000000 GiB cannot be had"):
+        create(directory, EngineConfig(kv_cache_gib=1e6))
+
+
 def test_the_cache_is_no_larger_than_all_contexts(directory: Path) -> None:
     info = create(directory, EngineConfig(max_num_seqs=3), max_model_len=1000).info
     assert info.num_blocks == 3 * -(-1000 // info.block_size)

@@ -39,6 +39,8 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
         compiled = compile_graph(core, language_model, engine)
     inputs = cache_inputs(compiled)
     plan = plan_cache(inputs, max_model_len, engine.max_num_seqs, engine.kv_cache_gib)
+    if plan.max_model_len < max_model_len:
+        accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
     info = EngineInfo(
         backend="openvino",
         model_type=config.model_type,
@@ -79,7 +81,14 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
     return load_checkpoint(directory, config, model.weights, model.cache_dir)
 
 
-def context_length(max_model_len: int | None, max_positions: int) -> int:
-    if max_model_len is not None and max_model_len > max_positions:
-        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {max_model_len}")
-    return max_model_len or max_positions
+def accept_shorter_context(option: int | None, max_model_len: int, longest: int) -> None:
+    """The model's own context may shrink to what the cache holds; one that the user named may not."""
+    if option is not None:
+        raise ModelLoadError(f"max_model_len must be <= {longest}, which the KV cache holds, given {option}")
+    logger.warning("max_model_len is %d instead of %d: the KV cache holds no more", longest, max_model_len)
+
+
+def context_length(asked: int | None, max_positions: int) -> int:
+    if asked is not None and asked > max_positions:
+        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}")
+    return asked or max_positions

@@ -61,11 +61,8 @@ def plan_cache(
             f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of {block_size} tokens), "
             + (f"kv_cache_gib is {kv_cache_gib}" if kv_cache_gib is not None else "the memory left is less")
         )
-    longest = num_blocks * block_size
-    if longest < max_model_len:
-        logger.warning("max_model_len is %d instead of %d: the KV cache holds no more", longest, max_model_len)
     logger.info("KV cache: %d blocks of %d tokens, %.2f GiB", num_blocks, block_size, num_blocks * block_bytes / 2**30)
-    return CachePlan(num_blocks, block_size, min(max_model_len, longest))
+    return CachePlan(num_blocks, block_size, min(max_model_len, num_blocks * block_size))
 
 
 class KvCache:
@@ -73,9 +70,13 @@ class KvCache:
 
     def __init__(self, inputs: list[CacheInput], num_blocks: int) -> None:
         # The memory is taken from the system page by page, when a block is first written.
-        self.tensors = {
-            entry.name: ov.Tensor(entry.dtype, ov.Shape([num_blocks, *entry.block_shape])) for entry in inputs
-        }
+        try:
+            self.tensors = {
+                entry.name: ov.Tensor(entry.dtype, ov.Shape([num_blocks, *entry.block_shape])) for entry in inputs
+            }
+        except RuntimeError as error:
+            gib = num_blocks * sum(entry.block_bytes for entry in inputs) / 2**30
+            raise ModelLoadError(f"kv_cache_gib: the memory for {gib:.0f} GiB cannot be had") from error
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         """Copies whole blocks only: the scales of quantised keys and values lie inside them."""
