@@ -8,8 +8,10 @@ Without a chat (completions) the engine repeats the prompt for ever.
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ParamSpec
 
 import httpx
 import msgspec
@@ -148,37 +150,54 @@ def output_format_of(make_parser: Callable[[], Parser]) -> OutputFormat:
     return OutputFormat(calls=family)
 
 
+@dataclass(frozen=True)
+class ServerSetup:
+    """What a test may choose about its server; without `store_url` the server keeps nothing."""
+
+    options: Mapping[str, object] = field(default_factory=dict)  # of the fake engine
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    config: ServerConfig = field(default_factory=ServerConfig)
+    _: KW_ONLY
+    has_chat_template: bool = True
+    trusts_request_template: bool = False
+    tokenizer: HuggingFaceTokenizer = field(default_factory=byte_tokenizer)
+    engine_factory: str = "create_parrot"  # a function of this module
+    names: tuple[str, ...] = (MODEL, ALIAS)
+    chat_template: str = CHAT_TEMPLATE
+    output_format: OutputFormat = field(default_factory=lambda: output_format_of(FragileParser))
+    sampling_defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
+    store_url: str | None = None
+
+    def engine_spec(self) -> EngineSpec:
+        always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
+        return EngineSpec(factory=f"tests.api.serving:{self.engine_factory}", options={**always, **self.options})
+
+    def model_on(self, engine: EngineClient) -> ServedModel:
+        template = ChatTemplate({"default": self.chat_template}, {}) if self.has_chat_template else None
+        return ServedModel(
+            names=self.names,
+            tokenizer=self.tokenizer,
+            renderer=PromptRenderer(
+                self.tokenizer,
+                template,
+                engine.info.max_model_len,
+                trusts_request_template=self.trusts_request_template,
+            ),
+            sampling_defaults=self.sampling_defaults,
+            engine=engine,
+            output_format=self.output_format,
+            vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
+            max_tokens_limit=self.limits.max_tokens_limit,
+            created=1_700_000_000,
+            system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
+        )
+
+
 class RunningServer:
     """A server thread with an event loop of its own."""
 
-    def __init__(
-        self,
-        options: dict[str, object],
-        limits: LimitsConfig,
-        config: ServerConfig,
-        *,
-        has_chat_template: bool,
-        trusts_request_template: bool,
-        tokenizer: HuggingFaceTokenizer | None,
-        engine_factory: str,
-        names: tuple[str, ...],
-        chat_template: str,
-        output_format: OutputFormat | None,
-        sampling_defaults: SamplingDefaults,
-        store_url: str | None,
-    ) -> None:
-        self._store_url = store_url
-        self._sampling_defaults = sampling_defaults
-        self._tokenizer = tokenizer or byte_tokenizer()
-        self._trusts_request_template = trusts_request_template
-        self._options = options
-        self._engine_factory = engine_factory
-        self._names = names
-        self._chat_template = chat_template
-        self._output_format = output_format or output_format_of(FragileParser)
-        self._limits = limits
-        self._config = config
-        self._has_chat_template = has_chat_template
+    def __init__(self, setup: ServerSetup) -> None:
+        self._setup = setup
         # With the protocol named, asyncio sets TCP_NODELAY; without, small answers wait for delayed acknowledgements.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
@@ -219,16 +238,15 @@ class RunningServer:
             self._is_ready.set()
 
     async def _serve(self) -> None:
-        options: dict[str, object] = {"vocab_size": self._tokenizer.vocab_size}
-        options |= {"failing_token_id": FAIL, "fatal_token_id": DIE, **self._options}
-        self._loop = asyncio.get_running_loop()
-        spec = EngineSpec(factory=f"tests.api.serving:{self._engine_factory}", options=options)
-        self.engine = EngineClient(spec, in_thread=True, max_queued_requests=self._limits.max_queued_requests)
+        setup, self._loop = self._setup, asyncio.get_running_loop()
+        limits = setup.limits
+        self.engine = EngineClient(setup.engine_spec(), in_thread=True, max_queued_requests=limits.max_queued_requests)
         await self.engine.start()
-        self.model = self._model()
-        store = None if self._store_url is None else await open_store(self._store_url, max_age_s=3600, max_bytes=2**30)
-        app = create_app(self.model, self._limits, self._config, store)
-        self._server = uvicorn.Server(server_config(app, self._limits))
+        self.model = setup.model_on(self.engine)
+        url = setup.store_url
+        store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
+        app = create_app(self.model, limits, setup.config, store)
+        self._server = uvicorn.Server(server_config(app, limits))
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
             await asyncio.sleep(0.001)
@@ -238,58 +256,21 @@ class RunningServer:
             await store.close()
         await self.engine.close()
 
-    def _model(self) -> ServedModel:
-        tokenizer, info = self._tokenizer, self.engine.info
-        template = ChatTemplate({"default": self._chat_template}, {}) if self._has_chat_template else None
-        return ServedModel(
-            names=self._names,
-            tokenizer=tokenizer,
-            renderer=PromptRenderer(
-                tokenizer, template, info.max_model_len, trusts_request_template=self._trusts_request_template
-            ),
-            sampling_defaults=self._sampling_defaults,
-            engine=self.engine,
-            output_format=self._output_format,
-            vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
-            max_tokens_limit=self._limits.max_tokens_limit,
-            created=1_700_000_000,
-            system_fingerprint=system_fingerprint(MODEL, info, __version__),
-        )
+
+Fields = ParamSpec("Fields")
 
 
-@contextmanager
-def running_server(
-    options: dict[str, object] | None = None,
-    limits: LimitsConfig | None = None,
-    config: ServerConfig | None = None,
-    *,
-    has_chat_template: bool = True,
-    trusts_request_template: bool = False,
-    tokenizer: HuggingFaceTokenizer | None = None,
-    engine_factory: str = "create_parrot",
-    names: tuple[str, ...] = (MODEL, ALIAS),
-    chat_template: str = CHAT_TEMPLATE,
-    output_format: OutputFormat | None = None,
-    sampling_defaults: SamplingDefaults | None = None,
-    store_url: str | None = None,
-) -> Iterator[RunningServer]:
-    """Without `store_url` it keeps nothing."""
-    server = RunningServer(
-        options or {},
-        limits or LimitsConfig(),
-        config or ServerConfig(),
-        has_chat_template=has_chat_template,
-        trusts_request_template=trusts_request_template,
-        tokenizer=tokenizer,
-        engine_factory=engine_factory,
-        names=names,
-        chat_template=chat_template,
-        output_format=output_format,
-        sampling_defaults=sampling_defaults or SamplingDefaults(),
-        store_url=store_url,
-    )
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+def _runner_of(setup_of: Callable[Fields, ServerSetup]) -> Callable[Fields, AbstractContextManager[RunningServer]]:
+    @contextmanager
+    def run(*args: Fields.args, **kwargs: Fields.kwargs) -> Iterator[RunningServer]:
+        server = RunningServer(setup_of(*args, **kwargs))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+    return run
+
+
+running_server = _runner_of(ServerSetup)  # takes what ServerSetup takes
