@@ -1,4 +1,8 @@
-"""Requests that Schemathesis makes from our OpenAPI document: no 5xx, and every answer is as the document says."""
+"""Requests that Schemathesis makes from our OpenAPI document: no 5xx, and every answer is as the document says.
+
+Schemathesis would make them when tests are collected, in each process again, and give all its tests one name, of which
+pytest-xdist runs one. So they are made here, when an operation's test runs.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,6 +15,9 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -22,8 +29,10 @@ from ouzel.api.operations import DOCUMENTED
 from tests.api.requests import chat
 from tests.api.serving import ALIAS, RunningServer
 
-SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document(DOCUMENTED))))
 SAME_AS_INVOCATIONS = r"^/(predictions|models)/"
+SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document(DOCUMENTED))))
+FOUND = list(SCHEMA.exclude(path_regex=SAME_AS_INVOCATIONS).get_all_operations())
+OPERATIONS = {found.ok().label: found.ok() for found in FOUND if isinstance(found, Ok)}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
@@ -33,15 +42,30 @@ def session() -> Iterator[requests.Session]:
         yield session
 
 
-@SCHEMA.exclude(path_regex=SAME_AS_INVOCATIONS).parametrize()
+def test_every_operation_can_be_read() -> None:
+    assert len(OPERATIONS) == len(FOUND) > 25
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_answer_is_as_documented(label: str, server: RunningServer, session: requests.Session) -> None:
+    check_answers = build_operation_test(
+        config=SCHEMA.config,
+        operation=OPERATIONS[label],
+        test_func=check_answer,
+        given_kwargs={},
+        feedback=FeedbackSources(),
+    )
+    check_answers(url=server.url, session=session)
+
+
 @settings(max_examples=10, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_as_documented(case: Case[Any], server: RunningServer, session: requests.Session) -> None:
+def check_answer(case: Case[Any], url: str, session: requests.Session) -> None:
     if isinstance(case.body, dict):
         case.body = tamed(case.body)
-    answer = case.call_and_validate(base_url=server.url, session=session, checks=CHECKS)
+    answer = case.call_and_validate(base_url=url, session=session, checks=CHECKS)
     if isinstance(case.body, dict) and answer.status_code == 200:
         case.body["stream"] = True
-        case.call_and_validate(base_url=server.url, session=session, checks=CHECKS)
+        case.call_and_validate(base_url=url, session=session, checks=CHECKS)
 
 
 def test_after_all_that_the_server_answers(http: httpx.Client) -> None:
