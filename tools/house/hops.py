@@ -169,6 +169,11 @@ def record(request: str) -> dict[str, list[Hop]]:
     return recorder.hops()
 
 
+def longest_chain(recorded: dict[str, list[Hop]]) -> int:
+    """Counts the hops of the task or thread that has most of them."""
+    return max(map(len, recorded.values()))
+
+
 async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
     """Answers the request twice and records the second answer: what a server does once is not the request's."""
     local = locate_model("")
@@ -228,9 +233,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for request in (arguments.request,) if arguments.request else REQUESTS:
         recorded = record(request)
-        hops = [hop for where in recorded.values() for hop in where]
-        num_calls = sum(hop.is_call for hop in hops)
-        print(f"{request}: {len(hops)} hops between folders, {num_calls} of them calls and the rest ways back")
+        num_hops = sum(len(hops) for hops in recorded.values())
+        print(f"{request}: {longest_chain(recorded)} hops in the longest chain, {num_hops} in all")
         if not arguments.quiet:
             _print_hops(recorded)
 
