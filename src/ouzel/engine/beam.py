@@ -180,17 +180,14 @@ class _Group:
         """
         beam_numbers, token_ids, scores = self._rank(rows, earlier_token_ids)
         len_now = self.beams[0].num_output_tokens + 1
-        stop_token_ids = self.beams[0].stop_token_ids
         is_last = len_now >= self._max_len
         going_on: list[Continuation] = []
         for rank, (number, token_id, score) in enumerate(zip(beam_numbers, token_ids, scores, strict=True)):
             if rank >= self._width and len(going_on) == self._width:
                 break
             beam = self.beams[number]
-            own = logprobs[beam]
-            path = [*beam.logprobs, own.at(token_id)] if own is not None else []
-            continuation = Continuation(beam, token_id, score, path)
-            is_stop = token_id in stop_token_ids or (beam.session is not None and beam.session.is_complete)
+            continuation = _continuation(beam, token_id, score, logprobs[beam])
+            is_stop = _is_stop(beam, token_id)
             if not is_stop:
                 going_on.append(continuation)
             if rank < self._width and (is_stop or is_last):
@@ -250,3 +247,13 @@ def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
     row -= np.float32(normaliser)
     adjust(row, beam)
     return own_logprobs
+
+
+def _continuation(beam: Sequence, token_id: int, score: float, own: OwnLogprobs | None) -> Continuation:
+    """`own` has the model's own log probabilities, None where none are shown."""
+    path = [] if own is None else [*beam.logprobs, own.at(token_id)]
+    return Continuation(beam, token_id, score, path)
+
+
+def _is_stop(beam: Sequence, token_id: int) -> bool:
+    return token_id in beam.stop_token_ids or (beam.session is not None and beam.session.is_complete)

@@ -114,17 +114,23 @@ class LiteralReadingParser(ParameterReadingParser):
                     continue
                 if not (yield from self._read_scalar(_ANYTHING if containers else value_type)):
                     return False
-            while containers:
-                yield from self.pass_whitespace()
-                char = yield from self.peek()
-                if not char or char not in "," + _CLOSERS:
-                    return False
-                if char == ",":
-                    self._at += 1
-                    break
-                self._end(containers)
-            else:
+            if not (yield from self._pass_ends(containers)):
+                return False
+            if not containers:
                 return True
+
+    def _pass_ends(self, containers: list[_Container]) -> Reading[bool]:
+        """Passes the ends of containers after a value, up to the last or a comma; False if something else follows."""
+        while containers:
+            yield from self.pass_whitespace()
+            char = yield from self.peek()
+            if not char or char not in "," + _CLOSERS:
+                return False
+            if char == ",":
+                self._at += 1
+                return True
+            self._end(containers)
+        return True
 
     def _end(self, containers: list[_Container]) -> None:
         self._at += 1

@@ -137,10 +137,7 @@ def _by_template(
     template: ResponseTemplate, ours: OutputFormat, *, tool_parser: str, reasoning_parser: str
 ) -> OutputFormat:
     """Returns the format by the template, as far as the options leave it to that."""
-    if (tool_parser, template.calls) == (RESPONSE_TEMPLATE, None):
-        raise ModelLoadError("tool_parser is response_template, which describes no tool calls for this model")
-    if (reasoning_parser, template.reasoning) == (RESPONSE_TEMPLATE, None):
-        raise ModelLoadError("reasoning_parser is response_template, which describes no reasoning for this model")
+    _check_described(template, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
     calls = template.calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else None
     reads_reasoning = reasoning_parser == RESPONSE_TEMPLATE or (
         reasoning_parser == AUTO and (calls is not None or ours.reasoning is None)
@@ -160,6 +157,13 @@ def _by_template(
         f"{RESPONSE_TEMPLATE} reads tool calls and reasoning at once, so that tool_parser and reasoning_parser must "
         f"both be {RESPONSE_TEMPLATE} or one of them {NONE}, given {tool_parser!r} and {reasoning_parser!r}"
     )
+
+
+def _check_described(template: ResponseTemplate, *, tool_parser: str, reasoning_parser: str) -> None:
+    if (tool_parser, template.calls) == (RESPONSE_TEMPLATE, None):
+        raise ModelLoadError("tool_parser is response_template, which describes no tool calls for this model")
+    if (reasoning_parser, template.reasoning) == (RESPONSE_TEMPLATE, None):
+        raise ModelLoadError("reasoning_parser is response_template, which describes no reasoning for this model")
 
 
 def _names(chosen: OutputFormat) -> str:

@@ -7,6 +7,7 @@ kind of its content and how a call is made of that. What cannot be read while it
 
 import re
 from dataclasses import dataclass
+from itertools import permutations
 
 import msgspec
 
@@ -105,15 +106,17 @@ def read_response_template(value: object) -> ResponseTemplate:
 def _check_marks(template: ResponseTemplate) -> None:
     """Raises UnreadableTemplate where a mark's first text does not tell its region, or whitespace is of two things."""
     fields = [field for field in (template.content, template.reasoning, template.calls) if field]
-    opens = [mark for field in fields for mark in field.opens]
-    for one in opens:
-        for other in opens:
-            if one is not other and one.text.startswith(other.text) and (one.rest or other.rest or one == other):
-                raise UnreadableTemplate(f"two regions open with {other.text!r}")
+    for one, other in permutations((mark for field in fields for mark in field.opens), 2):
+        if one is not other and _are_confused(one, other):
+            raise UnreadableTemplate(f"two regions open with {other.text!r}")
     strips_all = template.content.strips and (template.reasoning is None or template.reasoning.strips)
     spaced = next((mark for field in fields for mark in (*field.opens, *field.closes) if mark.has_space), None)
     if spaced and not strips_all:
         raise UnreadableTemplate(f"whitespace around {spaced.text!r} is of the mark and of the text")
+
+
+def _are_confused(one: Mark, other: Mark) -> bool:
+    return one.text.startswith(other.text) and bool(one.rest or other.rest or one == other)
 
 
 def _text_field(name: str, field: _Field) -> TextField:

@@ -1,7 +1,7 @@
 """Formats of calls are made of a tool's JSON schema."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 from ouzel.parsers.base import Format
@@ -60,7 +60,11 @@ def named_values_format(
         one = _sequence(name, json_format(root.get("additionalProperties", True), tool.strict))
         return _optional(_sequence(one, {"type": "star", "content": _sequence(_text(comma), one)}))
     values = {name: value_format(_standing_alone(root, name), tool.strict) for name in properties}
-    written = [(_sequence(_text(name + sign), value), name in required) for name, value in values.items()]
+    return _listed([(_sequence(_text(name + sign), value), name in required) for name, value in values.items()], comma)
+
+
+def _listed(written: Sequence[tuple[Format, bool]], comma: str) -> Format:
+    """Returns a list in this order, with commas, of those that are required and any of the others."""
     options: list[Format] = []
     for index, (one, is_required) in enumerate(written):
         options.append(_sequence(one, *(_after_comma(comma, *other) for other in written[index + 1 :])))

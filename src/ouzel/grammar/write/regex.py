@@ -131,9 +131,8 @@ class _Reader:
             return code[0]
         letter = self._pattern[self._at + 1 : self._at + 2]
         self._at += 2
-        if letter.lower() in self._classes and letter:
-            chars = self._classes.get(letter, self._classes[letter.lower()])
-            return chars if in_class and letter.islower() else f"[{'^' if letter.isupper() else ''}{chars}]"
+        if letter and letter.lower() in self._classes:
+            return self._class_of(letter, in_class=in_class)
         if letter in _SAME:
             return "\\" + letter
         if letter == "0":
@@ -143,6 +142,13 @@ class _Reader:
         if not letter or letter.isalnum():
             raise self._refusal(_what_escape(letter))
         return "\\" + letter if letter.isascii() and letter.isprintable() and letter != " " else _plain(letter)
+
+    def _class_of(self, letter: str, *, in_class: bool) -> str:
+        """Writes `\\d` and its kin out; a capital letter stands for all other characters."""
+        chars = self._classes.get(letter, self._classes[letter.lower()])
+        if letter.isupper():
+            return f"[^{chars}]"
+        return chars if in_class else f"[{chars}]"
 
     def _class(self) -> str:
         self._at += 1
