@@ -1,4 +1,4 @@
-"""Every option, once: the flag, the environment variable, the YAML key and the help all come from the field.
+"""Every option is written once: its flag, environment variable, YAML key and help all come from the field.
 
 `max_num_seqs` is `--max-num-seqs`, `OUZEL_MAX_NUM_SEQS` and `max_num_seqs:`. A flag beats the environment,
 which beats the file. These records say what the user asked for; what the engine decided is `EngineInfo`.
@@ -29,8 +29,8 @@ def _option(
     `unset` says what holds where the default is empty or None. Common options are shown first. A secret's value is in
     no message. `heading`, where it is not the record's own, is the section of `--help`.
     """
-    shown = {"unset": unset, "isCommon": is_common, "writeOnly": is_secret, "heading": heading}
-    return Meta(description=description, extra_json_schema=shown)
+    facts = {"unset": unset, "isCommon": is_common, "writeOnly": is_secret, "heading": heading}
+    return Meta(description=description, extra_json_schema=facts)
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The API keys from everywhere they may be given. No message of these functions holds one."""
+"""API keys come from options, a file and the environment. No message of these functions holds one."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _PLAIN_VARIABLE = "API_KEY"  # as OpenVINO Model Server reads it: one key
 
 
 def with_all_keys(config: ServerConfig, environment: Mapping[str, str]) -> ServerConfig:
-    """Those of the options and of the file together; API_KEY where there is neither. Raises InvalidOption."""
+    """Joins the keys of options and file, or takes API_KEY where there is neither. Raises InvalidOption."""
     keys = config.api_key
     if config.api_key_file:
         keys += _read_keys(Path(config.api_key_file))

@@ -1,4 +1,4 @@
-"""The `ouzel` command."""
+"""The `ouzel` command reads the options and serves."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""Factories that `EngineSpec` names: they run in the engine's process."""
+"""`EngineSpec` names these factories: they run in the engine's process."""
 
 import json
 import logging
@@ -37,13 +37,13 @@ def openvino_engine(options: dict[str, object]) -> Engine:
 
 
 def expected_vocab_size(directory: Path) -> int:
-    """The width of the logits as config.json has it; 0 when it does not say."""
+    """Returns the width of the logits as config.json has it, and 0 when it does not say."""
     declared = read_json_object(directory / "config.json").get("vocab_size")
     return declared if isinstance(declared, int) else 0
 
 
 def grammar_tokenizer(directory: Path, vocab_size: int) -> LLTokenizer | None:
-    """None when grammars cannot be honoured with this tokenizer; the log says why."""
+    """Returns None when grammars cannot be honoured with this tokenizer; the log says why."""
     path = directory / "tokenizer.json"
     try:
         text = path.read_text(encoding="utf-8")

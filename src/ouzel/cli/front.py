@@ -1,4 +1,4 @@
-"""The HTTP side of a server: the model's texts, the store and the app; and how it listens, drains and leaves."""
+"""The front is the HTTP side of a server: it opens the model's texts, the store and the app, listens and drains."""
 
 import asyncio
 import contextlib
@@ -82,13 +82,13 @@ class Front:
             await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
 
     async def close(self) -> None:
-        """After the engine: what it still makes is kept."""
+        """Closes the store; the engine is closed first, since what it still makes is kept."""
         if self._store is not None:
             await self._store.close()
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server without its signal handlers: ours drain first, and do not raise the signal again."""
+    """Leaves out uvicorn's signal handlers: ours drain first, and do not raise the signal again."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

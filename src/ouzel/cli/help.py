@@ -1,4 +1,4 @@
-"""The texts of `ouzel serve -h` and `--help`, laid out from the records of `ouzel.config`."""
+"""The texts of `ouzel serve -h` and `--help` are laid out from the records of `ouzel.config`."""
 
 import shutil
 import textwrap

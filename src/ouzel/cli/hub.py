@@ -1,4 +1,4 @@
-"""Models from the Hugging Face hub. Imported only when one is named: the library takes a quarter of a second."""
+"""This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ _FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.
 
 
 def download(repo_id: str) -> Path:
-    """Its directory in the hub's cache. Raises ModelLoadError."""
+    """Returns the model's directory in the hub's cache. Raises ModelLoadError."""
     try:
         return Path(snapshot_download(repo_id, allow_patterns=_FILES))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:

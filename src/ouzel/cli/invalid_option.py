@@ -1,4 +1,4 @@
-"""What is wrong with the options."""
+"""These errors say what is wrong with the options."""
 
 from typing import ClassVar
 

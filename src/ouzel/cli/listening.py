@@ -1,4 +1,4 @@
-"""Where it listens: a port or a unix socket, with TLS or without.
+"""A server listens on a port or a unix socket, with TLS or without.
 
 The address is taken when the process starts, so that one in use is reported at once, and listened on when the model is
 loaded: a connection means a served model.
@@ -19,7 +19,7 @@ from ouzel.config import ServerConfig
 
 
 class UnixPath:
-    """Where our unix socket was bound; a server that starts later may take the place of one that still loads."""
+    """Remembers where our unix socket was bound: a later server may take the place of one that still loads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class UnixPath:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A socket that holds its address and does not listen yet."""
+    """Holds its address and does not listen yet."""
 
     socket: socket.socket
     tls: ssl.SSLContext | None
@@ -44,7 +44,7 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """For a person on this machine."""
+        """Returns what a person on this machine types."""
         scheme = "http" if self.tls is None else "https"
         if self.unix is not None:
             return f"{scheme}://localhost"

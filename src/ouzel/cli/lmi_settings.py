@@ -1,4 +1,4 @@
-"""LMI's settings as ours: its environment variables and `serving.properties`, read where the profile is `lmi`.
+"""LMI's environment variables and `serving.properties` are read as our options where the profile is `lmi`.
 
 Later in this list beats earlier, and every option of ours beats them all: the aliases of LMI's container, `SERVING_*`
 and `OPTION_*`, the model directory's `serving.properties`, SageMaker's variables. A setting that has no meaning here is
@@ -124,7 +124,10 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
 
 
 def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Values, list[str]]:
-    """Values by the names of our options, and remarks for the log. `model`: our own option. Raises InvalidOption."""
+    """Returns values by the names of our options, and remarks for the log. Raises InvalidOption.
+
+    `model` is our own option.
+    """
     values = dict(_DEFAULTS)
     remarks: list[str] = []
     directory = _model_directory(environment, model)
@@ -150,11 +153,11 @@ def _model_directory(environment: Mapping[str, str], model: str) -> Path:
 
 def _settings(environment: Mapping[str, str], directory: Path) -> Iterator[Setting]:
     """Later ones beat earlier ones of the same key."""
-    given = {name: value.strip() for name, value in environment.items() if value.strip()}
+    variables = {name: value.strip() for name, value in environment.items() if value.strip()}
     for name, key in _ALIASES.items():
-        if name in given:
-            yield Setting(key, given[name], f"environment {name}")
-    for name, value in given.items():
+        if name in variables:
+            yield Setting(key, variables[name], f"environment {name}")
+    for name, value in variables.items():
         prefix, _, rest = name.partition("_")
         if prefix in ("SERVING", "OPTION") and rest and name != "SERVING_MODEL_STORE":
             yield Setting(rest.lower(), value, f"environment {name}")
@@ -162,12 +165,12 @@ def _settings(environment: Mapping[str, str], directory: Path) -> Iterator[Setti
     for key, value in _read_properties(path).items():
         yield Setting(key.removeprefix("option.").lower(), value, str(path))
     for name, key in _SAGEMAKER.items():
-        if name in given:
-            yield Setting(key, given[name], f"environment {name}")
+        if name in variables:
+            yield Setting(key, variables[name], f"environment {name}")
 
 
 def _read_properties(path: Path) -> dict[str, str]:
-    """Java's format: `key=value` or `key: value`, # and ! begin comments, a backslash at the end goes on below."""
+    """Reads Java's format: `key=value` or `key: value`; # and ! begin comments, a backslash continues a line."""
     if not path.is_file():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The model as this process needs it: tokenizer, chat template, formats; the weights are the engine's."""
+"""This process reads the model's tokenizer, chat template and formats; the weights are the engine's."""
 
 import asyncio
 import logging

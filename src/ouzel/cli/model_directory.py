@@ -1,4 +1,4 @@
-"""From the MODEL argument to a local directory and a name."""
+"""The MODEL argument becomes a local directory and a name."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class LocalModel:
 
 
 def locate_model(model: str) -> LocalModel:
-    """The bundled demo model for "", else a directory, else a hub repository, downloaded. Raises ModelLoadError."""
+    """Finds the bundled demo model for "", else a directory, else downloads from the hub. Raises ModelLoadError."""
     if not model:
         return LocalModel(MODEL_DIRECTORY, DEMO_NAME)
     path = Path(model).expanduser()

@@ -1,4 +1,4 @@
-"""Options about the model, judged by small files, so that a wrong one is refused before the engine starts.
+"""Options about the model are judged by its small files, so that a wrong one is refused before the engine starts.
 
 What has its default is not looked at: there is nothing to refuse, and a start that needs no check imports nothing for
 it. What is wrong with the model's own files is for the engine to say.
@@ -31,7 +31,7 @@ class _Rope(msgspec.Struct):
 
 
 class _Dimensions(msgspec.Struct):
-    """config.json, as far as it bounds the context."""
+    """Holds what of config.json bounds the context."""
 
     max_position_embeddings: int | None = None
     rope_parameters: _Rope | None = None

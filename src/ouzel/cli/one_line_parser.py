@@ -1,4 +1,4 @@
-"""An argument parser whose complaints are one line, as all others of the command."""
+"""This argument parser complains in one line, as the rest of the command does."""
 
 import argparse
 from typing import NoReturn

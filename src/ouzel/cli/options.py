@@ -1,4 +1,4 @@
-"""Flags, environment variables and YAML keys from the records of `ouzel.config`, so that each is written once."""
+"""Flags, environment variables and YAML keys come from the records of `ouzel.config`, where each is written once."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ _OVMS_DEFAULTS = {"allowed_origins": ["*"]}  # OpenVINO Model Server's
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for, complete."""
+    """Holds all that the user asked for."""
 
     model: ModelConfig
     engine: EngineConfig
@@ -37,7 +37,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One field of one record, as the command line sees it."""
+    """Describes one field of one record, as the command line needs it."""
 
     name: str
     description: str
@@ -60,12 +60,12 @@ class Option:
 
     @property
     def invocation(self) -> str:
-        """`--max-num-seqs N`, `--[no-]store`."""
+        """Returns `--max-num-seqs N`, or `--[no-]store` for what is on or off."""
         return f"--[no-]{self.flag[2:]}" if self.is_flag else f"{self.flag} {self.metavar}"
 
     @property
     def help(self) -> str:
-        """The description, the choices and the default."""
+        """Returns the description with the choices and the default."""
         facts = ["repeatable"] if self.is_list else []
         facts += [f"one of {', '.join(self.choices)}"] if self.choices else []
         return f"{self.description} ({'; '.join([*facts, f'default: {self.default_text}'])})"
@@ -77,7 +77,7 @@ def flag_of(name: str) -> str:
 
 @cache
 def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
-    """The record's fields; a field without a description is a mistake of ours."""
+    """Returns the record's fields; a field without a description is a mistake of ours."""
     struct = inspect.type_info(record)
     assert isinstance(struct, inspect.StructType)
     choices = {name: tuple(map(str, get_args(hint))) for name, hint in get_type_hints(record).items()}
@@ -85,7 +85,7 @@ def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
 
 
 def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Option:
-    """`choices` in the order of the record; msgspec sorts them."""
+    """`choices` are in the order of the record, since msgspec sorts them."""
     alternatives = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
     described = alternatives[0]
     assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
@@ -123,14 +123,14 @@ def _default_text(default: object) -> str:
 
 
 def known_flags() -> list[str]:
-    """Every flag that may be written, those that switch something off included."""
+    """Returns every flag that may be written, those that switch something off included."""
     options = [option for record in RECORDS for option in options_of(record) if option.name != "model"]
     negations = [f"--no-{option.flag[2:]}" for option in options if option.is_flag]
     return ["--config", "--help", *(option.flag for option in options), *negations]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Every option as a flag; the default is absence, so that the environment and the file can speak."""
+    """Adds every option as a flag; the default is absence, so that the environment and the file can speak."""
     parser.add_argument("--config", default=argparse.SUPPRESS)
     for record in RECORDS:
         for option in options_of(record):
@@ -140,10 +140,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
-    """Flags over environment over file over the profile's settings over defaults.
-
-    Raises InvalidOption.
-    """
+    """Merges them: flags over environment over file over the profile's settings over defaults. Raises InvalidOption."""
     flags = dict(arguments)
     values: dict[str, Any] = {}
     environment = os.environ if environment is None else environment
@@ -195,7 +192,7 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
-    """Variables that are nearly an option's; others may be another program's, as Kubernetes' OUZEL_SERVICE_HOST."""
+    """Names variables that are nearly an option's; others may be a program's, as Kubernetes' OUZEL_SERVICE_HOST."""
     known = {option.variable for record in RECORDS for option in options_of(record)} | {ENVIRONMENT_PREFIX + "CONFIG"}
     strangers = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
     suggestions = {name: did_you_mean([name], known, likeness=0.9) for name in strangers}
@@ -232,7 +229,7 @@ def _check_cors(server: ServerConfig) -> None:
 
 
 def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
-    """One option at a time, so that the message can name the one at fault."""
+    """Converts one option at a time, so that the message can name the one at fault."""
     names = record.__struct_fields__
     for name in names:
         if name in values:
@@ -242,6 +239,6 @@ def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.St
                 [option] = [option for option in options_of(record) if option.name == name]
                 reason = str(error).partition(" - at ")[0]
                 reason = f"must be one of {', '.join(option.choices)}" if option.choices else reason
-                shown = "a value that is not shown" if option.is_secret else repr(values[name])
-                raise InvalidOption(f"{option.flag}: {reason}, given {shown}") from error
+                value = "a value that is not shown" if option.is_secret else repr(values[name])
+                raise InvalidOption(f"{option.flag}: {reason}, given {value}") from error
     return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)

@@ -1,4 +1,4 @@
-"""OVMS's command line as ours, for `--profile ovms`. Each option of ours beats what it says.
+"""With `--profile ovms`, OVMS's command line is read as ours. Each option of ours beats what it says.
 
 A flag that has no meaning here is named in the log; one that would change which model answers, and how, is refused.
 """
@@ -92,7 +92,7 @@ _MAY_STAND_ALONE = {  # and are true then
 
 @dataclass(frozen=True, slots=True)
 class OvmsFlags:
-    """What a command line says in OVMS's words."""
+    """Holds what a command line says in OVMS's words."""
 
     names: tuple[str, ...]
     values: Values  # by the names of our options
@@ -118,16 +118,16 @@ def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
         optional = {"nargs": "?", "const": "true"} if name in _MAY_STAND_ALONE else {}
         parser.add_argument(f"--{name}", dest=name, default=argparse.SUPPRESS, **optional)  # type: ignore[arg-type]
     namespace, rest = parser.parse_known_args(list(arguments))
-    given: dict[str, str] = vars(namespace)
+    flags: dict[str, str] = vars(namespace)
     values: Values = {}
-    for name, value in given.items():
+    for name, value in flags.items():
         if name in REFUSED:
             _check_refused(name, value)
         values |= MEANINGS[name](value) if name in MEANINGS else {}
-    values |= _local_model(given)
-    remarks = [name for name in given if name in (*WITHOUT_MEANING, _GRPC_PORT)]
+    values |= _local_model(flags)
+    remarks = [name for name in flags if name in (*WITHOUT_MEANING, _GRPC_PORT)]
     return OvmsFlags(
-        names=tuple(given),
+        names=tuple(flags),
         values=values,
         remarks=tuple(f"OpenVINO Model Server's --{name} has no meaning here" for name in remarks),
         rest=tuple(rest),
@@ -140,10 +140,10 @@ def _check_refused(name: str, value: str) -> None:
         raise InvalidOption(f"--{name}: {instead}, given {value!r}")
 
 
-def _local_model(given: Mapping[str, str]) -> Values:
-    """`source_model` in the repository, under its own name, where it has been pulled."""
-    source = given.get("source_model", "")
-    directory = Path(given.get(_REPOSITORY, "")) / source
-    if not source or _REPOSITORY not in given or not directory.is_dir():
+def _local_model(flags: Mapping[str, str]) -> Values:
+    """Returns `source_model` in the repository, under its own name, where it has been pulled."""
+    source = flags.get("source_model", "")
+    directory = Path(flags.get(_REPOSITORY, "")) / source
+    if not source or _REPOSITORY not in flags or not directory.is_dir():
         return {}
-    return {"model": str(directory), "served_model_name": [given.get("model_name", source)]}
+    return {"model": str(directory), "served_model_name": [flags.get("model_name", source)]}

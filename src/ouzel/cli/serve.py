@@ -1,4 +1,4 @@
-"""`ouzel serve`: starts the engine, opens what answers for it, on SIGTERM or SIGINT drains and leaves with status 0.
+"""`ouzel serve` starts the engine, opens what answers for it, on SIGTERM or SIGINT drains and leaves with status 0.
 
 The model loads in the engine's process while this one imports the other half of the program and reads the tokenizer and
 the chat template. The address is taken before that (`listening.py`).
@@ -67,5 +67,5 @@ async def _open(options: Options, local: LocalModel, engine: EngineClient) -> "F
 
 
 def _import_front() -> None:
-    """Takes most of a second: not before the engine's process has started."""
+    """Takes most of a second, so the engine's process starts first."""
     import ouzel.cli.front  # noqa: F401, PLC0415

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as events, and waiting for whichever comes first."""
+"""SIGTERM and SIGINT become events."""
 
 import asyncio
 import signal
@@ -8,7 +8,7 @@ _SAME_SIGNAL_S = 1.0
 
 
 def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """Events for the first SIGTERM or SIGINT, and for a later one that asks to hurry.
+    """Returns events for the first SIGTERM or SIGINT, and for a later one that asks to hurry.
 
     A runner in between (uv, a shell) may pass on the signal that we already have: what follows at once is the same.
     """

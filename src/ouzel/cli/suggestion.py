@@ -1,4 +1,4 @@
-"""Which names a mistyped one may stand for."""
+"""Mistyped names are answered with those that they may stand for."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

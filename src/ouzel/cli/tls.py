@@ -1,4 +1,4 @@
-"""TLS from files, checked when the process starts."""
+"""The files of TLS are checked when the process starts."""
 
 import os
 import ssl
@@ -11,7 +11,7 @@ _VERIFICATION = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required
 
 
 def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
-    """None without a certificate. Raises InvalidOption that names the file at fault."""
+    """Returns None without a certificate. Raises InvalidOption that names the file at fault."""
     asks_clients = config.ssl_client_auth != "none"
     if not config.ssl_certfile:
         if config.ssl_keyfile or config.ssl_ca_certs or asks_clients:
