@@ -12,7 +12,7 @@ import uvloop
 import ouzel
 from ouzel.cli.help import full_help, short_help
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.listening import bound
+from ouzel.cli.listener import bound
 from ouzel.cli.model_directory import locate_model
 from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.one_line_parser import OneLineParser

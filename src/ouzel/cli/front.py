@@ -15,12 +15,12 @@ from starlette.types import ASGIApp
 import ouzel
 from ouzel.api.app import create_app, server_config
 from ouzel.cli.invalid_option import CannotListen
-from ouzel.cli.listening import Listener
-from ouzel.cli.loading import load_served_model
+from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
+from ouzel.cli.served_model import load_served_model
 from ouzel.cli.signals import first_of
-from ouzel.cli.storing import store_of
+from ouzel.cli.store import store_of
 from ouzel.engine_client import EngineClient
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store

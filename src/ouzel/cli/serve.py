@@ -1,7 +1,7 @@
 """`ouzel serve` starts the engine, opens what answers for it, on SIGTERM or SIGINT drains and leaves with status 0.
 
 The model loads in the engine's process while this one imports the other half of the program and reads the tokenizer and
-the chat template. The address is taken before that (`listening.py`).
+the chat template. The address is taken before that (`listener.py`).
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ouzel.cli.listening import Listener
+from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
 from ouzel.cli.signals import first_of, stop_signals

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.cli.app import read_command_line
-from ouzel.cli.storing import store_of
+from ouzel.cli.store import store_of
 from ouzel.config import StoreConfig
 from ouzel.errors import StoreOpenError
 
