@@ -1,4 +1,4 @@
-"""The door as a user meets it: keys, TLS and unix sockets, on servers in processes of their own."""
+"""The listener as a user meets it: keys, TLS and unix sockets, on servers in processes of their own."""
 
 import json
 import socket
