@@ -18,11 +18,14 @@ from tools.documents import fields
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/v1/openapi.json", "/v3/openapi.json"])
-def test_the_document_is_served_and_valid(http: httpx.Client, path: str) -> None:
+def test_the_document_is_served(http: httpx.Client, path: str) -> None:
     response = http.get(path)
     assert response.headers["content-type"] == "application/json"
     assert response.json() == msgspec.to_builtins(document(DOCUMENTED))
-    OpenAPIV31SpecValidator(response.json()).validate()
+
+
+def test_the_document_is_valid() -> None:
+    OpenAPIV31SpecValidator(msgspec.to_builtins(document(DOCUMENTED))).validate()
 
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:

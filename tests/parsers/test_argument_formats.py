@@ -74,7 +74,9 @@ def test_forced_arguments_obey_the_schema(name: str, title: str, is_strict: bool
     session, random = started({"type": "sequence", "elements": elements}), np.random.default_rng(0)
     texts = [text for _ in range(12) if (text := random_walk(session, random))]
     assert len(texts) > 1
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
     for text in texts:
         folded = parse(lambda: OutputFormat(calls=family).make_parser([tool], ""), list(text))
         assert folded.content == "" and len(folded.calls) == 1, text
-        jsonschema.validate(json.loads(folded.calls[0][1]), schema, format_checker=jsonschema.FormatChecker())
+        validator.validate(json.loads(folded.calls[0][1]))
