@@ -12,9 +12,9 @@ from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
 from ouzel.api.responses.socket.outbox import Outbox
-from ouzel.api.responses.socket.responding import Responder
-from ouzel.api.responses.socket.sending import send_within
+from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
+from ouzel.api.responses.socket.timed_send import send_within
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
 from ouzel.wire.decode import JsonObject, parse_object

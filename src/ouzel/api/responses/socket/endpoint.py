@@ -6,7 +6,7 @@ from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.responses.socket.connection import Connection
-from ouzel.api.responses.socket.responding import Responder
+from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.config import LimitsConfig
 from ouzel.errors import Overloaded
