@@ -4,12 +4,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.conversations.objects import Conversation, CreateItemsRequest
-from ouzel.api.conversations.stored import KeptConversations, conversation_id
+from ouzel.api.conversations.stored import ConversationEndpoints, conversation_id
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
 from ouzel.api.operation import PREFIXES, Operation
-from ouzel.api.responses.item_lists import INCLUDE, PAGE, PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_asked
+from ouzel.api.responses.item_lists import INCLUDE, PAGE, PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_request
 from ouzel.errors import ItemNotFound
 from ouzel.responses.new_items import NewItems
 from ouzel.store.records import Page
@@ -17,37 +17,38 @@ from ouzel.wire.decode import decode_body
 
 
 class ConversationItems:
-    def __init__(self, kept: KeptConversations) -> None:
-        self._kept = kept
+    def __init__(self, conversations: ConversationEndpoints) -> None:
+        self._conversations = conversations
 
     async def create(self, request: Request, body: bytes) -> ItemList:
         asks_for_logprobs(Query(request.query_params, "include"))
-        asked = decode_body(body, CreateItemsRequest)
-        store, key_id, owner_id = self._kept.store(request), exchange_of(request.scope).key_id, conversation_id(request)
-        new = await NewItems(store, key_id).read(asked.items, conversation_id=owner_id)
+        fields = decode_body(body, CreateItemsRequest)
+        store, owner_id = self._conversations.store(request), conversation_id(request)
+        key_id = exchange_of(request.scope).key_id
+        new = await NewItems(store, key_id).read(fields.items, conversation_id=owner_id)
         await store.add_conversation_items(owner_id, key_id, new)
         return ItemList.of(Page(new, has_more=False))
 
     async def list(self, request: Request) -> Response:
-        page = page_asked(Query(request.query_params, *PAGE_PARAMETERS))
-        key_id = exchange_of(request.scope).key_id
-        found = await self._kept.store(request).conversation_page(conversation_id(request), key_id, page)
-        return json_response(ItemList.of(found))
+        page = page_request(Query(request.query_params, *PAGE_PARAMETERS))
+        store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
+        items = await store.conversation_page(conversation_id(request), key_id, page)
+        return json_response(ItemList.of(items))
 
     async def retrieve(self, request: Request) -> Response:
         asks_for_logprobs(Query(request.query_params, "include"))
-        key_id = exchange_of(request.scope).key_id
-        item = await self._kept.store(request).conversation_item(conversation_id(request), key_id, _id(request))
+        store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
+        item = await store.conversation_item(conversation_id(request), key_id, _id(request))
         if item is None:
             raise _not_found(request)
         return Response(item.body, media_type="application/json")
 
     async def delete(self, request: Request) -> Response:
         """Answers with what is left: the conversation."""
-        store, key_id = self._kept.store(request), exchange_of(request.scope).key_id
+        store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
         if not await store.delete_conversation_item(conversation_id(request), key_id, _id(request)):
             raise _not_found(request)
-        return json_response(await self._kept.find(request))
+        return json_response(await self._conversations.find(request))
 
 
 def _id(request: Request) -> str:
@@ -66,7 +67,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="Adds items at the end of a conversation.",
-        endpoint=lambda services: services.taking_body(ConversationItems(KeptConversations(services.store)).create),
+        endpoint=lambda services: services.taking_body(ConversationItems(ConversationEndpoints(services.store)).create),
         query=(INCLUDE,),
         bodies=(CreateItemsRequest,),
         answers=(ItemList,),
@@ -76,7 +77,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="The items of a conversation.",
-        endpoint=lambda services: ConversationItems(KeptConversations(services.store)).list,
+        endpoint=lambda services: ConversationItems(ConversationEndpoints(services.store)).list,
         query=PAGE,
         answers=(ItemList,),
     ),
@@ -85,7 +86,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items/{item_id}",
         prefixes=PREFIXES,
         summary="One item of a conversation.",
-        endpoint=lambda services: ConversationItems(KeptConversations(services.store)).retrieve,
+        endpoint=lambda services: ConversationItems(ConversationEndpoints(services.store)).retrieve,
         query=(INCLUDE,),
         answers=(dict[str, object],),
     ),
@@ -94,7 +95,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items/{item_id}",
         prefixes=PREFIXES,
         summary="Deletes an item from a conversation, and answers with the conversation.",
-        endpoint=lambda services: ConversationItems(KeptConversations(services.store)).delete,
+        endpoint=lambda services: ConversationItems(ConversationEndpoints(services.store)).delete,
         answers=(Conversation,),
     ),
 )

@@ -20,36 +20,36 @@ from ouzel.store.records import StoredConversation
 from ouzel.wire.decode import decode_body
 
 
-class KeptConversations:
+class ConversationEndpoints:
     def __init__(self, store: Store | None) -> None:
         self._store = store
 
     async def create(self, request: Request, body: bytes) -> Conversation:
-        asked = decode_body(body, CreateConversationRequest)
+        fields = decode_body(body, CreateConversationRequest)
         if self._store is None:
             raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
         key_id = exchange_of(request.scope).key_id
-        new = await NewItems(self._store, key_id).read(asked.items or [])
-        stored = await self._store.create_conversation(new_id("conv"), key_id, asked.metadata or {}, new)
+        new = await NewItems(self._store, key_id).read(fields.items or [])
+        stored = await self._store.create_conversation(new_id("conv"), key_id, fields.metadata or {}, new)
         return Conversation.of(stored)
 
     async def retrieve(self, request: Request) -> Response:
         return json_response(await self.find(request))
 
     async def update(self, request: Request, body: bytes) -> Conversation:
-        asked = decode_body(body, UpdateConversationRequest)
+        fields = decode_body(body, UpdateConversationRequest)
         return _shown(
             await self.store(request).update_conversation(
-                conversation_id(request), exchange_of(request.scope).key_id, asked.metadata or {}
+                conversation_id(request), exchange_of(request.scope).key_id, fields.metadata or {}
             ),
             request,
         )
 
     async def delete(self, request: Request) -> Response:
-        asked_id = conversation_id(request)
-        if not await self.store(request).delete_conversation(asked_id, exchange_of(request.scope).key_id):
+        deleted_id = conversation_id(request)
+        if not await self.store(request).delete_conversation(deleted_id, exchange_of(request.scope).key_id):
             raise _not_found(request)
-        return json_response(DeletedConversation(asked_id))
+        return json_response(DeletedConversation(deleted_id))
 
     async def find(self, request: Request) -> Conversation:
         """Raises ConversationNotFound."""
@@ -64,9 +64,9 @@ class KeptConversations:
 
 
 def conversation_id(request: Request) -> str:
-    asked_id = request.path_params["conversation_id"]
-    assert isinstance(asked_id, str)
-    return asked_id
+    id_in_path = request.path_params["conversation_id"]
+    assert isinstance(id_in_path, str)
+    return id_in_path
 
 
 def _shown(stored: StoredConversation | None, request: Request) -> Conversation:
@@ -85,7 +85,7 @@ OPERATIONS = (
         path="/v1/conversations",
         prefixes=PREFIXES,
         summary="Begins a conversation, with items or empty.",
-        endpoint=lambda services: services.taking_body(KeptConversations(services.store).create),
+        endpoint=lambda services: services.taking_body(ConversationEndpoints(services.store).create),
         bodies=(CreateConversationRequest,),
         answers=(Conversation,),
     ),
@@ -94,7 +94,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="A kept conversation, without its items.",
-        endpoint=lambda services: KeptConversations(services.store).retrieve,
+        endpoint=lambda services: ConversationEndpoints(services.store).retrieve,
         answers=(Conversation,),
     ),
     Operation(
@@ -102,7 +102,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Labels a conversation anew.",
-        endpoint=lambda services: services.taking_body(KeptConversations(services.store).update),
+        endpoint=lambda services: services.taking_body(ConversationEndpoints(services.store).update),
         bodies=(UpdateConversationRequest,),
         answers=(Conversation,),
     ),
@@ -111,7 +111,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Deletes a conversation and its items.",
-        endpoint=lambda services: KeptConversations(services.store).delete,
+        endpoint=lambda services: ConversationEndpoints(services.store).delete,
         answers=(DeletedConversation,),
     ),
 )

@@ -35,5 +35,5 @@ class Edge:
 
 
 def _request_id(scope: Scope) -> str:
-    given = next((value for name in _REQUEST_ID_HEADERS if (value := header(scope, name)) is not None), "")
-    return given if _SANE_REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+    sent_id = next((value for name in _REQUEST_ID_HEADERS if (value := header(scope, name)) is not None), "")
+    return sent_id if _SANE_REQUEST_ID.fullmatch(sent_id) else secrets.token_hex(16)

@@ -28,10 +28,10 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> str:
-        given = [key_id(key.encode("latin-1")) for key in _given_keys(scope)]
-        if not given:
+        sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        if not sent_ids:
             raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
-        matching = [known for known in self._key_ids for each in given if hmac.compare_digest(known, each)]
+        matching = [known for known in self._key_ids for each in sent_ids if hmac.compare_digest(known, each)]
         if not matching:
             raise Unauthenticated("the API key is not one of this server's")
         return matching[0]
@@ -42,7 +42,7 @@ def key_id(key: bytes) -> str:
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
 
 
-def _given_keys(scope: Scope) -> Iterator[str]:
+def _keys_in(scope: Scope) -> Iterator[str]:
     scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         yield token.strip()

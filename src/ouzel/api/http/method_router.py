@@ -18,5 +18,5 @@ class MethodRouter(Router):
 
     def _allowed(self, scope: Scope) -> list[str]:
         routes = [route for route in self.routes if isinstance(route, Route)]
-        found = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
-        return sorted(set().union(*found))
+        allowed = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
+        return sorted(set().union(*allowed))

@@ -12,48 +12,48 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 class Query:
-    def __init__(self, given: QueryParams, *known: str) -> None:
+    def __init__(self, params: QueryParams, *known: str) -> None:
         """`known`: the parameters of the endpoint. Lists are spelled `name=a&name=b` or `name[]=a`."""
-        self._given: dict[str, list[str]] = {}
-        for name, value in given.multi_items():
-            self._given.setdefault(name.removesuffix("[]"), []).append(value)
-        log_ignored(self._given.keys() - set(known))
+        self._values: dict[str, list[str]] = {}
+        for name, value in params.multi_items():
+            self._values.setdefault(name.removesuffix("[]"), []).append(value)
+        log_ignored(self._values.keys() - set(known))
 
     def has(self, name: str) -> bool:
-        return name in self._given
+        return name in self._values
 
     def texts(self, name: str) -> list[str]:
-        return self._given.get(name, [])
+        return self._values.get(name, [])
 
     def text(self, name: str) -> str | None:
-        given = self.texts(name)
-        return given[-1] if given else None
+        values = self.texts(name)
+        return values[-1] if values else None
 
     def boolean(self, name: str) -> bool:
         """False when it is not given."""
-        given = self.text(name)
-        if given is None:
+        text = self.text(name)
+        if text is None:
             return False
-        if given.lower() not in _BOOLEANS:
-            raise InvalidRequest(f"must be true or false, given {shown(given)}", field=name)
-        return _BOOLEANS[given.lower()]
+        if text.lower() not in _BOOLEANS:
+            raise InvalidRequest(f"must be true or false, given {shown(text)}", field=name)
+        return _BOOLEANS[text.lower()]
 
     def integer(self, name: str, default: int, *, lowest: int, highest: int) -> int:
-        given = self.text(name)
-        if given is None:
+        text = self.text(name)
+        if text is None:
             return default
         try:
-            value = int(given)
+            value = int(text)
         except ValueError:
-            raise InvalidRequest(f"must be an integer, given {shown(given)}", field=name) from None
+            raise InvalidRequest(f"must be an integer, given {shown(text)}", field=name) from None
         if not lowest <= value <= highest:
             raise InvalidRequest(f"must be between {lowest} and {highest}, given {value}", field=name)
         return value
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
-        given = self.text(name)
-        if given is None:
+        text = self.text(name)
+        if text is None:
             return default
-        if given not in choices:
-            raise InvalidRequest(f"must be one of {', '.join(choices)}, given {shown(given)}", field=name)
-        return given
+        if text not in choices:
+            raise InvalidRequest(f"must be one of {', '.join(choices)}, given {shown(text)}", field=name)
+        return text

@@ -36,12 +36,12 @@ class ChatSchema:
         self._is_strict = config.lmi_strict_logprobs
 
     def prepare(
-        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+        self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        given = with_defaults(given, self._model)
-        if not given.get("logprobs") and given.pop("top_logprobs", None) is not None:
+        fields = with_defaults(fields, self._model)
+        if not fields.get("logprobs") and fields.pop("top_logprobs", None) is not None:
             log_ignored({"top_logprobs"})  # LMI reads it only where logprobs is true
-        request = decode_object(given, ChatCompletionRequest)
+        request = decode_object(fields, ChatCompletionRequest)
         chat = read_chat(request, self._model, self._limits)
         options = msgspec.structs.replace(chat.options, default_max_tokens=self._default_max_tokens)
         chat = replace(chat, options=options)

@@ -6,14 +6,14 @@ from ouzel.wire.decode import JsonObject, log_ignored
 from ouzel.wire.validation_errors import shown
 
 
-def with_defaults(given: JsonObject, model: ServedModel) -> JsonObject:
+def with_defaults(fields: JsonObject, model: ServedModel) -> JsonObject:
     """`model` never chooses in LMI, and all tokens may be drawn where neither request nor model limits them."""
-    named = given.get("model")
-    if not isinstance(named, str | None):
-        raise InvalidRequest(f"must be a string, given {shown(named)}", field="model")
-    if named is not None and named not in model.names:
+    name = fields.get("model")
+    if not isinstance(name, str | None):
+        raise InvalidRequest(f"must be a string, given {shown(name)}", field="model")
+    if name is not None and name not in model.names:
         log_ignored({"model"})
-    completed = {**given, "model": model.names[0]}
-    if given.get("top_k") is None and model.sampling_defaults.top_k is None:
+    completed = {**fields, "model": model.names[0]}
+    if fields.get("top_k") is None and model.sampling_defaults.top_k is None:
         completed["top_k"] = 0
     return completed

@@ -44,7 +44,7 @@ _REFUSED = {  # headers and custom attributes that ask for what is not here, wit
 
 class Schema(Protocol):
     def prepare(
-        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+        self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]: ...
 
 
@@ -56,9 +56,9 @@ class CompletionSchema:
         self._openai = Completions(model, limits)
 
     def prepare(
-        self, given: JsonObject, arrival_s: float, *, takes_events: bool
+        self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        body = decode_object(with_defaults(given, self._model), CompletionRequest)
+        body = decode_object(with_defaults(fields, self._model), CompletionRequest)
         requests, answer = self._openai.read(body, arrival_s)
         if not takes_events:
             answer.framing = JSON_LINES
@@ -99,9 +99,9 @@ class Invocations:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         path = scope["path_params"]
         for key, places in (("model_name", [path, query, attributes]), ("model_version", [path, query, attributes])):
-            given = next((place[key] for place in places if place.get(key)), header(scope, key.encode()))
-            if given is not None and (key == "model_version" or given not in self._names):
-                raise ModelNotFound(f"Model or workflow not found: {given[:100]}", param=key)
+            value = next((place[key] for place in places if place.get(key)), header(scope, key.encode()))
+            if value is not None and (key == "model_version" or value not in self._names):
+                raise ModelNotFound(f"Model or workflow not found: {value[:100]}", param=key)
 
     @property
     def _names(self) -> set[str]:
@@ -116,13 +116,13 @@ class Invocation(msgspec.Struct, frozen=True):
     takes_events: bool
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        given = self._given(body)
+        fields = self._fields(body)
         for field, schema in self.schemas.items():
-            if given.get(field) is not None:
-                return schema.prepare(given, arrival_s, takes_events=self.takes_events)
+            if fields.get(field) is not None:
+                return schema.prepare(fields, arrival_s, takes_events=self.takes_events)
         raise UnknownSchema
 
-    def _given(self, body: bytes) -> JsonObject:
+    def _fields(self, body: bytes) -> JsonObject:
         media_type = self.content_type.partition(";")[0].strip().lower()
         if media_type == "text/plain":
             return {"inputs": _text(body)}
@@ -141,8 +141,8 @@ def _text(body: bytes) -> str:
 
 
 def _attributes(scope: Scope) -> dict[str, str]:
-    given = header(scope, _CUSTOM_ATTRIBUTES) or ""
-    pairs = (pair.partition("=") for pair in given.split(";") if pair.strip())
+    text = header(scope, _CUSTOM_ATTRIBUTES) or ""
+    pairs = (pair.partition("=") for pair in text.split(";") if pair.strip())
     attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
     log_ignored({f"custom attribute {name}" for name in attributes.keys() - {*_REFUSED, "model_name", "model_version"}})
     return attributes
@@ -150,9 +150,9 @@ def _attributes(scope: Scope) -> dict[str, str]:
 
 def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
     for name, neutral in _REFUSED.items():
-        given = attributes.get(name, header(scope, name.encode()))
-        if given is not None and given.lower() != neutral:
-            raise InvalidRequest(f"is not supported by this server, given {given[:60]!r}", field=name)
+        value = attributes.get(name, header(scope, name.encode()))
+        if value is not None and value.lower() != neutral:
+            raise InvalidRequest(f"is not supported by this server, given {value[:60]!r}", field=name)
 
 
 def _operation(path: str, *, has_slashes: bool = False) -> Operation:

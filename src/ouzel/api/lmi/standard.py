@@ -70,9 +70,9 @@ class StandardSchema:
         self._is_tgi = config.lmi_tgi_compat
 
     def prepare(
-        self, parsed: JsonObject, arrival_s: float, *, takes_events: bool
+        self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        body = decode_object(parsed, StandardRequest)
+        body = decode_object(fields, StandardRequest)
         _refuse_adapters(body.adapters)
         parameters = self._parameters(body.parameters or {})
         is_stream = bool(parameters.stream if body.stream is None else body.stream)

@@ -21,7 +21,7 @@ class TokenTexts:
             skip_special_tokens=skips_special_tokens, prompt_token_ids=request.prompt.token_ids
         )
         self._pieces: list[str] = []  # of the text
-        self._unshared = ""  # the end of the text, whose tokens have not been told yet
+        self._unshared = ""  # the end of the text, whose tokens are not complete yet
         self._waiting: deque[tuple[PositionLogprobs, int]] = deque()  # with the number of its characters
 
     @property
@@ -31,10 +31,10 @@ class TokenTexts:
     def feed(self, text: str, positions: Sequence[PositionLogprobs]) -> list[ShownToken]:
         """The tokens whose whole text has come."""
         self._take(text, positions)
-        told: list[ShownToken] = []
+        tokens: list[ShownToken] = []
         while self._waiting and self._is_complete(self._waiting[0][1]):
-            told.append(self._tell(self._waiting[0][1]))
-        return told
+            tokens.append(self._pop(self._waiting[0][1]))
+        return tokens
 
     def _is_complete(self, num_chars: int) -> bool:
         """A last token without text may still be part of a character."""
@@ -42,10 +42,10 @@ class TokenTexts:
 
     def finish(self, hidden: Sequence[PositionLogprobs]) -> list[ShownToken]:
         """The remaining tokens, each with what there is of its text, then those without any."""
-        told = [self._tell(num_chars) for _, num_chars in list(self._waiting)]
-        if told and self._unshared:  # half a character at the end
-            told[-1] = ShownToken(told[-1].position, told[-1].text + self._unshared)
-        return told + [ShownToken(position, "") for position in hidden]
+        tokens = [self._pop(num_chars) for _, num_chars in list(self._waiting)]
+        if tokens and self._unshared:  # half a character at the end
+            tokens[-1] = ShownToken(tokens[-1].position, tokens[-1].text + self._unshared)
+        return tokens + [ShownToken(position, "") for position in hidden]
 
     def _take(self, text: str, positions: Sequence[PositionLogprobs]) -> None:
         self._pieces.append(text)
@@ -54,7 +54,7 @@ class TokenTexts:
             num_chars = len(self._detokenizer.feed((position.sampled.token_id,)))
             self._waiting.append((position, num_chars))
 
-    def _tell(self, num_chars: int) -> ShownToken:
+    def _pop(self, num_chars: int) -> ShownToken:
         position, _ = self._waiting.popleft()
         text, self._unshared = self._unshared[:num_chars], self._unshared[num_chars:]
         return ShownToken(position, text)

@@ -96,20 +96,20 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
 class ChatAnswer:
     """The `Answer` of chat completions."""
 
-    def __init__(self, envelope: Envelope, model: ServedModel, asked: ChatCompletionRequest, prompt: Prompt) -> None:
-        self.is_stream = bool(asked.stream)
+    def __init__(self, envelope: Envelope, model: ServedModel, request: ChatCompletionRequest, prompt: Prompt) -> None:
+        self.is_stream = bool(request.stream)
         self.framing = SSE
         self._envelope = envelope
         self._model = model
-        self._shows_token_ids = asked.return_token_ids or False
+        self._shows_token_ids = request.return_token_ids or False
         self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
         self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
-        self._scores_prompt = asked.prompt_logprobs is not None
-        self._text_of = token_text(model, as_token_ids=asked.return_tokens_as_token_ids) if asked.logprobs else None
-        self._streamed_usage = StreamedUsage.asked_by(asked)
+        self._scores_prompt = request.prompt_logprobs is not None
+        self._text_of = token_text(model, as_token_ids=request.return_tokens_as_token_ids) if request.logprobs else None
+        self._streamed_usage = StreamedUsage.of_request(request)
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
         self._called: set[int] = set()  # choices that call tools
-        self._speaks_of_functions = asked.functions is not None
+        self._speaks_of_functions = request.functions is not None
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)

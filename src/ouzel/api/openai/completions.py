@@ -114,7 +114,7 @@ def _check_suffix(body: CompletionRequest) -> None:
 
 
 def _num_prompt_logprobs(body: CompletionRequest) -> int | None:
-    """What the engine is body for: enough for both who show them."""
+    """What the engine is asked for: enough for both who show them."""
     echoed = body.logprobs if body.echo else None
     return max((num for num in (echoed, body.prompt_logprobs) if num is not None), default=None)
 
@@ -164,7 +164,7 @@ class CompletionAnswer:
             )
             for prompt in prompts
         ]
-        self._streamed_usage = StreamedUsage.asked_by(body)
+        self._streamed_usage = StreamedUsage.of_request(body)
         self._begun: set[int] = set()  # choices of which something has been shown
         self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
 

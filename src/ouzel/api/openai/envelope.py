@@ -55,7 +55,7 @@ class StreamedUsage(msgspec.Struct, frozen=True):
     running: bool
 
     @classmethod
-    def asked_by(cls, body: CompletionFields) -> "StreamedUsage":
+    def of_request(cls, body: CompletionFields) -> "StreamedUsage":
         options = body.stream_options
         running = options is not None and bool(options.continuous_usage_stats)
         return cls(running or (options is not None and bool(options.include_usage)), running)

@@ -103,39 +103,39 @@ class Tokenizing:
         self._tokenizer = model.tokenizer
 
     def tokenize(self, body: bytes) -> TokenizedText:
-        asked = decode_body(body, TokenizeRequest)
-        check_model(asked.model, self._model)
-        _check_combination(asked)
-        if asked.text is not None:
-            return TokenizedText(self._texts_to_ids(asked, asked.text))
-        if asked.prompt is not None:
-            return self._counted(asked, self._encoded(asked.prompt, asked.add_special_tokens is not False))
-        text = self._model.renderer.chat_text(asked.messages, chat_rendering(asked, tools=asked.tools))
-        counted = self._counted(asked, self._encoded(text, asked.add_special_tokens or False))
+        request = decode_body(body, TokenizeRequest)
+        check_model(request.model, self._model)
+        _check_combination(request)
+        if request.text is not None:
+            return TokenizedText(self._texts_to_ids(request, request.text))
+        if request.prompt is not None:
+            return self._counted(request, self._encoded(request.prompt, request.add_special_tokens is not False))
+        text = self._model.renderer.chat_text(request.messages, chat_rendering(request, tools=request.tools))
+        counted = self._counted(request, self._encoded(text, request.add_special_tokens or False))
         counted.prompt = text
         return counted
 
     def detokenize(self, body: bytes) -> DetokenizedText:
-        asked = decode_body(body, DetokenizeRequest)
-        check_model(asked.model, self._model)
+        request = decode_body(body, DetokenizeRequest)
+        check_model(request.model, self._model)
         last_id = self._tokenizer.vocab_size - 1
-        if asked.tokens and max(asked.tokens) > last_id:
-            position = next(position for position, token_id in enumerate(asked.tokens) if token_id > last_id)
+        if request.tokens and max(request.tokens) > last_id:
+            position = next(position for position, token_id in enumerate(request.tokens) if token_id > last_id)
             path = f"tokens[{position}]"
-            raise InvalidRequest(f"must be <= {last_id}, given {asked.tokens[position]}", field=path)
+            raise InvalidRequest(f"must be <= {last_id}, given {request.tokens[position]}", field=path)
         return DetokenizedText(
-            self._tokenizer.decode(asked.tokens, skip_special_tokens=asked.skip_special_tokens or False)
+            self._tokenizer.decode(request.tokens, skip_special_tokens=request.skip_special_tokens or False)
         )
 
-    def _counted(self, asked: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
-        texts = [self._tokenizer.token_text(token_id) for token_id in token_ids] if asked.return_token_strs else None
+    def _counted(self, request: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
+        texts = [self._tokenizer.token_text(token_id) for token_id in token_ids] if request.return_token_strs else None
         return TokenizedText(token_ids, len(token_ids), self._model.engine.info.max_model_len, texts)
 
-    def _texts_to_ids(self, asked: TokenizeRequest, text: str | list[str]) -> Sequence[int | list[int]]:
+    def _texts_to_ids(self, request: TokenizeRequest, text: str | list[str]) -> Sequence[int | list[int]]:
         texts = [text] if isinstance(text, str) else text
-        pad = self._padding(asked, len(texts))
-        special = asked.add_special_tokens is not False
-        all_ids = [pad(self._encoded(each, special, asked.max_length)) for each in texts]
+        pad = self._padding(request, len(texts))
+        special = request.add_special_tokens is not False
+        all_ids = [pad(self._encoded(each, special, request.max_length)) for each in texts]
         return all_ids[0] if isinstance(text, str) else all_ids
 
     def _encoded(self, text: str, add_special_tokens: bool, max_length: int | None = None) -> list[int]:
@@ -154,10 +154,10 @@ class Tokenizing:
         after = around_nothing[num_before:]
         return len(after) if token_ids[len(token_ids) - len(after) :] == after else 0
 
-    def _padding(self, asked: TokenizeRequest, num_texts: int) -> Callable[[list[int]], list[int]]:
-        if not asked.pad_to_max_length:
+    def _padding(self, request: TokenizeRequest, num_texts: int) -> Callable[[list[int]], list[int]]:
+        if not request.pad_to_max_length:
             return lambda token_ids: token_ids
-        length = asked.max_length
+        length = request.max_length
         if length is None:
             raise InvalidRequest("needs max_length", field="pad_to_max_length")
         if length * num_texts > _MAX_PADDED_TOKENS:
@@ -172,23 +172,23 @@ class Tokenizing:
 
         def pad(token_ids: list[int]) -> list[int]:
             padding = pad_ids * (length - len(token_ids))
-            return padding + token_ids if asked.padding_side == "left" else token_ids + padding
+            return padding + token_ids if request.padding_side == "left" else token_ids + padding
 
         return pad
 
 
-def _check_combination(asked: TokenizeRequest) -> None:
-    given = {name for name, value in msgspec.structs.asdict(asked).items() if value is not None}
-    inputs = [name for name in _INPUTS if name in given]
+def _check_combination(request: TokenizeRequest) -> None:
+    names = {name for name, value in msgspec.structs.asdict(request).items() if value is not None}
+    inputs = [name for name in _INPUTS if name in names]
     if len(inputs) != 1:
         shown = " and ".join(inputs) or "none of them"
         raise InvalidRequest(
             f"one of text, prompt and messages is required, given {shown}", param=inputs[1] if inputs else "text"
         )
     for name, goes_with in _GOES_WITH.items():
-        if name in given and inputs[0] not in goes_with and getattr(asked, name):
+        if name in names and inputs[0] not in goes_with and getattr(request, name):
             raise InvalidRequest(f"goes with {' or '.join(goes_with)}, given {inputs[0]}", field=name)
-    if "padding_side" in given and not asked.pad_to_max_length:
+    if "padding_side" in names and not request.pad_to_max_length:
         raise InvalidRequest("needs pad_to_max_length to be true", field="padding_side")
 
 

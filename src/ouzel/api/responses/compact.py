@@ -55,15 +55,15 @@ class CompactResponse:
         self._store = store
 
     async def compact(self, request: Request, body: bytes) -> CompactedResponse:
-        asked = decode_body(body, CompactRequest)
-        check_model(asked.model, self._model)
+        fields = decode_body(body, CompactRequest)
+        check_model(fields.model, self._model)
         exchange = exchange_of(request.scope)
-        wanted = ResponsesRequest(
-            model=self._model.names[0], input=asked.input, previous_response_id=asked.previous_response_id
+        continuation = ResponsesRequest(
+            model=self._model.names[0], input=fields.input, previous_response_id=fields.previous_response_id
         )
-        items = (await context_of(wanted, self._store, exchange.key_id)).items
-        said = await asyncio.to_thread(messages_of, items, asked.instructions)
-        summary, usage = await self._summariser.summarise(said, exchange.arrival_s, exchange.follow)
+        items = (await context_of(continuation, self._store, exchange.key_id)).items
+        messages = await asyncio.to_thread(messages_of, items, fields.instructions)
+        summary, usage = await self._summariser.summarise(messages, exchange.arrival_s, exchange.follow)
         users = [msgspec.Raw(item.body) for item in stored_items(filter(_is_users, items))]
         return CompactedResponse(
             new_id("resp"),

@@ -36,7 +36,7 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
         )
 
 
-def page_asked(query: Query) -> PageRequest:
+def page_request(query: Query) -> PageRequest:
     """OpenAI's defaults: 20 items, the newest first."""
     asks_for_logprobs(query)
     return PageRequest(
@@ -48,7 +48,7 @@ def page_asked(query: Query) -> PageRequest:
 
 def asks_for_logprobs(query: Query) -> bool:
     """Items have them when their response was made with them."""
-    wanted = query.texts("include")
-    for name in wanted:
+    names = query.texts("include")
+    for name in names:
         check_includable(name, "include")
-    return bool(wanted)
+    return bool(names)

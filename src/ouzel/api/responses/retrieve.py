@@ -15,7 +15,7 @@ from ouzel.api.operation import PREFIXES, Operation, QueryField
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
 from ouzel.api.responses.item_lists import INCLUDE, asks_for_logprobs
 from ouzel.api.responses.send import send_events, send_response
-from ouzel.api.responses.stored import KeptResponses
+from ouzel.api.responses.stored import StoredResponseEndpoints
 from ouzel.errors import InvalidRequest
 from ouzel.responses.events import EVENTS
 from ouzel.responses.request import LOGPROBS
@@ -31,8 +31,8 @@ _LOOK_EVERY_S = 0.25  # for events of a response that another server makes
 class RetrieveResponse:
     """An ASGI app."""
 
-    def __init__(self, kept: KeptResponses, runs: Runs, framing: Framing) -> None:
-        self._kept = kept
+    def __init__(self, responses: StoredResponseEndpoints, runs: Runs, framing: Framing) -> None:
+        self._responses = responses
         self._runs = runs
         self._framing = framing
 
@@ -44,7 +44,7 @@ class RetrieveResponse:
             if not is_stream and query.has(name):
                 raise InvalidRequest("needs stream to be true", field=name)
         shows_logprobs = asks_for_logprobs(query)
-        stored = await self._kept.find(request)
+        stored = await self._responses.find(request)
         run = self._runs.find(stored.id, stored.key_id)
         if shows_logprobs:
             _check_logprobs(shown_response(stored) if run is None else run.response)
@@ -52,7 +52,7 @@ class RetrieveResponse:
             await (send_json(stored.body, send) if run is None else send_response(run.response, send))
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
-        following = self._follow(stored, after, self._kept.store(request)) if run is None else run.follow(after)
+        following = self._follow(stored, after, self._responses.store(request)) if run is None else run.follow(after)
         exchange_of(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancelled_on_disconnect(receive):
@@ -85,7 +85,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="A kept response, or its events once more.",
         endpoint=lambda services: RetrieveResponse(
-            KeptResponses(services.runs), services.runs, stream_framing(services.config)
+            StoredResponseEndpoints(services.runs), services.runs, stream_framing(services.config)
         ),
         query=(
             INCLUDE,

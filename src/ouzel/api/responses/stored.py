@@ -8,7 +8,7 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
 from ouzel.api.operation import PREFIXES, Operation
-from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, page_asked
+from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, page_request
 from ouzel.errors import InvalidRequest, ResponseNotFound
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
@@ -22,7 +22,7 @@ class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
     deleted: bool = True
 
 
-class KeptResponses:
+class StoredResponseEndpoints:
     """Nobody finds those of another API key."""
 
     def __init__(self, runs: Runs) -> None:
@@ -62,12 +62,12 @@ class KeptResponses:
         return json_response(response)
 
     async def input_items(self, request: Request) -> Response:
-        page = page_asked(Query(request.query_params, *PAGE_PARAMETERS))
+        page = page_request(Query(request.query_params, *PAGE_PARAMETERS))
         store = self.store(request)
-        found = await store.input_items(_id(request), exchange_of(request.scope).key_id, page)
-        if found is None:
+        items = await store.input_items(_id(request), exchange_of(request.scope).key_id, page)
+        if items is None:
             raise _not_found(request)
-        return json_response(ItemList.of(found))
+        return json_response(ItemList.of(items))
 
     def store(self, request: Request) -> Store:
         if self._runs.store is None:
@@ -91,7 +91,7 @@ OPERATIONS = (
         path="/v1/responses/{response_id}",
         prefixes=PREFIXES,
         summary="Deletes a kept response; one that goes on is cancelled.",
-        endpoint=lambda services: KeptResponses(services.runs).delete,
+        endpoint=lambda services: StoredResponseEndpoints(services.runs).delete,
         answers=(DeletedResponse,),
     ),
     Operation(
@@ -99,7 +99,7 @@ OPERATIONS = (
         path="/v1/responses/{response_id}/cancel",
         prefixes=PREFIXES,
         summary="Cancels a response that goes on.",
-        endpoint=lambda services: KeptResponses(services.runs).cancel,
+        endpoint=lambda services: StoredResponseEndpoints(services.runs).cancel,
         answers=(ResponseObject,),
     ),
     Operation(
@@ -107,7 +107,7 @@ OPERATIONS = (
         path="/v1/responses/{response_id}/input_items",
         prefixes=PREFIXES,
         summary="The items that a response was made from, what it continued among them.",
-        endpoint=lambda services: KeptResponses(services.runs).input_items,
+        endpoint=lambda services: StoredResponseEndpoints(services.runs).input_items,
         query=PAGE,
         answers=(ItemList,),
     ),

@@ -64,14 +64,14 @@ class Connection:
         try:
             if text is None:
                 raise InvalidRequest("a message must be text, given a binary one")
-            given = await _parsed(text)
-            stream_id = stream_id_of(given)
-            await self._act(given, len(text), lanes, send)
+            fields = await _parsed(text)
+            stream_id = stream_id_of(fields)
+            await self._act(fields, len(text), lanes, send)
         except OuzelError as error:
             await Outbox(send, stream_id, self._path).put_error(error)
 
-    async def _act(self, given: JsonObject, num_bytes: int, lanes: Lanes, send: Send) -> None:
-        match message_of(given, num_bytes):
+    async def _act(self, fields: JsonObject, num_bytes: int, lanes: Lanes, send: Send) -> None:
+        match message_of(fields, num_bytes):
             case Create() as create:
                 if self._is_too_old:
                     raise self._too_old()

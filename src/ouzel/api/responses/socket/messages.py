@@ -42,9 +42,9 @@ class Steer:
 ClientMessage = Create | Cancel | Steer
 
 
-def stream_id_of(given: JsonObject) -> str | None:
+def stream_id_of(fields: JsonObject) -> str | None:
     """Of a message; errors about it go to that lane."""
-    stream_id = given.get("stream_id")
+    stream_id = fields.get("stream_id")
     if stream_id is None:
         return None
     if not isinstance(stream_id, str) or _STREAM_ID.fullmatch(stream_id) is None:
@@ -53,51 +53,51 @@ def stream_id_of(given: JsonObject) -> str | None:
     return stream_id
 
 
-def message_of(given: JsonObject, num_bytes: int) -> ClientMessage:
+def message_of(fields: JsonObject, num_bytes: int) -> ClientMessage:
     """Raises InvalidRequest for what is none."""
-    match given.get("type"):
+    match fields.get("type"):
         case "response.create":
-            return _create(given, num_bytes)
+            return _create(fields, num_bytes)
         case "response.cancel":
-            _refuse_others(given, "response_id")
-            return Cancel(_string(given, "response_id"))
+            _refuse_others(fields, "response_id")
+            return Cancel(_string(fields, "response_id"))
         case "response.steer":
-            _refuse_others(given, "previous_response_id", "input")
-            return Steer(_string(given, "previous_response_id"), _steering_input(given), num_bytes)
+            _refuse_others(fields, "previous_response_id", "input")
+            return Steer(_string(fields, "previous_response_id"), _steering_input(fields), num_bytes)
         case other:
             raise InvalidRequest(f"must be one of {', '.join(_TYPES)}, given {shown(other)}", field="type")
 
 
-def _create(given: JsonObject, num_bytes: int) -> Create:
-    body = {name: value for name, value in given.items() if name not in ("type", "stream_id", "generate")}
+def _create(fields: JsonObject, num_bytes: int) -> Create:
+    body = {name: value for name, value in fields.items() if name not in ("type", "stream_id", "generate")}
     for name, only in (("stream", True), ("background", False)):
         if body.setdefault(name, only) not in (only, None):
             raise InvalidRequest(f"must not be given on a WebSocket, given {shown(body[name])}", field=name)
     body["stream"] = True
-    generates = given.get("generate")
+    generates = fields.get("generate")
     if generates not in (True, False, None):
         raise InvalidRequest(f"must be true or false, given {shown(generates)}", field="generate")
     if body.get("input") is None and (body.get("previous_response_id") is not None or generates is False):
         body["input"] = []
-    return Create(body, stream_id_of(given), num_bytes, generates is not False)
+    return Create(body, stream_id_of(fields), num_bytes, generates is not False)
 
 
-def _steering_input(given: JsonObject) -> object:
-    value = given.get("input")
+def _steering_input(fields: JsonObject) -> object:
+    value = fields.get("input")
     if not isinstance(value, str | list):
         raise InvalidRequest(f"must be a string or a list of messages, given {shown(value)}", field="input")
     return value
 
 
-def _string(given: JsonObject, name: str) -> str:
-    value = given.get(name)
+def _string(fields: JsonObject, name: str) -> str:
+    value = fields.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidRequest(f"must be a non-empty string, given {shown(value)}", field=name)
     return value
 
 
-def _refuse_others(given: JsonObject, *known: str) -> None:
-    unknown = sorted(given.keys() - {"type", *known})
+def _refuse_others(fields: JsonObject, *known: str) -> None:
+    unknown = sorted(fields.keys() - {"type", *known})
     if unknown:
-        takes = f"{shown(given['type'])} takes {' and '.join(known)} only"
+        takes = f"{shown(fields['type'])} takes {' and '.join(known)} only"
         raise InvalidRequest(f"{unknown[0][:60]} must not be given: {takes}", param=unknown[0][:60])

@@ -22,21 +22,21 @@ class QueuedSteer:
         return steering_items(self.input)
 
 
-def steering_items(given: object) -> list[Message]:
+def steering_items(value: object) -> list[Message]:
     """As input of a response. `fault_of_steering` has found no fault."""
-    if isinstance(given, str):
-        return [{"type": "message", "role": "user", "content": given}]
-    assert isinstance(given, list)
-    return given
+    if isinstance(value, str):
+        return [{"type": "message", "role": "user", "content": value}]
+    assert isinstance(value, list)
+    return value
 
 
-def fault_of_steering(given: object) -> str | None:
+def fault_of_steering(value: object) -> str | None:
     """Why it cannot be queued. What its content may be is the model's matter, as in every other input."""
-    if isinstance(given, str):
-        return None if given else "input must be a non-empty string, given ''"
-    if not isinstance(given, list) or not given:
-        return f"input must be a string or a non-empty list of messages, given {shown(given)}"
-    for position, item in enumerate(given):
+    if isinstance(value, str):
+        return None if value else "input must be a non-empty string, given ''"
+    if not isinstance(value, list) or not value:
+        return f"input must be a string or a non-empty list of messages, given {shown(value)}"
+    for position, item in enumerate(value):
         at = f"input[{position}]"
         if not isinstance(item, dict) or item.get("type", "message") != "message" or item.get("role") != "user":
             return f"{at} must be a user's message, given {shown(item)}"
