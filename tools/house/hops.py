@@ -31,10 +31,10 @@ from starlette.types import ASGIApp, Message, Scope
 
 import ouzel
 from ouzel.api.app import create_app
-from ouzel.cli.loading import load_served_model
 from ouzel.cli.model_directory import locate_model
 from ouzel.cli.options import read_options
-from ouzel.cli.storing import store_of
+from ouzel.cli.served_model import load_served_model
+from ouzel.cli.store import store_of
 from ouzel.engine_client import EngineClient, EngineSpec
 
 PACKAGE = Path(ouzel.__file__).parent
