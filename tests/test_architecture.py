@@ -1,6 +1,7 @@
 """Holds the imports, inside functions too, against the table in docs/architecture.md."""
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -81,6 +82,23 @@ def test_rows_are_of_what_there_is_and_of_all_sub_packages_or_none() -> None:
     absent = {row for row in TABLE if not is_module("ouzel." + row.replace("/", "."))}
     divided = {row.partition("/")[0] for row in TABLE if "/" in row}
     assert (absent, set().union(*map(sub_packages, divided)) - TABLE.keys()) == (set(), set())
+
+
+def layers_of(part: str) -> list[list[str]]:
+    """Returns the files of a part without sub-packages, from the bottom up, as the document lists them."""
+    lines = (ROOT / "docs" / "architecture.md").read_text().split(f"\n{part}:\n")[1].splitlines()
+    return [line.split() for line in itertools.takewhile(lambda line: line.startswith("  "), lines)]
+
+
+@pytest.mark.parametrize("part", ["wire", "responses"])
+def test_files_of_a_flat_part_import_only_those_below(part: str) -> None:
+    layers = layers_of(part)
+    level = {name: number for number, names in enumerate(layers) for name in names}
+    files = {path.stem: path for path in (PACKAGE / part).glob("*.py") if path.stem != "__init__"}
+    assert level.keys() == files.keys()
+    for name, path in files.items():
+        own = {module.split(".")[2] for module in imported_modules(path) if module.startswith(f"ouzel.{part}.")}
+        assert all(level[other] < level[name] for other in own), f"{part}/{name}.py imports {own}"
 
 
 def test_the_tree_in_the_document_is_the_tree() -> None:

@@ -10,8 +10,8 @@ from starlette.routing import Route
 
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.document.openapi import body_schemas, document
+from ouzel.api.endpoint.services import Services
 from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
-from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.serving import RunningServer
 from tools.documents import fields

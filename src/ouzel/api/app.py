@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.endpoint.services import Services
 from ouzel.api.http.edge import Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import Guard
@@ -19,7 +20,6 @@ from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.operations import OPERATIONS, routes_of
 from ouzel.api.ovms.errors import ovms_error_styles
-from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store

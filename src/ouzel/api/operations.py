@@ -7,16 +7,16 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
 from ouzel.api.document.openapi import OpenApi
+from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
 from ouzel.api.lmi import invocations, ping
 from ouzel.api.openai import chat, completions, health, models, tokenize
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.responses import compact, count, create, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
-from ouzel.api.services import Services
 
 OPERATIONS: tuple[Operation, ...] = (
     *chat.OPERATIONS,

@@ -5,10 +5,10 @@ from starlette.responses import Response
 
 from ouzel.api.conversations.objects import Conversation, CreateItemsRequest
 from ouzel.api.conversations.stored import ConversationEndpoints, conversation_id
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.responses.item_lists import INCLUDE, PAGE, PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_request
 from ouzel.errors import ItemNotFound
 from ouzel.responses.new_items import NewItems

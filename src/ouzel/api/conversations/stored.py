@@ -9,9 +9,9 @@ from ouzel.api.conversations.objects import (
     DeletedConversation,
     UpdateConversationRequest,
 )
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.send import json_response
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.responses.items import new_id
 from ouzel.responses.new_items import NewItems

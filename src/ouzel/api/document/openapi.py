@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from ouzel import __version__, errors
 from ouzel.api.document.field_defaults import default_in_words
+from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
-from ouzel.api.operation import Operation, StructType
 
 JsonObject = dict[str, object]
 

@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.exchange import header
 from ouzel.api.http.framing import JSON_LINES
@@ -21,8 +23,6 @@ from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
 from ouzel.api.lmi.standard import StandardRequest, StandardSchema
 from ouzel.api.openai.completions import Completion, CompletionRequest, Completions
-from ouzel.api.operation import Operation
-from ouzel.api.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel

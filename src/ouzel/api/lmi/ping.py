@@ -4,7 +4,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ouzel.api.operation import Operation
+from ouzel.api.endpoint.operation import Operation
 from ouzel.generation import EngineState, ServedModel
 
 

@@ -1,9 +1,9 @@
 """POST /chat/completions: from a body to a request of the engine and an answer."""
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
 from ouzel.api.openai.envelope import new_envelope
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.wire.chat import Chat, decode_chat

@@ -7,11 +7,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import SSE
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
 from ouzel.api.openai.shown_prompt import ShownPrompt
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import (

@@ -7,8 +7,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
-from ouzel.api.operation import Operation
 from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import EngineReading, Metrics
 

@@ -4,8 +4,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.send import json_response
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
 

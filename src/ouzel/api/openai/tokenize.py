@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.body_endpoint import computed
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.chat_prompt import (

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage

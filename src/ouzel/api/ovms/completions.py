@@ -1,8 +1,8 @@
 """OVMS's completions: OpenAI's with its reading of some fields; without a limit they go on to the model's end."""
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.completions import CompletionRequest, Completions
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.ovms.body import read_body
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel

@@ -5,8 +5,8 @@ from http import HTTPStatus
 
 import msgspec
 
+from ouzel.api.endpoint.operation import PREFIXES
 from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
-from ouzel.api.operation import PREFIXES
 from ouzel.errors import InvalidRequest, ModelNotFound, Unauthenticated
 
 _PREFIX = (

@@ -4,8 +4,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
-from ouzel.api.operation import Operation
 from ouzel.errors import ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 

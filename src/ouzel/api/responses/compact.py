@@ -9,9 +9,9 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.operation import PREFIXES, Operation
-from ouzel.api.services import Services
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction_item import CompactionItem, pack
 from ouzel.responses.context import context_of

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.door import may_take_long
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.request import ResponsesRequest
 

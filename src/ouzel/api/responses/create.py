@@ -4,10 +4,10 @@ from contextlib import ExitStack
 
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.door import Door, may_take_long
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.framing import Framing
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
 from ouzel.api.responses.send import send_events, send_response
 from ouzel.responses.events import EVENTS

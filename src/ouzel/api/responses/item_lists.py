@@ -2,8 +2,8 @@
 
 import msgspec
 
+from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
-from ouzel.api.operation import QueryField
 from ouzel.responses.request import LOGPROBS, check_includable
 from ouzel.store.records import Page, PageRequest
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, Sequence
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.http.door import cancelled_on_disconnect
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import send_json
-from ouzel.api.operation import PREFIXES, Operation, QueryField
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
 from ouzel.api.responses.item_lists import INCLUDE, asks_for_logprobs
 from ouzel.api.responses.send import send_events, send_response

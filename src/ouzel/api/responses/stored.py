@@ -4,10 +4,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, page_request
 from ouzel.errors import InvalidRequest, ResponseNotFound
 from ouzel.responses.end_stored import cancel_stored

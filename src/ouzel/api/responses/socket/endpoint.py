@@ -2,9 +2,9 @@
 
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.operation import PREFIXES, Operation
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from ouzel.api.services import Services
+from ouzel.api.endpoint.services import Services
 
 StructType = type[msgspec.Struct]
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
