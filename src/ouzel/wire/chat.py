@@ -1,4 +1,4 @@
-"""A chat as a body asks for it, apart from the words in which it will be answered."""
+"""A chat is read from its body here; the words of its answer are the endpoint's."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from ouzel.wire.tools import ToolFields, tools_of
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Everything that a body says but its messages."""
+    """A chat holds everything that a body says but its messages."""
 
     options: GenerationOptions
     rendering: ChatRendering
@@ -68,5 +68,5 @@ def chat_of(
         continues_prompt=prompt_fields.continue_final_message or False,
         parses_output=True,
     )
-    rendering = chat_rendering(prompt_fields, tools=tools.shown)
+    rendering = chat_rendering(prompt_fields, tools=tools.definitions)
     return Chat(options, rendering, truncation_of(body, options.max_tokens))

@@ -1,4 +1,4 @@
-"""The request fields that become a chat's prompt, wherever a chat is rendered."""
+"""These request fields become a chat's prompt, wherever a chat is rendered."""
 
 from typing import Annotated, Literal, Protocol
 
@@ -11,7 +11,7 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "
 
 
 class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The form that some vendors' own servers read."""
+    """Some vendors' own servers read this form."""
 
     type: Annotated[Literal["enabled", "disabled"], Meta(description="The same as true or false.")]
 
@@ -51,7 +51,7 @@ Thinking = Annotated[
 
 
 class ChatPromptFields(Protocol):
-    """What the bodies of chats have in common; a struct has one base only."""
+    """The bodies of chats have these in common; this is a protocol because a struct has one base only."""
 
     chat_template: str | None
     chat_template_kwargs: dict[str, object] | None
@@ -64,18 +64,18 @@ class ChatPromptFields(Protocol):
     thinking: bool | ThinkingOption | None
 
 
-def chat_rendering(asked: ChatPromptFields, *, tools: JsonObjects | None = None) -> ChatRendering:
+def chat_rendering(fields: ChatPromptFields, *, tools: JsonObjects | None = None) -> ChatRendering:
     return ChatRendering(
         tools=tools,
-        documents=asked.documents,
-        template_kwargs=asked.chat_template_kwargs or {},
-        chat_template=asked.chat_template,
-        add_generation_prompt=asked.add_generation_prompt,
-        continue_final_message=asked.continue_final_message or False,
-        add_special_tokens=asked.add_special_tokens or False,
-        reasoning_effort=asked.reasoning_effort,
-        enable_thinking=_is_enabled(asked.enable_thinking),
-        thinking=_is_enabled(asked.thinking),
+        documents=fields.documents,
+        template_kwargs=fields.chat_template_kwargs or {},
+        chat_template=fields.chat_template,
+        add_generation_prompt=fields.add_generation_prompt,
+        continue_final_message=fields.continue_final_message or False,
+        add_special_tokens=fields.add_special_tokens or False,
+        reasoning_effort=fields.reasoning_effort,
+        enable_thinking=_is_enabled(fields.enable_thinking),
+        thinking=_is_enabled(fields.thinking),
     )
 
 

@@ -1,5 +1,3 @@
-"""The body of /chat/completions."""
-
 from typing import Annotated
 
 from msgspec import Meta

@@ -1,4 +1,5 @@
-"""How many outputs a request wants and how they are found: as samples, as the best of more samples, or by beam search.
+"""These fields say how many outputs a request wants and how they are found: as samples, as the best of more samples, or
+by beam search.
 
 The names are OpenAI's (`n`, `best_of`), vLLM's (`use_beam_search`, with `best_of` as the width) and transformers'
 (`num_beams`, `num_return_sequences` and the rest).
@@ -106,7 +107,7 @@ def choosing_of(body: ChoiceFields, *, max_choices: int) -> Choosing:
 def _choosing(body: ChoiceFields) -> Choosing:
     n = _n(body)
     if not (body.use_beam_search or (body.num_beams or 1) > 1):
-        if (name := _first_given(body, _OF_BEAM_SEARCH)) is not None:
+        if (name := _first_in_effect(body, _OF_BEAM_SEARCH)) is not None:
             needed = "beam search (use_beam_search, or num_beams > 1)"
             raise InvalidRequest(f"needs {needed}, given {_shown(body, name)}", field=name)
         best_of = body.best_of or n
@@ -115,7 +116,7 @@ def _choosing(body: ChoiceFields) -> Choosing:
         return Choosing(n, best_of, None)
     if body.use_beam_search is False:
         raise InvalidRequest(f"must be 1 without use_beam_search, given {body.num_beams}", field="num_beams")
-    if (name := _first_given(body, _OF_SAMPLING)) is not None:
+    if (name := _first_in_effect(body, _OF_SAMPLING)) is not None:
         neutral = msgspec.json.encode(_OF_SAMPLING[name][0]).decode()
         raise InvalidRequest(f"must be {neutral} in a beam search, given {_shown(body, name)}", field=name)
     return Choosing(n, n, _beam_search(body, n), _width_field(body))
@@ -159,10 +160,10 @@ def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
     )
 
 
-def _first_given(body: ChoiceFields, neutral_values: Mapping[str, tuple[object, ...]]) -> str | None:
-    """The first field that asks for something."""
-    given = ((name, getattr(body, name), neutral) for name, neutral in neutral_values.items())
-    return next((name for name, value, neutral in given if value is not None and value not in neutral), None)
+def _first_in_effect(body: ChoiceFields, neutral_values: Mapping[str, tuple[object, ...]]) -> str | None:
+    """Returns the name of the first field that asks for something."""
+    fields = ((name, getattr(body, name), neutral) for name, neutral in neutral_values.items())
+    return next((name for name, value, neutral in fields if value is not None and value not in neutral), None)
 
 
 def _shown(body: ChoiceFields, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Bodies to request structs; what does not fit becomes an InvalidRequest that names the field, the limit and the value.
+"""Bodies become request structs; what does not fit becomes an InvalidRequest with the field, the limit and the value.
 
 As OpenAI does it: null is "not given", and of a name given twice the last counts. Numbers are lenient
 (`lenient_numbers`), the rest is strict. A body is parsed once into plain objects, so that fields we do not know can be
@@ -31,20 +31,20 @@ def decode_body(body: bytes, body_type: type[Body]) -> Body:
     return decode_object(parse_object(body), body_type)
 
 
-def decode_object(parsed: JsonObject, body_type: type[Body]) -> Body:
+def decode_object(fields: JsonObject, body_type: type[Body]) -> Body:
     """Decodes a body, or an object in it, that has been parsed."""
-    refuse_unsupported(parsed, known=body_type.__struct_encode_fields__)
-    body = _convert(parsed, body_type)
-    log_ignored(unknown_fields(parsed, body) - NEUTRAL_VALUES.keys())
+    refuse_unsupported(fields, own_fields=body_type.__struct_encode_fields__)
+    body = _convert(fields, body_type)
+    log_ignored(unknown_fields(fields, body) - NEUTRAL_VALUES.keys())
     return body
 
 
-def _convert(given: JsonObject, body_type: type[Body]) -> Body:
+def _convert(fields: JsonObject, body_type: type[Body]) -> Body:
     try:
-        return msgspec.convert(given, body_type)
+        return msgspec.convert(fields, body_type)
     except msgspec.ValidationError:
         pass  # as it stands; most bodies never get here
-    plain = with_plain_numbers(given, body_type)
+    plain = with_plain_numbers(fields, body_type)
     assert isinstance(plain, dict)
     try:
         return msgspec.convert(plain, body_type)
@@ -59,14 +59,14 @@ def log_ignored(fields: set[str]) -> None:
 
 def parse_object(body: bytes) -> JsonObject:
     try:
-        given = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
+        value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _not_json(body, str(error)) from error
     except RecursionError as error:
         raise InvalidRequest("the body is nested too deeply") from error
-    if not isinstance(given, dict):
-        raise InvalidRequest(f"the body must be a JSON object, given {shown(given)}")
-    return given
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
+    return value
 
 
 def _not_json(body: bytes, complaint: str) -> InvalidRequest:
@@ -74,12 +74,12 @@ def _not_json(body: bytes, complaint: str) -> InvalidRequest:
     if not body.strip():
         return InvalidRequest("the body must be a JSON object, given nothing")
     try:
-        given = json.loads(body, parse_int=float)
+        value = json.loads(body, parse_int=float)
         for is_at_fault, limit in (
             (_is_infinite, "must be a finite number, at most 1e308"),
             (_has_surrogate, "must be Unicode text: half of a surrogate pair is no character"),
         ):
-            if steps := first_path(given, is_at_fault):
+            if steps := first_path(value, is_at_fault):
                 return InvalidRequest(f"{path_of(steps)} {limit}", param=path_of(steps))
     except (ValueError, RecursionError):
         pass  # it is beyond reading

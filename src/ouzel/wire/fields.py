@@ -1,4 +1,4 @@
-"""The request fields that every generating endpoint shares."""
+"""Every generating endpoint shares these request fields."""
 
 from typing import Annotated, Literal
 
@@ -67,7 +67,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
 
 
 class CompletionFields(GenerationFields, kw_only=True):
-    """Of the answers that have choices: chat and text completions."""
+    """Chat and text completions have these fields, for their answers have choices."""
 
     prompt_logprobs: (
         Annotated[

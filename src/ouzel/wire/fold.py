@@ -1,4 +1,4 @@
-"""A stream folded together: what a unary answer says is what the stream's chunks add up to."""
+"""A unary answer says what the chunks of a stream add up to, so it is folded together from the same events."""
 
 from collections.abc import Sequence
 from typing import Literal, assert_never
@@ -32,7 +32,7 @@ class FoldedChoice(msgspec.Struct, frozen=True):
 
 
 def fold(events: Sequence[Event]) -> list[FoldedChoice]:
-    """By index; `events` are all events of one request."""
+    """Returns the choices, sorted by index; `events` are all events of one request."""
     outputs: dict[int, list[Output]] = {}
     finished: dict[int, Finished] = {}
     for event in events:
@@ -49,7 +49,7 @@ def fold(events: Sequence[Event]) -> list[FoldedChoice]:
 
 
 def prompt_logprobs_in(events: Sequence[Event]) -> list[PositionLogprobs] | None:
-    """Of every prompt token but the first; None when the events do not tell."""
+    """Returns those of every prompt token but the first; None when the events do not tell."""
     return next((event.logprobs for event in events if isinstance(event, PromptScored)), None)
 
 
@@ -79,7 +79,7 @@ def _fold_tool_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
 
 
 def public_finish_reason(reason: FinishReason, *, called: bool) -> str:
-    """In OpenAI's words; `abort`, `error`, `refused` and `overloaded` never get here, they are exceptions."""
+    """Returns OpenAI's word; `abort`, `error`, `refused` and `overloaded` never get here, they are exceptions."""
     match reason:
         case FinishReason.STOP:
             return "tool_calls" if called else "stop"

@@ -1,4 +1,4 @@
-"""What clients send for a number, and mean: 1.0 for an integer, a number inside a string.
+"""Clients send 1.0 for an integer, or a number inside a string, and mean the number.
 
 Nothing else is lenient. OpenAI refuses 0, 1 and "true" for a boolean, and so does the strict conversion that follows.
 """
@@ -13,9 +13,9 @@ from msgspec import inspect
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII)  # JSON's, and not endless
 
 
-def with_plain_numbers(given: dict[str, object], body_type: type[msgspec.Struct]) -> object:
-    """A copy of `given` with a number wherever the type asks for one and the value can be read as one."""
-    return _plain(given, _type_info(body_type))
+def with_plain_numbers(body: dict[str, object], body_type: type[msgspec.Struct]) -> object:
+    """Returns a copy of `body` with a number wherever the type asks for one and the value can be read as one."""
+    return _plain(body, _type_info(body_type))
 
 
 @cache
@@ -56,7 +56,7 @@ def _plain_of_union(value: object, kinds: tuple[inspect.Type, ...]) -> object:
 
 
 def _number(value: str | float) -> object:
-    """The value itself where it is no number."""
+    """Returns the value itself where it is no number."""
     if isinstance(value, float) or not _NUMBER.fullmatch(value):
         return value
     number = int(value) if value.removeprefix("-").isdecimal() else float(value)

@@ -1,4 +1,4 @@
-"""Log probabilities as chat completions and as completions show them."""
+"""Chat completions and completions show log probabilities in forms of their own."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -14,7 +14,7 @@ TokenText = Callable[[int], str]
 
 
 def token_text(model: ServedModel, *, as_token_ids: bool | None) -> TokenText:
-    """How tokens are named in logprobs; vLLM's `return_tokens_as_token_ids` keeps those apart that look the same."""
+    """Returns what names a token in logprobs; vLLM's `return_tokens_as_token_ids` keeps those that look alike apart."""
     return "token_id:{}".format if as_token_ids else model.tokenizer.token_text
 
 
@@ -37,7 +37,7 @@ class ChatLogprobs(msgspec.Struct):
 
 
 class CompletionLogprobs(msgspec.Struct):
-    """Null where nothing predicts the token: the first one of an echoed prompt."""
+    """A token that nothing predicts has null: the first one of an echoed prompt."""
 
     tokens: list[str]
     token_logprobs: list[float | None]
@@ -46,7 +46,7 @@ class CompletionLogprobs(msgspec.Struct):
 
 
 class PromptLogprob(msgspec.Struct):
-    """As vLLM shows it."""
+    """The fields are vLLM's."""
 
     logprob: float
     rank: int  # 1 for the most likely
@@ -54,7 +54,7 @@ class PromptLogprob(msgspec.Struct):
 
 
 PromptLogprobs = list[dict[int, PromptLogprob] | None]
-"""By position and token id: the prompt's token and the most likely ones; null for the first, which nothing predicts."""
+"""Each position has its token and the most likely ones by token id; the first, which nothing predicts, has null."""
 
 
 def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText) -> ChatLogprobs:
@@ -98,7 +98,10 @@ def completion_logprobs(
 def echoed_logprobs(
     prompt: Prompt, positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText
 ) -> tuple[CompletionLogprobs, int]:
-    """Of a prompt before its completion, and how many characters have begun; `positions` as in `prompt_logprobs`."""
+    """Returns those of a prompt before its completion, and how many characters have begun.
+
+    `positions` are those of all prompt tokens but the first.
+    """
     text_offset, num_chars = _text_offsets(_pieces_in_text(prompt, model), 0)
     token_logprobs: list[float | None] = [None, *(_finite(position.sampled.logprob) for position in positions)]
     top_logprobs: list[dict[str, float] | None] = [None, *(_by_text(position, text_of) for position in positions)]
@@ -107,7 +110,10 @@ def echoed_logprobs(
 
 
 def _pieces_in_text(prompt: Prompt, model: ServedModel) -> list[bytes]:
-    """The bytes of each token; none for a first token, and no first space, that only the tokenizer put there."""
+    """Returns the bytes of each token.
+
+    There are none of a first token, and none of a first space, that only the tokenizer put there.
+    """
     tokenizer = model.tokenizer
     pieces = [tokenizer.token_bytes(token_id) for token_id in prompt.token_ids]
     first = 0
@@ -119,7 +125,7 @@ def _pieces_in_text(prompt: Prompt, model: ServedModel) -> list[bytes]:
 
 
 def _text_offsets(pieces: Iterable[bytes], num_chars: int) -> tuple[list[int], int]:
-    """Where each piece begins in a text of which `num_chars` characters have begun, and how many after the last."""
+    """Returns where each piece begins after `num_chars` characters have begun, and how many have after the last."""
     offsets = []
     for piece in pieces:
         goes_on = num_chars > 0 and piece != b"" and not _is_first_byte(piece[0])
@@ -128,7 +134,7 @@ def _text_offsets(pieces: Iterable[bytes], num_chars: int) -> tuple[list[int], i
     return offsets, num_chars
 
 
-def joined(first: CompletionLogprobs, then: CompletionLogprobs) -> CompletionLogprobs:
+def join_logprobs(first: CompletionLogprobs, then: CompletionLogprobs) -> CompletionLogprobs:
     return CompletionLogprobs(
         first.tokens + then.tokens,
         first.token_logprobs + then.token_logprobs,
@@ -138,14 +144,14 @@ def joined(first: CompletionLogprobs, then: CompletionLogprobs) -> CompletionLog
 
 
 def with_num_top(positions: Sequence[PositionLogprobs], num_top: int) -> Sequence[PositionLogprobs]:
-    """With at most so many alternatives, where the engine was asked for more."""
+    """Drops alternatives above `num_top`, where the engine was asked for more."""
     if not positions or len(positions[0].top) <= num_top:
         return positions
     return [msgspec.structs.replace(position, top=position.top[:num_top]) for position in positions]
 
 
 def _is_first_byte(byte: int) -> bool:
-    """Of a character in UTF-8."""
+    """Says whether a character in UTF-8 begins with it."""
     return byte & 0xC0 != 0x80
 
 
@@ -161,7 +167,7 @@ def _top_logprob(entry: TokenLogprob, model: ServedModel, text_of: TokenText) ->
 
 
 def _by_text(position: PositionLogprobs, text_of: TokenText) -> dict[str, float]:
-    """The alternatives and the sampled token; of tokens with the same text the most likely."""
+    """Returns the alternatives and the sampled token; of tokens with the same text the most likely counts."""
     by_text: dict[str, float] = {}
     for entry in (*position.top, position.sampled):
         by_text.setdefault(text_of(entry.token_id), _finite(entry.logprob))

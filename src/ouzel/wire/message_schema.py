@@ -1,4 +1,4 @@
-"""Chat messages in JSON Schema: what the OpenAPI document says of them. The prompt renderer checks them itself."""
+"""The OpenAPI document says this of chat messages, in JSON Schema; the prompt renderer checks them itself."""
 
 from typing import Annotated
 

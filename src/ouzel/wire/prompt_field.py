@@ -1,4 +1,4 @@
-"""The `prompt` of completions: a text, a list of texts, a list of token ids, or a list of such lists."""
+"""The `prompt` of completions is a text, a list of texts, a list of token ids, or a list of such lists."""
 
 from typing import Annotated
 
@@ -20,7 +20,10 @@ PromptField = Annotated[
 
 
 def read_prompts(prompt: str | list[object], *, max_prompts: int, n: int) -> list[tuple[str, OnePrompt]]:
-    """Every prompt with its path in the body; at most `max_prompts`, each of `n` choices counting as one."""
+    """Returns every prompt with its path in the body.
+
+    Raises InvalidRequest for more than `max_prompts`, where each of `n` choices counts as one.
+    """
     if isinstance(prompt, str):
         return [("prompt", prompt)]
     if not prompt or not isinstance(prompt[0], str | list):

@@ -1,4 +1,4 @@
-"""The request fields that demand a form of the output, by all their names: one of them at most."""
+"""Several request fields demand a form of the output, under all names in use; a request has one of them at most."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Protocol
@@ -30,7 +30,7 @@ ResponseFormat = Annotated[
 
 
 class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """vLLM's; exactly one of its fields."""
+    """The fields are vLLM's; a request has exactly one of them."""
 
     json: Schema = None
     regex: Pattern | None = None
@@ -43,7 +43,7 @@ class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class FormFields(Protocol):
-    """What the bodies that demand a form have in common; a struct has one base only."""
+    """The bodies that demand a form have these in common; this is a protocol because a struct has one base only."""
 
     response_format: JsonObject | None
     structured_outputs: StructuredOutputs | None
@@ -53,64 +53,64 @@ class FormFields(Protocol):
     guided_grammar: str | None
 
 
-def output_form(asked: FormFields) -> OutputForm | None:
-    """None: any text. Raises InvalidRequest for a form that is none, and for a second one."""
-    forms = list(_forms(asked))
+def output_form(body: FormFields) -> OutputForm | None:
+    """Returns None where any text will do. Raises InvalidRequest for a form that is none, and for a second one."""
+    forms = list(_forms(body))
     if len(forms) > 1:
         second = forms[1].param
         raise InvalidRequest(f"must not be given beside {forms[0].param}", field=second)
     return forms[0] if forms else None
 
 
-def _forms(asked: FormFields) -> Iterator[OutputForm]:
-    if asked.response_format is not None:
-        form = _of_response_format(asked.response_format)
+def _forms(body: FormFields) -> Iterator[OutputForm]:
+    if body.response_format is not None:
+        form = _of_response_format(body.response_format)
         if form is not None:
             yield form
-    if asked.structured_outputs is not None:
-        yield _of_structured_outputs(asked.structured_outputs)
-    guided = {"json": asked.guided_json, "regex": asked.guided_regex, "choice": asked.guided_choice}
-    for kind, value in {**guided, "grammar": asked.guided_grammar}.items():
+    if body.structured_outputs is not None:
+        yield _of_structured_outputs(body.structured_outputs)
+    guided_fields = {"json": body.guided_json, "regex": body.guided_regex, "choice": body.guided_choice}
+    for kind, value in {**guided_fields, "grammar": body.guided_grammar}.items():
         if value is not None:
             yield _of_kind(kind, value, f"guided_{kind}")
 
 
-def _of_response_format(given: JsonObject) -> OutputForm | None:
-    kind = given.get("type")
+def _of_response_format(response_format: JsonObject) -> OutputForm | None:
+    kind = response_format.get("type")
     if not isinstance(kind, str):
         raise InvalidRequest("is required", field="response_format.type")
     if kind == "text":
-        _refuse_unknown(given, {"type"}, "response_format")
+        _refuse_unknown(response_format, {"type"}, "response_format")
         return None
-    return _of_json_schema(given) if kind == "json_schema" else OutputForm(given, "response_format")
+    return _of_json_schema(response_format) if kind == "json_schema" else OutputForm(response_format, "response_format")
 
 
-def _of_json_schema(given: JsonObject) -> OutputForm:
+def _of_json_schema(response_format: JsonObject) -> OutputForm:
     """OpenAI's has the schema in an object that names it, XGrammar's the schema itself."""
-    path, declared = "response_format.json_schema", given.get("json_schema")
-    if not isinstance(declared, dict | bool):
-        raise InvalidRequest(f"must be an object, given {shown(declared)}", field=path)
-    if isinstance(declared, bool) or not ("schema" in declared or {"name"} <= declared.keys() <= _BESIDE_SCHEMA):
-        return OutputForm(given, "response_format")
-    if "schema" not in declared:
+    path, definition = "response_format.json_schema", response_format.get("json_schema")
+    if not isinstance(definition, dict | bool):
+        raise InvalidRequest(f"must be an object, given {shown(definition)}", field=path)
+    if isinstance(definition, bool) or not ("schema" in definition or {"name"} <= definition.keys() <= _BESIDE_SCHEMA):
+        return OutputForm(response_format, "response_format")
+    if "schema" not in definition:
         raise InvalidRequest("is required", field=f"{path}.schema")
-    _refuse_unknown(declared, {"schema", *_BESIDE_SCHEMA}, path)
-    strict = declared.get("strict")
+    _refuse_unknown(definition, {"schema", *_BESIDE_SCHEMA}, path)
+    strict = definition.get("strict")
     if not isinstance(strict, bool | None):
         raise InvalidRequest(f"must be true or false, given {shown(strict)}", field=f"{path}.strict")
-    form = {**given, "json_schema": declared["schema"]}
+    form = {**response_format, "json_schema": definition["schema"]}
     return OutputForm(form, f"{path}.schema", strict=strict or False)
 
 
-def _refuse_unknown(given: JsonObject, known: Collection[str], path: str) -> None:
-    for name, value in given.items():
-        if name not in known and value is not None:
+def _refuse_unknown(fields: JsonObject, known_names: Collection[str], path: str) -> None:
+    for name, value in fields.items():
+        if name not in known_names and value is not None:
             param = f"{path}.{name[:40]}"
             raise InvalidRequest(f"is not a field of this object, given {shown(value)}", field=param)
 
 
-def _of_structured_outputs(given: StructuredOutputs) -> OutputForm:
-    kinds = {name: value for name, value in msgspec.structs.asdict(given).items() if value not in (None, False)}
+def _of_structured_outputs(outputs: StructuredOutputs) -> OutputForm:
+    kinds = {name: value for name, value in msgspec.structs.asdict(outputs).items() if value not in (None, False)}
     if len(kinds) != 1:
         names = ", ".join(StructuredOutputs.__struct_fields__)
         raise InvalidRequest(f"must have exactly one of {names}, given {len(kinds)}", field="structured_outputs")
@@ -120,7 +120,7 @@ def _of_structured_outputs(given: StructuredOutputs) -> OutputForm:
 
 def _of_kind(kind: str, value: object, param: str) -> OutputForm:
     if kind in ("json", "structural_tag") and isinstance(value, str):
-        value = _parsed(value, param)
+        value = _parse(value, param)
     formats: Mapping[str, JsonObject] = {
         "json": {"type": "json_schema", "json_schema": value},
         "regex": {"type": "regex", "pattern": value},
@@ -135,7 +135,7 @@ def _of_kind(kind: str, value: object, param: str) -> OutputForm:
     return OutputForm(formats[kind], param)
 
 
-def _parsed(text: str, param: str) -> object:
+def _parse(text: str, param: str) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The request fields about tools, and what they come to: what the prompt shows, what may be called, what must be."""
+"""The request fields about tools come to what the prompt shows, what may be called, and what must be."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, Protocol, assert_never
@@ -26,7 +26,7 @@ class FunctionDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """OpenAI's form; that of the Responses API, with the function's fields beside `type`, is understood as well."""
+    """The form is OpenAI's; that of the Responses API, with the function's fields beside `type`, is read as well."""
 
     type: Literal["function"]
     function: FunctionDefinition | None = None
@@ -82,7 +82,7 @@ FunctionCall = Annotated[
 
 
 class ToolFields(Protocol):
-    """What the bodies with tools have in common; a struct has one base only."""
+    """The bodies with tools have these in common; this is a protocol because a struct has one base only."""
 
     tools: list[Tool] | None
     tool_choice: Choice | None
@@ -93,14 +93,14 @@ class ToolFields(Protocol):
 
 
 class RequestTools(msgspec.Struct, frozen=True):
-    """What the prompt shows of the tools, and what may come of them; both None where there are none."""
+    """Both are None where the request has no tools."""
 
-    shown: list[dict[str, object]] | None  # to the model
-    use: ToolUse | None
+    definitions: list[dict[str, object]] | None  # as the prompt shows them
+    use: ToolUse | None  # what may come of them
 
 
-class _Declared(msgspec.Struct, frozen=True):
-    """Functions and the choice among them, by whichever names the request has for them."""
+class _FunctionFields(msgspec.Struct, frozen=True):
+    """A request names functions, and the choice among them, by new or by old names; this holds either."""
 
     functions: list[FunctionDefinition]
     choice: Choice | None
@@ -114,41 +114,41 @@ class _Declared(msgspec.Struct, frozen=True):
 
 def tools_of(body: ToolFields, *, guides_all: bool = False) -> RequestTools:
     """Raises InvalidRequest for what contradicts itself. `guides_all` counts where the request does not say."""
-    declared = _declared(body)
-    _check_names(declared.functions, declared.field)
-    _check_parameters(declared.functions, declared.field)
-    if not declared.functions:
-        if declared.choice not in (None, "none", "auto"):
-            raise InvalidRequest(f"needs {declared.field}", field=declared.choice_field)
+    fields = _function_fields(body)
+    _check_names(fields.functions, fields.field)
+    _check_parameters(fields.functions, fields.field)
+    if not fields.functions:
+        if fields.choice not in (None, "none", "auto"):
+            raise InvalidRequest(f"needs {fields.field}", field=fields.choice_field)
         return RequestTools(None, None)
-    if declared.choice == "none":
+    if fields.choice == "none":
         use = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
         return RequestTools(None, use)
     own_guides = body.enable_tool_guided_generation
-    shown = [{"type": "function", "function": msgspec.to_builtins(function)} for function in declared.functions]
+    definitions = [{"type": "function", "function": msgspec.to_builtins(function)} for function in fields.functions]
     use = _use(
-        declared,
-        is_parallel=not declared.is_old and body.parallel_tool_calls is not False,
+        fields,
+        is_parallel=not fields.is_old and body.parallel_tool_calls is not False,
         guides_all=guides_all if own_guides is None else own_guides,
     )
-    return RequestTools(shown, use)
+    return RequestTools(definitions, use)
 
 
-def _declared(body: ToolFields) -> _Declared:
+def _function_fields(body: ToolFields) -> _FunctionFields:
     if body.functions is None and body.function_call is None:
-        return _Declared(_functions_of(body.tools or []), body.tool_choice, "tools", "tool_choice")
+        return _FunctionFields(_functions_of(body.tools or []), body.tool_choice, "tools", "tool_choice")
     if body.tools is not None or body.tool_choice is not None:
         field = "functions" if body.functions is not None else "function_call"
         raise InvalidRequest("must not be given beside tools or tool_choice", field=field)
     choice = body.function_call
     named = NamedTool(choice) if isinstance(choice, NamedFunction) else choice
-    return _Declared(body.functions or [], named, "functions", "function_call")
+    return _FunctionFields(body.functions or [], named, "functions", "function_call")
 
 
-def _use(declared: _Declared, *, is_parallel: bool, guides_all: bool) -> ToolUse:
-    functions = declared.functions
-    param = "function_call.name" if declared.is_old else declared.choice_field
-    names, must_call, is_single = _demanded(declared.choice, functions, param)
+def _use(fields: _FunctionFields, *, is_parallel: bool, guides_all: bool) -> ToolUse:
+    functions = fields.functions
+    param = "function_call.name" if fields.is_old else fields.choice_field
+    names, must_call, is_single = _callable_names(fields.choice, functions, param)
     return ToolUse(
         tools=tuple(_function_tool(function) for function in functions if function.name in names),
         are_all=len(names) == len(functions),
@@ -192,32 +192,33 @@ def _check_names(functions: Sequence[FunctionDefinition], field: str) -> None:
         names.add(function.name)
 
 
-def _demanded(
+def _callable_names(
     choice: Choice | None,
     functions: Sequence[FunctionDefinition],
     param: str,
 ) -> tuple[set[str], bool, bool]:
-    """The names that may be called, whether one must be, and whether no more than one."""
-    known = {function.name for function in functions}
+    """Returns the names that may be called, whether one must be, and whether no more than one."""
+    known_names = {function.name for function in functions}
     match choice:
         case None | "none" | "auto":
-            return known, False, False
+            return known_names, False, False
         case "required":
-            return known, True, False
+            return known_names, True, False
         case NamedTool():
-            return {_known_name(choice, known, param)}, True, True
+            return {_known_name(choice, known_names, param)}, True, True
         case AllowedTools():
-            allowed, path = _allowed(choice, param)
+            allowed_list, path = _allowed_list(choice, param)
             names = {
-                _known_name(tool, known, f"{path}.tools[{position}]") for position, tool in enumerate(allowed.tools)
+                _known_name(tool, known_names, f"{path}.tools[{position}]")
+                for position, tool in enumerate(allowed_list.tools)
             }
-            return names, allowed.mode == "required", False
+            return names, allowed_list.mode == "required", False
         case unreachable:
             assert_never(unreachable)
 
 
-def _allowed(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
-    """And where it stands in the request."""
+def _allowed_list(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
+    """Returns the list, and where it stands in the request."""
     if choice.allowed_tools is not None:
         return choice.allowed_tools, f"{param}.allowed_tools"
     for name, value in (("mode", choice.mode), ("tools", choice.tools)):
@@ -227,11 +228,11 @@ def _allowed(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
     return AllowedToolList(choice.mode, choice.tools), param
 
 
-def _known_name(named: NamedTool, known: set[str], path: str) -> str:
+def _known_name(named: NamedTool, known_names: set[str], path: str) -> str:
     name = named.function.name if named.function is not None else named.name
     if name is None:
         raise InvalidRequest(f"{path}.function is required", param=path)
-    if name not in known:
+    if name not in known_names:
         raise InvalidRequest(f"must name one of the tools, given {name!r}", field=path)
     return name
 

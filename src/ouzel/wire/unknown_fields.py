@@ -1,4 +1,4 @@
-"""What a body has that none of its structs takes, at every depth.
+"""A field is unknown when a body has it and none of its structs takes it, at whatever depth.
 
 Only structs have fields that can be unknown. What is free by its type (JSON schemas, labels, messages, arguments of
 templates) is not looked into.
@@ -16,26 +16,26 @@ JsonObject = dict[str, object]
 StructType = type[msgspec.Struct]
 
 
-def unknown_fields(given: JsonObject, body: msgspec.Struct) -> set[str]:
-    """`body` is what `given` was converted to. As in `tools[0].function.colour`."""
-    return {path_of(steps) for steps in _unknown(given, body, ())}
+def unknown_fields(body: JsonObject, request: msgspec.Struct) -> set[str]:
+    """Returns paths as in `tools[0].function.colour`; `request` is what `body` was converted to."""
+    return {path_of(steps) for steps in _unknown(body, request, ())}
 
 
-def _unknown(given: object, taken: object, steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
-    match taken, given:
+def _unknown(value: object, target: object, steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+    match target, value:
         case msgspec.Struct(), dict():
-            kind = type(taken)
-            for key in given.keys() - _fields(kind):
+            kind = type(target)
+            for key in value.keys() - _fields(kind):
                 yield (*steps, key)
             for name, key in _holders(kind):
-                if key in given:
-                    yield from _unknown(given[key], getattr(taken, name), (*steps, key))
+                if key in value:
+                    yield from _unknown(value[key], getattr(target, name), (*steps, key))
         case dict(), dict():
-            for key, entry in taken.items():
-                yield from _unknown(given[key], entry, (*steps, key))
+            for key, entry in target.items():
+                yield from _unknown(value[key], entry, (*steps, key))
         case list(), list():
-            for at, (entry, taken_entry) in enumerate(zip(given, taken, strict=True)):
-                yield from _unknown(entry, taken_entry, (*steps, at))
+            for at, (entry, target_entry) in enumerate(zip(value, target, strict=True)):
+                yield from _unknown(entry, target_entry, (*steps, at))
 
 
 @cache
@@ -46,7 +46,7 @@ def _fields(kind: StructType) -> frozenset[str]:
 
 @cache
 def _holders(kind: StructType) -> tuple[tuple[str, str], ...]:
-    """Name and key of the fields whose values may be, or hold, structs."""
+    """Returns name and key of the fields whose values may be, or hold, structs."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     return tuple((field.name, field.encode_name) for field in info.fields if _holds_structs(field.type))

@@ -1,4 +1,4 @@
-"""Fields that clients know and an endpoint does not honour: refused, unless they ask for nothing.
+"""Fields that clients know and an endpoint does not honour are refused, unless they ask for nothing.
 
 Those of our other endpoints are among them: each is honoured, or refused, wherever it is sent.
 """
@@ -163,10 +163,10 @@ INSTEAD: Mapping[str, str] = {
 }
 
 
-def refuse_unsupported(given: Mapping[str, object], *, known: Collection[str]) -> None:
-    """`known` are the fields that the endpoint does honour."""
-    for name, value in given.items():
-        if name in known or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
+def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str]) -> None:
+    """`own_fields` are those that the endpoint does honour."""
+    for name, value in body.items():
+        if name in own_fields or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
             continue
         raise InvalidRequest(f"is not supported yet by this server{_hint(name)}, given {shown(value)}", field=name)
 

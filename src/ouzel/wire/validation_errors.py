@@ -1,4 +1,4 @@
-"""msgspec's complaints in the words of our other errors: the field's path, the limit, the given value."""
+"""msgspec's complaints are put in the words of our other errors: the field's path, the limit, the given value."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -34,18 +34,18 @@ _COMPLAINTS_ABOUT_FIELDS = (
 )
 
 
-def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
-    """Says what msgspec said about `given`, in the words of the other errors."""
+def invalid_request(message: str, body: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
+    """Says what msgspec said about `body`, in the words of the other errors."""
     of_key, key_mark, place = message.rpartition(" - at `key` in `$")
     if key_mark:
-        return _invalid_key(of_key, list(_steps(place.rstrip("`"))), given)
+        return _invalid_key(of_key, list(_steps(place.rstrip("`"))), body)
     what, mark, at = message.rpartition(" - at `$")  # the last: what stands before may quote the client
     if not mark:
         what, at = message, ""
     steps = list(_steps(at.rstrip("`")))
     if ... in steps:
-        steps = _with_entry_at_fault(steps, given, body_type)
-    path, value = path_of(steps), shown(_value_at(steps, given))
+        steps = _with_entry_at_fault(steps, body, body_type)
+    path, value = path_of(steps), shown(_value_at(steps, body))
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             limit = match[1]
@@ -57,14 +57,14 @@ def invalid_request(message: str, given: JsonObject, body_type: type[msgspec.Str
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             field = path_of([*steps, match[1]])
-            wrong = _value_at([*steps, match[1]], given)
+            wrong = _value_at([*steps, match[1]], body)
             value = "" if wrong is None else f", given {shown(wrong)}"
             return InvalidRequest(f"{complaint}{value}", field=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
 
 
-def _invalid_key(what: str, steps: list[Step], given: JsonObject) -> InvalidRequest:
-    path, names = path_of(steps), _value_at(steps, given)
+def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidRequest:
+    path, names = path_of(steps), _value_at(steps, body)
     longest = max(names, key=len) if isinstance(names, dict) else None  # only lengths of names are limited
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
@@ -73,13 +73,13 @@ def _invalid_key(what: str, steps: list[Step], given: JsonObject) -> InvalidRequ
 
 
 def path_of(steps: Sequence[Step]) -> str:
-    """As in `messages[2].content`."""
+    """Writes a path as in `messages[2].content`."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}" for step in steps)
     return path.removeprefix(".")
 
 
 def first_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Step] | None:
-    """The way to the first value of that kind, in reading order."""
+    """Returns the way to the first value of that kind, in reading order."""
     if is_at_fault(value):
         return []
     entries: Iterator[tuple[Step, object]] = iter(())
@@ -94,7 +94,7 @@ def first_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Ste
 
 
 def shown(value: object) -> str:
-    """Short, in JSON's words."""
+    """Writes a value in JSON, of a long one the beginning."""
     try:
         text = msgspec.json.encode(value).decode()
     except RecursionError:
@@ -107,30 +107,30 @@ def _steps(at: str) -> Iterator[Step]:
         yield name or (... if position == "..." else int(position))
 
 
-def _with_entry_at_fault(steps: list[Step], given: JsonObject, body_type: type[msgspec.Struct]) -> list[Step]:
-    """With a key for the first `...`: msgspec does not say which entry of a map it is. The first that fails alone."""
+def _with_entry_at_fault(steps: list[Step], body: JsonObject, body_type: type[msgspec.Struct]) -> list[Step]:
+    """Puts the key of the first entry that fails alone for the first `...`: msgspec does not say which entry it is."""
     depth = steps.index(...)
-    entries = _value_at(steps[:depth], given)
+    entries = _value_at(steps[:depth], body)
     assert isinstance(entries, dict)
     for key, value in entries.items():
         try:
-            msgspec.convert(_replaced(given, steps[:depth], {key: value}), body_type)
+            msgspec.convert(_replace(body, steps[:depth], {key: value}), body_type)
         except msgspec.ValidationError:
             return [*steps[:depth], key, *steps[depth + 1 :]]
     return steps[:depth]
 
 
-def _replaced(value: object, steps: Sequence[Step], new: object) -> object:
+def _replace(value: object, steps: Sequence[Step], new: object) -> object:
     if not steps:
         return new
     if isinstance(value, dict):
-        return {key: _replaced(old, steps[1:], new) if key == steps[0] else old for key, old in value.items()}
+        return {key: _replace(old, steps[1:], new) if key == steps[0] else old for key, old in value.items()}
     assert isinstance(value, list)
-    return [_replaced(old, steps[1:], new) if at == steps[0] else old for at, old in enumerate(value)]
+    return [_replace(old, steps[1:], new) if at == steps[0] else old for at, old in enumerate(value)]
 
 
-def _value_at(steps: Sequence[Step], given: object) -> object:
-    value = given
+def _value_at(steps: Sequence[Step], body: object) -> object:
+    value = body
     for step in steps:
         if isinstance(value, dict):
             value = value.get(step)
@@ -140,7 +140,7 @@ def _value_at(steps: Sequence[Step], given: object) -> object:
 
 
 def _values_at(steps: Sequence[Step], kind: inspect.Type) -> Iterator[object]:
-    """Of the enum there, or of the field that tells structs apart; of several alternatives all."""
+    """Yields those of the enum there, or of the field that tells structs apart; of several alternatives all."""
     match kind:
         case inspect.UnionType(types=kinds):
             for each in kinds:

@@ -32,7 +32,7 @@ from ouzel.types import PositionLogprobs
 from ouzel.wire.decode import decode_body
 from ouzel.wire.fields import CompletionFields
 from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason
-from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, joined, token_text
+from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, join_logprobs, token_text
 from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
 
@@ -226,7 +226,7 @@ class CompletionAnswer:
             piece.text = prompt.text + piece.text
         if body.echo and body.logprobs is not None:
             echoed, _ = prompt.logprobs
-            piece.logprobs = echoed if piece.logprobs is None else joined(echoed, piece.logprobs)
+            piece.logprobs = echoed if piece.logprobs is None else join_logprobs(echoed, piece.logprobs)
 
     def _logprobs(self, index: int, positions: Sequence[PositionLogprobs]) -> CompletionLogprobs | None:
         if self._body.logprobs is None:
