@@ -1,4 +1,4 @@
-"""The HTTP application: its layers from the outside in, around the table of operations."""
+"""`create_app` puts the layers of the HTTP application around its routes, the innermost first."""
 
 import ssl
 from http import HTTPStatus
@@ -44,7 +44,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
-    """Around the answers to errors, so that pages can read those too, and the guard, for preflights carry no key."""
+    """Puts CORS around the answers to errors, so that pages read those too, and the guard: preflights carry no key."""
     return CORSMiddleware(
         app,
         allow_origins=server.allowed_origins,
@@ -61,7 +61,7 @@ async def _unknown_url(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
-    """uvicorn as Ouzel runs it on sockets it is given: its fast parts, our own log line."""
+    """Returns how uvicorn runs on sockets it is given: by its fast parts, and without a log line of its own."""
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed

@@ -1,4 +1,4 @@
-"""The table of operations: what every path takes and answers. Routes, the OpenAPI document and tests are made of it."""
+"""The table says what every path takes and answers. Routes, the OpenAPI document and tests are made of it."""
 
 from collections.abc import Iterable
 

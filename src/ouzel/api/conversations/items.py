@@ -1,5 +1,3 @@
-"""The items of a conversation: added, listed, found, deleted."""
-
 from starlette.requests import Request
 from starlette.responses import Response
 

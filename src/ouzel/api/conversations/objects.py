@@ -1,4 +1,4 @@
-"""Conversations on the wire: the bodies that clients send, and the objects that they get."""
+"""These are the bodies that clients send to /conversations, and the objects that they get."""
 
 from typing import Annotated
 

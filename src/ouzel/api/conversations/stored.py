@@ -1,4 +1,4 @@
-"""Conversations as they are kept: made, found, labelled anew, deleted. Nobody finds those of another API key."""
+"""Nobody finds the conversations of another API key."""
 
 from starlette.requests import Request
 from starlette.responses import Response

@@ -1,4 +1,4 @@
-"""What counts when a field is not given, in words: for the OpenAPI document and the table of fields."""
+"""The OpenAPI document and the table of fields say in words what counts when a field is not given."""
 
 from collections.abc import Mapping
 

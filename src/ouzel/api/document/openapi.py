@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of operations and the wire structs."""
+"""The OpenAPI 3.1 document is made from the table of operations and the wire structs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +29,6 @@ _DESCRIPTION = (
 
 
 class OpenApi:
-    """The endpoint."""
-
     def __init__(self, operations: Sequence[Operation]) -> None:
         self._body = msgspec.json.encode(document(operations))
 
@@ -98,7 +96,7 @@ def _any_value(kind: type) -> JsonObject:
 
 
 def _explain_fields(schema: JsonObject) -> None:
-    """Description and default at the top of each field; msgspec writes null, which only means "not given"."""
+    """Puts description and default at the top of each field; msgspec writes null, which only means "not given"."""
     properties = schema["properties"]
     assert isinstance(properties, dict)
     for name, field in properties.items():
@@ -171,7 +169,7 @@ def _event(operation: Operation) -> JsonObject:
 
 
 def _error_responses() -> dict[str, JsonObject]:
-    """By status, with what each exception class says of itself."""
+    """Returns, by status, what each exception class says of itself."""
     reasons: dict[int, list[str]] = {}
     for error in _with_subclasses(errors.OuzelError):
         if error not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers

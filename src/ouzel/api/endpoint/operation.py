@@ -1,4 +1,4 @@
-"""One operation of the API: the record that becomes a route and a part of the OpenAPI document.
+"""An operation of the API is a record that becomes a route and a part of the OpenAPI document.
 
 Every endpoint's file has its own as `OPERATIONS`; `operations.py` puts them together.
 """
@@ -48,7 +48,7 @@ class Operation:
 
     @property
     def paths(self) -> list[str]:
-        """All paths of its routes, as starlette spells them."""
+        """Returns all paths of its routes, as starlette spells them."""
         path = self.path.replace("}", ":path}") if self.has_slashes else self.path
         if not self.prefixes:
             return [path]

@@ -1,4 +1,4 @@
-"""What endpoints are made of: the served model, its store, and what runs for all of them."""
+"""Endpoints are made of the served model, its store, and what runs for all of them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Endpoints that take a body and answer one object."""
+"""An endpoint that takes a body and answers one object is a function between the two."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ AnswerBody = Callable[[Request, bytes], Awaitable[object]]
 
 
 class BodyEndpoint:
-    """An ASGI app; it holds a place at the engine's door, so that waiting bodies are bounded."""
+    """It holds a place at the engine's door, so that waiting bodies are bounded."""
 
     def __init__(self, answer: AnswerBody, door: Door) -> None:
         """`answer` is cancelled when the client goes away."""

@@ -1,4 +1,4 @@
-"""How an endpoint that generates reads a body and answers: the seam between generation and the words on the wire."""
+"""A dialect reads the bodies of an endpoint and answers: it stands between generation and the words on the wire."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,26 +8,26 @@ from ouzel.generation import Event, GenerationRequest, Usage
 
 
 class Answer(Protocol):
-    """Events in the words of one endpoint. A unary answer is the same events, folded."""
+    """Writes events in the words of one endpoint. A unary answer is the same events, folded."""
 
     is_stream: bool
     framing: Framing  # of the stream
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
-        """The objects of one wake-up."""
+        """Returns the objects of one wake-up."""
         ...
 
     def last_chunks(self, usage: Usage) -> Sequence[object]:
-        """What follows the last event."""
+        """Returns what follows the last event."""
         ...
 
     def whole(self, events: Sequence[Event], usage: Usage) -> object:
-        """The unary answer: all events of the request, folded."""
+        """Returns the unary answer: all events of the request, folded."""
         ...
 
 
 class Dialect(Protocol):
-    """One endpoint's reading of a body, and its way to answer. Called from many threads."""
+    """Reads the bodies of one endpoint and begins their answers. It is called from many threads."""
 
     def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         """Decodes, checks and renders; several prompts become as many requests, all with the same n."""

@@ -1,4 +1,4 @@
-"""The way in for every request with a body: a place in the engine's queue, then the body, while the client is there."""
+"""Every request with a body takes a place in the engine's queue; then its body is read, while the client is there."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator

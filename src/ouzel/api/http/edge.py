@@ -1,4 +1,4 @@
-"""The outermost layer: the request id and the one log line per request."""
+"""`Edge` is around all that answer: it gives a request its id and logs it in one line."""
 
 import re
 import secrets
@@ -15,8 +15,6 @@ _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 class Edge:
-    """An ASGI app around all others."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 

@@ -1,4 +1,4 @@
-"""The answer to every exception. Here is the one broad `except` of the HTTP side."""
+"""Every exception is answered here, by the one broad `except` of the HTTP side."""
 
 import logging
 from collections.abc import Mapping
@@ -16,10 +16,8 @@ logger = logging.getLogger(__name__)
 
 
 class ErrorAnswers:
-    """An ASGI app around those that raise."""
-
     def __init__(self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle]) -> None:
-        """`error_styles` by the beginning of the path; OpenAI's elsewhere."""
+        """`error_styles` are by the beginning of the path; errors of other paths are in OpenAI's style."""
         self._app = app
         self._error_styles = error_styles
 
@@ -33,7 +31,7 @@ class ErrorAnswers:
             await self._send_error(error, scope, send)
 
     async def _send_error(self, error: Exception, scope: Scope, send: Send) -> None:
-        """A response of its own, or one frame when the stream has begun: only streams fail after their start."""
+        """Sends a response of its own, or one frame when the stream has begun: only streams fail after their start."""
         if not isinstance(error, OuzelError | HTTPException):
             logger.exception("unexpected error")
         exchange = exchange_of(scope)

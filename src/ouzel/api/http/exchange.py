@@ -18,7 +18,7 @@ class ClientDisconnected(Exception):
 
 @dataclass(slots=True)
 class Exchange:
-    """What became of one request; the endpoint fills in the generation, the edge writes it all to the log."""
+    """Records what became of one request: the endpoint fills in the generation, the edge writes it all to the log."""
 
     request_id: str
     arrival_s: float = field(default_factory=time.perf_counter)

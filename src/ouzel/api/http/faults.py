@@ -1,4 +1,4 @@
-"""Exceptions to what the client is told: one table by class, and a style that puts it into a body."""
+"""One table by class says what the client is told of an exception, and a style puts it into a body."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What went wrong, in OpenAI's terms."""
+    """Says what went wrong, in OpenAI's terms."""
 
     status: int
     message: str
@@ -47,7 +47,7 @@ def openai_style(fault: Fault) -> ErrorAnswer:
 
 
 def fault_of(error: Exception, *, method: str, path: str) -> Fault:
-    """Of an exception that is not ours, nothing is told but that it happened."""
+    """Tells of an exception that is not ours nothing but that it happened."""
     match error:
         case TryLater(retry_after_s=seconds):
             return _fault(error, [(b"retry-after", str(max(1, math.ceil(seconds))).encode())])

@@ -1,4 +1,4 @@
-"""How the objects of a stream are told apart on the wire: server-sent events as OpenAI frames them, or JSON lines.
+"""A framing tells the objects of a stream apart: as server-sent events the way OpenAI does, or as JSON lines.
 
 After an error the stream ends without its end mark: clients raise on the error, and nothing complete was sent.
 """
@@ -28,14 +28,14 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def frames(self, objects: Iterable[object]) -> bytes:
-        """All of them in one piece: what came in one wake-up leaves in one write."""
+        """Returns all of them in one piece: what came in one wake-up leaves in one write."""
         pieces: list[bytes] = []
         for item in objects:
             pieces += (self.before, _encode(item), self.after)
         return _with_escaped_line_ends(b"".join(pieces))
 
     def framed(self, encoded: bytes) -> bytes:
-        """One that is JSON already."""
+        """Frames an object that is JSON already."""
         return self.before + _with_escaped_line_ends(encoded) + self.after
 
 

@@ -1,4 +1,4 @@
-"""Every endpoint that generates: the door, the body, the generation, the answer. What differs is the dialect."""
+"""Every endpoint that generates goes from the door and the body to a generation and its answer; the dialects differ."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -20,7 +20,7 @@ _MANY_EVENTS = 256  # and so may folding more events
 
 
 class GeneratingEndpoint:
-    """An ASGI app. Leaving it early, for whatever reason, aborts the generation."""
+    """Leaving it early, for whatever reason, aborts the generation."""
 
     def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, door: Door) -> None:
         self._dialect = dialect

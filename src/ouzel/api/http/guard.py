@@ -1,4 +1,4 @@
-"""API keys: who may pass. Only digests of the keys are kept, and they are compared in constant time."""
+"""An API key says who may pass. Only digests of the keys are kept, and they are compared in constant time."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ _KEY_HEADERS = (b"x-api-key", b"api-key")  # the second is what Azure's clients 
 
 
 class Guard:
-    """An ASGI app around those that need a key. Raises Unauthenticated before anything of the body is read."""
+    """Raises Unauthenticated before anything of the body is read."""
 
     def __init__(self, app: ASGIApp, api_keys: Iterable[str]) -> None:
         self._app = app
@@ -38,7 +38,7 @@ class Guard:
 
 
 def key_id(key: bytes) -> str:
-    """An opaque name of the key: the same after a restart, and without a way back."""
+    """Returns an opaque name of the key: it is the same after a restart, and there is no way back."""
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP, made safe from clients that read nothing."""
+"""uvicorn's HTTP is made safe here from clients that read nothing."""
 
 import asyncio
 
@@ -44,5 +44,5 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 def http_protocol(write_timeout_s: float) -> type[HttpProtocol]:
-    """As uvicorn takes it."""
+    """Returns a class that has the timeout, for uvicorn takes a class and makes its objects."""
     return type("HttpProtocol", (HttpProtocol,), {"write_timeout_s": write_timeout_s})

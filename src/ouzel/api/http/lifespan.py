@@ -1,4 +1,4 @@
-"""What goes on beside the requests, from before the first until after the last."""
+"""`Lifespan` runs what goes on beside the requests, from before the first until after the last."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Lifespan:
-    """The outermost ASGI app; answers the server's `lifespan` messages."""
+    """Answers the server's `lifespan` messages, so it is the outermost ASGI app."""
 
     def __init__(
         self, app: ASGIApp, watch: Callable[[], Coroutine[None, None, None]], close: Callable[[], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""Starlette's router, whose 405 names all methods of the path: each method of a path is a route of its own here."""
+"""The 405 of this router names all methods of the path, though each method of a path is a route of its own."""
 
 from http import HTTPStatus
 

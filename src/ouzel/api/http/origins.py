@@ -1,4 +1,4 @@
-"""Pages of other origins and WebSockets: browsers open those without a preflight, so the server looks at the origin."""
+"""Browsers open WebSockets for pages of any origin without a preflight, so the server looks at the origin."""
 
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -10,10 +10,10 @@ from ouzel.errors import ForeignOrigin
 
 
 class OwnPages:
-    """An ASGI app around those that accept WebSockets. Clients that are no browser send no origin, or the server's."""
+    """Clients that are no browser send no origin, or the server's."""
 
     def __init__(self, app: ASGIApp, allowed_origins: Collection[str]) -> None:
-        """The same origins as of CORS, which sees to all other requests."""
+        """The allowed origins are those of CORS, which sees to all other requests."""
         self._app = app
         self._allowed_origins = allowed_origins
 
@@ -31,7 +31,7 @@ class OwnPages:
 
 
 def _host_of(origin: str) -> str | None:
-    """None: it has none that could be read."""
+    """Returns None where it has none that could be read."""
     try:
         return urlsplit(origin).netloc.lower() or None
     except ValueError:

@@ -1,4 +1,4 @@
-"""The query of a URL, with the same care as a body: what is wrong is named, what nobody knows is logged."""
+"""The query of a URL is read with the care of a body: what is wrong is named, what nobody knows is logged."""
 
 from collections.abc import Collection
 
@@ -13,7 +13,7 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 class Query:
     def __init__(self, params: QueryParams, *known: str) -> None:
-        """`known`: the parameters of the endpoint. Lists are spelled `name=a&name=b` or `name[]=a`."""
+        """`known` are the parameters of the endpoint. Lists are spelled `name=a&name=b` or `name[]=a`."""
         self._values: dict[str, list[str]] = {}
         for name, value in params.multi_items():
             self._values.setdefault(name.removesuffix("[]"), []).append(value)
@@ -30,7 +30,7 @@ class Query:
         return values[-1] if values else None
 
     def boolean(self, name: str) -> bool:
-        """False when it is not given."""
+        """Returns False when it is not given."""
         text = self.text(name)
         if text is None:
             return False

@@ -1,4 +1,4 @@
-"""The one log line of a request, or of a response that a WebSocket asked for."""
+"""A request has one log line, and so has a response that a WebSocket asked for."""
 
 import logging
 import time
@@ -9,7 +9,7 @@ logger = logging.getLogger(__name__)
 
 
 def log_exchange(exchange: Exchange, method: str, path: str) -> None:
-    """`path` is percent-encoded: no line breaks in the log."""
+    """`path` is percent-encoded, so the log gets no line breaks from it."""
     if not logger.isEnabledFor(logging.INFO):
         return
     duration_s = time.perf_counter() - exchange.arrival_s

@@ -1,4 +1,4 @@
-"""Answers on the wire: an object as JSON, or a stream that begins with its first piece."""
+"""An answer goes out as one object in JSON, or as a stream that begins with its first piece."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing

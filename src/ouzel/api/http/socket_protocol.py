@@ -1,4 +1,4 @@
-"""uvicorn's WebSockets, made safe from clients that read nothing, never finish or send what is no WebSocket's."""
+"""uvicorn's WebSockets are made safe from clients that read nothing, never finish or send what is no WebSocket's."""
 
 import asyncio
 from http import HTTPStatus
@@ -45,7 +45,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def handle_ping(self) -> None:
-        """Of a client that does not read only the newest is answered: it may send them for ever."""
+        """Answers only the newest ping of a client that does not read: it may send them for ever."""
         pongs = self.conn.data_to_send()  # of all pings that have come together, at the first
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
@@ -59,7 +59,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(pong)
 
     def handle_cont(self, event: Frame) -> None:
-        """Joined as they come, for a fragment may be a byte long, or none."""
+        """Joins fragments as they come, for one may be a byte long, or empty."""
         if self.frames:
             self._message, self.frames = bytearray(self.frames[0]), []
         self._message += event.data

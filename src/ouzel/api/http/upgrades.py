@@ -1,4 +1,4 @@
-"""WebSockets at the door: until one is accepted, what answers it is an HTTP response like any other.
+"""Until a WebSocket is accepted, what answers it is an HTTP response like any other.
 
 So whoever refuses a request need not know what it was to become: errors have the same body, headers and log line.
 """
@@ -9,7 +9,7 @@ from ouzel.api.http.close_codes import SERVER_FAILED
 
 
 class Upgrades:
-    """An ASGI app around all that answer. A response after the accept closes the connection: there is no other way."""
+    """A response after the accept closes the connection: there is no other way."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

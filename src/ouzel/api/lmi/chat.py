@@ -1,4 +1,4 @@
-"""LMI's chat schema: the request is OpenAI's with other defaults, the answer OpenAI's in other words."""
+"""In LMI's chat schema the request is OpenAI's with other defaults, and the answer is OpenAI's in other words."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -123,7 +123,7 @@ class LmiChatCompletion(msgspec.Struct):
 
 
 class LmiChatAnswer:
-    """The `Answer` of LMI's chat: no model names, its finish reasons, and no chunk without a content."""
+    """Implements `Answer`: it has no model names, LMI's finish reasons, and no chunk without a content."""
 
     def __init__(self, openai: ChatAnswer, framing: Framing, *, is_strict: bool) -> None:
         self.is_stream = openai.is_stream

@@ -1,4 +1,4 @@
-"""What LMI's schemas leave out of a body and OpenAI's ask for."""
+"""OpenAI's schemas ask for what LMI's leave out of a body; it is filled in here."""
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel

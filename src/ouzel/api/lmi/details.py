@@ -1,4 +1,4 @@
-"""The answer in LMI's own schema: a text, its tokens one by one, and how it came about.
+"""The answer in LMI's own schema has a text, its tokens one by one, and how it came about.
 
 Every generated token has exactly one entry; those that end a choice and are not shown have an empty text.
 """
@@ -27,7 +27,7 @@ from ouzel.types import FinishReason
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer has."""
+    """Says what an answer has."""
 
     is_batch: bool  # a list of answers
     is_stream: bool
@@ -85,7 +85,7 @@ class Line(msgspec.Struct):
 
 
 class Choice:
-    """What has come of one sequence."""
+    """Collects what has come of one sequence."""
 
     def __init__(self, texts: TokenTexts) -> None:
         self.tokens: list[ShownToken] = []
@@ -93,7 +93,7 @@ class Choice:
         self._texts = texts
 
     def take(self, event: Event) -> list[ShownToken]:
-        """The tokens whose text is known by now."""
+        """Returns the tokens whose text is known by now."""
         match event:
             case PromptScored():
                 return []  # belongs to no choice
@@ -125,7 +125,7 @@ class Choice:
 
 
 class StandardAnswer:
-    """The `Answer` of LMI's own schema."""
+    """Implements `Answer` in LMI's own schema."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class StandardAnswer:
         ]
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[Line]:
-        """Of the only choice; its last line is the one that has everything."""
+        """Returns lines of the only choice, of which the last one has everything."""
         lines: list[Line] = []
         for event in events:
             (choice,) = self._choices

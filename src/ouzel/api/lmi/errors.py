@@ -1,4 +1,4 @@
-"""Faults in LMI's words: what its model handler refuses is a 424, the rest an object of its front end."""
+"""LMI tells what its model handler refuses as a 424, and the rest as an object of its front end."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -1,6 +1,6 @@
-"""POST /invocations, /predictions/{model} and /models/{model}/invoke: the body says which schema it is in.
+"""POST /invocations, /predictions/{model} and /models/{model}/invoke take any schema: the body says which it is in.
 
-What comes beside the body: the model's name, custom attributes, the content type, and whether events are wanted.
+Beside the body come the model's name, custom attributes, the content type, and whether events are wanted.
 """
 
 import logging
@@ -49,7 +49,7 @@ class Schema(Protocol):
 
 
 class CompletionSchema:
-    """OpenAI's completions, framed as LMI frames."""
+    """Frames OpenAI's completions as LMI does."""
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
@@ -66,8 +66,6 @@ class CompletionSchema:
 
 
 class Invocations:
-    """An ASGI app."""
-
     def __init__(
         self,
         model: ServedModel,
@@ -109,7 +107,7 @@ class Invocations:
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """The `Dialect` of one request."""
+    """Implements `Dialect` for one request."""
 
     schemas: Mapping[str, Schema]
     content_type: str

@@ -1,4 +1,4 @@
-"""GET /ping: the health check that SageMaker asks for."""
+"""GET /ping is the health check that SageMaker asks for."""
 
 import msgspec
 from starlette.requests import Request
@@ -17,7 +17,7 @@ class Ping:
         self._model = model
 
     async def ping(self, request: Request) -> Response:
-        """200 while requests are taken, else 503, with LMI's word for the state."""
+        """Answers 200 while requests are taken, else 503, with LMI's word for the state."""
         state = self._model.engine.state
         body = msgspec.json.format(msgspec.json.encode({self._model.names[0]: ModelStatus(_word(state))})) + b"\n"
         return Response(

@@ -1,4 +1,4 @@
-"""LMI's own schema: `inputs`, `parameters`, `stream`. An `inputs` list is a batch, answered with a list."""
+"""LMI's own schema has `inputs`, `parameters` and `stream`. An `inputs` list is a batch, answered with a list."""
 
 import secrets
 from collections.abc import Sequence
@@ -177,7 +177,7 @@ def _refuse_adapters(adapters: str | list[str] | None) -> None:
 
 
 def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:
-    """Of the stream. Asked for by name, it must be one that the answer can have."""
+    """Returns that of the stream. One that is asked for by name must be one that the answer can have."""
     name = parameters.output_formatter
     allowed = ("jsonlines", "sse") if is_stream else ("json",)
     if name is not None and name not in allowed:

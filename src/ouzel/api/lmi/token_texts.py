@@ -1,4 +1,4 @@
-"""Which token a piece of text came from.
+"""Each token gets the piece of the text that came from it.
 
 A choice's text comes without the boundaries between its tokens, and may end within one where a stop string is hidden. A
 detokenizer of our own gives the length of each token's text; the text itself is shared out by these lengths, so that
@@ -14,7 +14,7 @@ from ouzel.types import PositionLogprobs
 
 
 class TokenTexts:
-    """Of one choice."""
+    """Shares out the text of one choice."""
 
     def __init__(self, model: ServedModel, request: GenerationRequest, *, skips_special_tokens: bool) -> None:
         self._detokenizer = model.tokenizer.detokenizer(
@@ -29,7 +29,7 @@ class TokenTexts:
         return "".join(self._pieces)
 
     def feed(self, text: str, positions: Sequence[PositionLogprobs]) -> list[ShownToken]:
-        """The tokens whose whole text has come."""
+        """Returns the tokens whose whole text has come."""
         self._take(text, positions)
         tokens: list[ShownToken] = []
         while self._waiting and self._is_complete(self._waiting[0][1]):
@@ -41,7 +41,7 @@ class TokenTexts:
         return num_chars <= len(self._unshared) and (num_chars > 0 or len(self._waiting) > 1)
 
     def finish(self, hidden: Sequence[PositionLogprobs]) -> list[ShownToken]:
-        """The remaining tokens, each with what there is of its text, then those without any."""
+        """Returns the remaining tokens, each with what there is of its text, then those without any."""
         tokens = [self._pop(num_chars) for _, num_chars in list(self._waiting)]
         if tokens and self._unshared:  # half a character at the end
             tokens[-1] = ShownToken(tokens[-1].position, tokens[-1].text + self._unshared)

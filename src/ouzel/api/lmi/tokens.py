@@ -1,4 +1,4 @@
-"""Tokens as LMI writes them, and as text-generation-inference (TGI) does."""
+"""Tokens are written as LMI does, or as text-generation-inference (TGI) does."""
 
 from collections.abc import Sequence
 
@@ -35,14 +35,14 @@ class TokenWriter:
         return self._write(sampled.token_id, shown.text, sampled.logprob)
 
     def top_tokens(self, shown: ShownToken) -> list[Token]:
-        """The most likely tokens at its place, most likely first."""
+        """Returns the most likely tokens at its place, most likely first."""
         return [
             self._write(entry.token_id, self._tokenizer.token_text(entry.token_id), entry.logprob)
             for entry in shown.position.top[: self._num_top_tokens]
         ]
 
     def prefill(self, first_token_id: int, positions: Sequence[PositionLogprobs]) -> list[Token]:
-        """The prompt's tokens; nothing predicts the first one."""
+        """Returns the prompt's tokens; nothing predicts the first one."""
         entries = [(position.sampled.token_id, position.sampled.logprob) for position in positions]
         return [
             self._write(token_id, self._tokenizer.token_text(token_id), logprob)

@@ -1,4 +1,4 @@
-"""POST /chat/completions: from a body to a request of the engine and an answer."""
+"""POST /chat/completions makes of a body a request of the engine and an answer."""
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
@@ -11,7 +11,7 @@ from ouzel.wire.chat_request import ChatCompletionRequest
 
 
 class ChatCompletions:
-    """The `Dialect` of chat completions."""
+    """Implements `Dialect`."""
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""What /chat/completions answers: one object, or chunks."""
+"""POST /chat/completions answers with one object, or with chunks."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, assert_never
@@ -94,7 +94,7 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
 
 
 class ChatAnswer:
-    """The `Answer` of chat completions."""
+    """Implements `Answer`."""
 
     def __init__(self, envelope: Envelope, model: ServedModel, request: ChatCompletionRequest, prompt: Prompt) -> None:
         self.is_stream = bool(request.stream)

@@ -1,4 +1,4 @@
-"""POST /completions: prompts, as texts or as token ids, go on."""
+"""POST /completions goes on from prompts, which are texts or token ids."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, assert_never
@@ -52,7 +52,7 @@ class CompletionRequest(CompletionFields, kw_only=True):
 
 
 class Completions:
-    """The `Dialect` of completions."""
+    """Implements `Dialect`."""
 
     def __init__(
         self, model: ServedModel, limits: LimitsConfig, *, default_max_tokens: int | None = _DEFAULT_MAX_TOKENS
@@ -114,7 +114,7 @@ def _check_suffix(body: CompletionRequest) -> None:
 
 
 def _num_prompt_logprobs(body: CompletionRequest) -> int | None:
-    """What the engine is asked for: enough for both who show them."""
+    """Returns how many the engine is asked for: enough for the echo and for prompt_logprobs."""
     echoed = body.logprobs if body.echo else None
     return max((num for num in (echoed, body.prompt_logprobs) if num is not None), default=None)
 
@@ -142,7 +142,7 @@ class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
 
 
 class CompletionAnswer:
-    """The `Answer` of completions."""
+    """Implements `Answer`."""
 
     def __init__(
         self, envelope: Envelope, model: ServedModel, body: CompletionRequest, prompts: Sequence[Prompt], *, n: int
@@ -207,7 +207,7 @@ class CompletionAnswer:
     def _piece(
         self, index: int, text: str, token_ids: list[int], logprobs: CompletionLogprobs | None
     ) -> CompletionChoice:
-        """What is new of a choice; its first piece begins with what is shown of the prompt."""
+        """Returns what is new of a choice; its first piece begins with what is shown of the prompt."""
         piece = CompletionChoice(index, text, logprobs)
         if self._body.return_token_ids:
             piece.token_ids = token_ids

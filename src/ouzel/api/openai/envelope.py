@@ -1,4 +1,4 @@
-"""What every object of an answer repeats: the envelope, and the usage."""
+"""Every object of an answer repeats the envelope; the last one, or all, have the usage."""
 
 import secrets
 import time
@@ -10,7 +10,7 @@ from ouzel.wire.fields import CompletionFields
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What every object of one answer repeats."""
+    """Every object of one answer repeats it."""
 
     id: str
     created: int
@@ -49,7 +49,7 @@ def usage_object(usage: Usage) -> UsageObject:
 
 
 class StreamedUsage(msgspec.Struct, frozen=True):
-    """When the chunks of a stream carry the usage."""
+    """Says when the chunks of a stream carry the usage."""
 
     at_end: bool
     running: bool
@@ -61,7 +61,7 @@ class StreamedUsage(msgspec.Struct, frozen=True):
         return cls(running or (options is not None and bool(options.include_usage)), running)
 
     def of_chunk(self, usage: Usage) -> UsageObject | msgspec.UnsetType | None:
-        """OpenAI: null in every chunk but the last one when asked for, else absent."""
+        """Returns null for every chunk but the last one where the usage is asked for, else nothing, as OpenAI does."""
         if self.running:
             return usage_object(usage)
         return None if self.at_end else msgspec.UNSET

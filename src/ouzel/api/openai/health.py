@@ -1,4 +1,4 @@
-"""GET /health and /metrics: for the machines that watch."""
+"""GET /health and /metrics are for the machines that watch."""
 
 from http import HTTPStatus
 
@@ -24,7 +24,7 @@ class Watch:
         self._metrics = metrics
 
     async def health(self, request: Request) -> Response:
-        """200 while requests are taken, else 503 with the engine's state and its reason."""
+        """Answers 200 while requests are taken, else 503 with the engine's state and its reason."""
         if self._engine.state is EngineState.READY:
             return json_response(Health("ok"))
         return json_response(Health(self._engine.state.value, self._engine.reason), HTTPStatus.SERVICE_UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""GET /models and /models/{id}: what is served, how long its context is, what it can do."""
+"""GET /models and /models/{id} say what is served, how long its context is and what it can do."""
 
 import msgspec
 from starlette.requests import Request

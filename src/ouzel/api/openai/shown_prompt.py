@@ -1,4 +1,4 @@
-"""What completions show of a prompt before its choices: its text and logprobs (echo), its ids and scores (vLLM)."""
+"""Completions show of a prompt, before its choices, its text and logprobs (echo), its ids and scores (vLLM)."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,7 +16,7 @@ from ouzel.wire.logprobs import (
 
 
 class ShownPrompt:
-    """Written once and shown by all choices."""
+    """It is written once and shown by all choices."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class ShownPrompt:
 
     @cached_property
     def text(self) -> str:
-        """Up to the last whole character: one that has only begun is completed by the choice."""
+        """Returns it up to the last whole character: one that has only begun is completed by the choice."""
         tokenizer, prompt = self._model.tokenizer, self._prompt
         unfinished = tokenizer.detokenizer(skip_special_tokens=False, prompt_token_ids=prompt.token_ids).finish()
         return prompt.text.removesuffix(unfinished)
 
     @cached_property
     def logprobs(self) -> tuple[CompletionLogprobs, int]:
-        """And how many characters of the text have begun."""
+        """Returns beside them how many characters of the text have begun."""
         scores = with_num_top(self.scores, self._num_logprobs or 0)
         return echoed_logprobs(self._prompt, scores, self._model, self._text_of)
 

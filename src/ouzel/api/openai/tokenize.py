@@ -1,4 +1,4 @@
-"""POST /tokenize and /detokenize: text or a chat to token ids, and back, as the engine would see them.
+"""POST /tokenize turns a text or a chat into token ids, as the engine would see them, and /detokenize turns them back.
 
 Both shapes in use are read: `text` is OpenVINO Model Server's, `prompt` and `messages` are vLLM's.
 """
@@ -96,8 +96,6 @@ class DetokenizedText(msgspec.Struct):
 
 
 class Tokenizing:
-    """What both endpoints answer."""
-
     def __init__(self, model: ServedModel) -> None:
         self._model = model
         self._tokenizer = model.tokenizer

@@ -1,4 +1,4 @@
-"""Bodies as OVMS reads them, as ours: what it looks at first, and what its fields mean."""
+"""A body is checked in OVMS's order, and becomes one of ours by what its fields mean there."""
 
 from collections.abc import Collection
 from typing import TypeVar

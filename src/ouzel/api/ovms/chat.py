@@ -1,4 +1,4 @@
-"""OVMS's chat completions: OpenAI's with its reading of some fields, and two keys that are always there."""
+"""OVMS's chat completions are OpenAI's with its reading of some fields, and have two keys that are always there."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from ouzel.wire.chat_request import ChatCompletionRequest
 
 
 class OvmsChat:
-    """The `Dialect`."""
+    """Implements `Dialect`."""
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
@@ -28,7 +28,7 @@ class OvmsChat:
 
 
 class OvmsChatAnswer:
-    """The `Answer`: a message has a content that is a text, and a list of tool calls."""
+    """Implements `Answer`: a message has a content that is a text, and a list of tool calls."""
 
     def __init__(self, openai: ChatAnswer) -> None:
         self.is_stream = openai.is_stream

@@ -1,4 +1,4 @@
-"""OVMS's completions: OpenAI's with its reading of some fields; without a limit they go on to the model's end."""
+"""OVMS's completions are OpenAI's with its reading of some fields; without a limit they go on to the model's end."""
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
@@ -9,7 +9,7 @@ from ouzel.generation import GenerationRequest, ServedModel
 
 
 class OvmsCompletions:
-    """The `Dialect`."""
+    """Implements `Dialect`."""
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model

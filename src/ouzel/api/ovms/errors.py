@@ -1,4 +1,4 @@
-"""Faults in OVMS's words: one string. Statuses are its own, except where it blames the client, or itself, wrongly."""
+"""OVMS tells a fault in one string. Statuses are its own, except where it blames the client, or itself, wrongly."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -43,7 +43,7 @@ def ovms_style(fault: Fault) -> ErrorAnswer:
 
 
 def ovms_models_style(fault: Fault) -> ErrorAnswer:
-    """Of GET /models/{name}."""
+    """Tells the faults of GET /models/{name}, where an unknown model has a text of its own."""
     if fault.code == ModelNotFound.code:
         return ErrorAnswer(HTTPStatus.NOT_FOUND, OvmsError("Model not found"))
     return ovms_style(fault)

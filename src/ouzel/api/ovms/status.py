@@ -1,4 +1,4 @@
-"""The paths by which machines ask OVMS how it is: KServe's health checks, and the state of its models."""
+"""Machines ask by these paths how OVMS is: they are KServe's health checks, and the state of its models."""
 
 import msgspec
 from starlette.requests import Request
@@ -33,18 +33,18 @@ class Status:
         return _empty(200)
 
     async def ready(self, request: Request) -> Response:
-        """200 while requests are taken, else 503."""
+        """Answers 200 while requests are taken, else 503."""
         return _empty(200 if self._model.engine.state is EngineState.READY else 503)
 
     async def model_ready(self, request: Request) -> Response:
-        """The same for a model by its name."""
+        """Answers the same for a model by its name."""
         name = request.path_params["name"]
         if name not in self._model.names:
             raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
         return await self.ready(request)
 
     async def config(self, request: Request) -> Response:
-        """By name, in TensorFlow Serving's shape."""
+        """Answers by name, in TensorFlow Serving's shape."""
         status = ModelState([_version(self._model.engine.state, self._model.engine.reason)])
         return json_response(dict.fromkeys(self._model.names, status))
 

@@ -1,4 +1,4 @@
-"""POST /responses/compact: a conversation becomes what the user has said in it, and a summary of the rest."""
+"""POST /responses/compact makes of a conversation what the user has said in it, and a summary of the rest."""
 
 import asyncio
 import time

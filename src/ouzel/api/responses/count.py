@@ -1,4 +1,4 @@
-"""POST /responses/input_tokens: how long the prompt of a response would be."""
+"""POST /responses/input_tokens says how long the prompt of a response would be."""
 
 from typing import Annotated
 

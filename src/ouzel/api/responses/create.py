@@ -1,4 +1,4 @@
-"""POST /responses."""
+"""POST /responses starts a run and follows it, whole or event by event."""
 
 from contextlib import ExitStack
 
@@ -18,7 +18,7 @@ from ouzel.responses.runs import Runs
 
 
 class CreateResponse:
-    """An ASGI app. When the client goes away first, the response is cancelled, unless it is made in the background."""
+    """When the client goes away first, the response is cancelled, unless it is made in the background."""
 
     def __init__(self, runs: Runs, preparer: Preparer, door: Door, framing: Framing) -> None:
         self._preparer = preparer

@@ -1,4 +1,4 @@
-"""Events of a response as server-sent events: with their name, and for who wants them so, all about equally long."""
+"""Events of a response are server-sent events with their name and, for who wants them so, all about equally long."""
 
 import secrets
 import string
@@ -31,7 +31,7 @@ class EventFraming(msgspec.Struct, frozen=True):
         return self.framing.end
 
     def frames(self, events: Iterable[bytes]) -> bytes:
-        """JSON of events, the type first."""
+        """Expects events that are JSON already, the type first."""
         return b"".join(self._frame(event) for event in events)
 
     def _frame(self, event: bytes) -> bytes:
@@ -51,7 +51,7 @@ def event_name(event: bytes) -> bytes:
 
 
 def obfuscated(event: bytes) -> bytes:
-    """OpenAI's padding of deltas, so that sizes on the wire tell less."""
+    """Pads deltas as OpenAI does, so that sizes on the wire tell less."""
     num_chars = len(msgspec.json.decode(event, type=_Delta).delta)
     padding = "".join(secrets.choice(_LETTERS) for _ in range(_OBFUSCATED_TO - num_chars % _OBFUSCATED_TO))
     return event[:-1] + b',"obfuscation":"' + padding.encode() + b'"}'

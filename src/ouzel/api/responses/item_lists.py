@@ -1,4 +1,4 @@
-"""Lists of kept items, page by page."""
+"""Items of a response and those of a conversation are listed alike, page by page."""
 
 import msgspec
 
@@ -37,7 +37,7 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
 
 
 def page_request(query: Query) -> PageRequest:
-    """OpenAI's defaults: 20 items, the newest first."""
+    """Returns what page the query asks for; OpenAI's defaults are 20 items, the newest first."""
     asks_for_logprobs(query)
     return PageRequest(
         limit=query.integer("limit", 20, lowest=1, highest=100),

@@ -1,4 +1,4 @@
-"""GET of a kept response: whole, or its events from the first or a later one, to the end."""
+"""GET /responses/{id} answers with the response, or with its events from the first or a later one to the end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -29,8 +29,6 @@ _LOOK_EVERY_S = 0.25  # for events of a response that another server makes
 
 
 class RetrieveResponse:
-    """An ASGI app."""
-
     def __init__(self, responses: StoredResponseEndpoints, runs: Runs, framing: Framing) -> None:
         self._responses = responses
         self._runs = runs
@@ -59,7 +57,7 @@ class RetrieveResponse:
             await send_events(following, framing, send)
 
     async def _follow(self, stored: StoredResponse, after: int, store: Store) -> AsyncGenerator[Sequence[bytes], None]:
-        """Of a response that has ended, or that another server makes."""
+        """Follows a response that has ended, or that another server makes."""
         current: StoredResponse | None = stored
         while current is not None:
             events = await store.events(stored.id, stored.key_id, after=after)

@@ -1,4 +1,4 @@
-"""Responses on the wire: whole, or event by event."""
+"""A response goes out whole, or event by event."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

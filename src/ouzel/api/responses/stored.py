@@ -1,5 +1,3 @@
-"""A kept response: found, deleted, cancelled, and the items that led to it."""
-
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,7 +21,7 @@ class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
 
 
 class StoredResponseEndpoints:
-    """Nobody finds those of another API key."""
+    """Nobody finds the responses of another API key."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
@@ -46,7 +44,7 @@ class StoredResponseEndpoints:
         return json_response(DeletedResponse(stored.id))
 
     async def cancel(self, request: Request) -> Response:
-        """Of one that has ended: 400, unless it has ended so."""
+        """Raises InvalidRequest for a response that has ended otherwise than by being cancelled."""
         stored = await self.find(request)
         run = self._runs.find(stored.id, stored.key_id)
         if run is not None:

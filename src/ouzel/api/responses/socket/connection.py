@@ -1,4 +1,4 @@
-"""One open WebSocket: reads what the client sends, and ends when either side has had enough."""
+"""A connection reads what the client sends on one WebSocket, and ends when either side has had enough."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Connection:
     def __init__(
         self, responder: Responder, steering: Steering, limits: LimitsConfig, *, path: str, receive: Receive, send: Send
     ) -> None:
-        """It has been accepted."""
+        """The WebSocket has been accepted."""
         self._responder = responder
         self._steering = steering
         self._limits = limits
@@ -34,7 +34,7 @@ class Connection:
         self._is_too_old = False
 
     async def serve(self) -> None:
-        """To its end. What still runs on it then is cancelled."""
+        """Serves the connection to its end. What still runs on it then is cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 max_bytes = self._limits.max_body_bytes
@@ -50,7 +50,7 @@ class Connection:
             pass
 
     async def _read(self, lanes: Lanes) -> int:
-        """Until the connection ends, by that code."""
+        """Reads until the connection ends, and returns the code by which it did."""
         with self._sending() as send:
             while True:
                 message = await self._receive()
@@ -107,7 +107,7 @@ class Connection:
 
     @contextmanager
     def _sending(self) -> Iterator[Send]:
-        """For the task that asks: it is the one that leaves when the client reads nothing."""
+        """Yields a `send` for the task that asks: it is the one that leaves when the client reads nothing."""
         with send_within(self._send, self._limits.write_timeout_s) as send:
             yield send
 

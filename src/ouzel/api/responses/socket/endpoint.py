@@ -1,4 +1,4 @@
-"""The WebSocket mode of the Responses API: the door of its connections."""
+"""The Responses API has a WebSocket mode, whose connections are opened and counted here."""
 
 from starlette.types import Receive, Scope, Send
 
@@ -20,8 +20,6 @@ _RETRY_AFTER_S = 1.0
 
 
 class ResponsesSocket:
-    """An ASGI app."""
-
     def __init__(self, runs: Runs, preparer: Preparer, door: Door, limits: LimitsConfig) -> None:
         self._runs = runs
         self._preparer = preparer

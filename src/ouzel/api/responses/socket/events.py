@@ -1,4 +1,4 @@
-"""The events that only WebSockets have, as OpenAI has them (`ResponsesServerEvent`); the others are a stream's."""
+"""Only WebSockets have these events, as OpenAI has them (`ResponsesServerEvent`); the others are a stream's."""
 
 from typing import Literal
 
@@ -53,7 +53,7 @@ class SteerAccepted(msgspec.Struct, frozen=True, tag_field="type", tag="response
 
 
 class RequiredOutput(msgspec.Struct, frozen=True, tag_field="type", tag="function_call_output"):
-    """For the client to fill in."""
+    """The client fills it in."""
 
     call_id: str
     name: str

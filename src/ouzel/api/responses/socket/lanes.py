@@ -1,4 +1,4 @@
-"""Requests on one WebSocket: those of a lane one after the other, lanes beside each other.
+"""Requests of one lane of a WebSocket are answered one after the other, lanes beside each other.
 
 add ─> the lane's queue ─> its worker, when fewer than MAX_IN_FLIGHT work ─> respond
 """
@@ -51,7 +51,7 @@ class Lanes:
         self._is_idle.clear()
 
     async def idle(self) -> None:
-        """Until nothing waits or is in flight."""
+        """Returns when nothing waits or is in flight."""
         await self._is_idle.wait()
 
     def close(self) -> None:

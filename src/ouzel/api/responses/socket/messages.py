@@ -1,4 +1,4 @@
-"""What a client may send on a WebSocket: one JSON object a text frame, told apart by its type."""
+"""A client sends one JSON object a text frame on a WebSocket, and its type says what it is."""
 
 import re
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Ours: OpenAI's clients close the connection."""
+    """It is ours: OpenAI's clients close the connection."""
 
     response_id: str
 
@@ -43,7 +43,7 @@ ClientMessage = Create | Cancel | Steer
 
 
 def stream_id_of(fields: JsonObject) -> str | None:
-    """Of a message; errors about it go to that lane."""
+    """Returns which lane a message names; errors about the message go there."""
     stream_id = fields.get("stream_id")
     if stream_id is None:
         return None

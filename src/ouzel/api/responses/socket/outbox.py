@@ -1,4 +1,4 @@
-"""Events on their way to the client, each a text frame."""
+"""Events go to the client each in a text frame."""
 
 from http import HTTPMethod
 
@@ -13,7 +13,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Outbox:
-    """Of one lane: its events name it."""
+    """It belongs to one lane, which its events name."""
 
     def __init__(self, send: Send, stream_id: str | None, path: str) -> None:
         self.stream_id = stream_id

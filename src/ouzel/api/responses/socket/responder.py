@@ -1,4 +1,4 @@
-"""One request of a WebSocket: its response, event by event, and those that follow it by steering."""
+"""A request of a WebSocket becomes a response, event by event, and those that follow it by steering."""
 
 import itertools
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Responder:
-    """Of one connection, whose `exchange` is that of its opening."""
+    """It belongs to one connection; `exchange` is that of its opening."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Responder:
             return active
 
     def _remember(self, run: Run, prepared: PreparedResponse, create: Create) -> None:
-        """Before the client reads of its end, and may go on from it."""
+        """Remembers the response before the client reads of its end, and may go on from it."""
         response = run.response
         if response.store or response.status in ("queued", "in_progress") or response.id in self._recent:
             return

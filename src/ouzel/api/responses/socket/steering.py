@@ -1,4 +1,4 @@
-"""Responses that are being made on one WebSocket: cancelled, or steered by more input.
+"""Responses that are being made on one WebSocket can be cancelled, or steered by more input.
 
 steer ─> accepted ─> the item being written is done, or the response ─> a successor that reads the input
                                                                     └─> pending: the client owes a tool's output
@@ -31,7 +31,7 @@ _MAX_QUEUED = 64  # and on one WebSocket
 
 @dataclass(slots=True)
 class Active:
-    """A response that is being made."""
+    """The response is being made."""
 
     run: Run
     create: Create
@@ -74,7 +74,7 @@ class Steering:
         return None if active is None else active.create.stream_id
 
     async def steer(self, message: Steer, outbox: Outbox) -> None:
-        """`outbox`: of the lane that the response is made in."""
+        """`outbox` is that of the lane that the response is made in."""
         active = self._active.get(message.response_id)
         refusal = self._refusal(message, active)
         if refusal is not None:
@@ -88,17 +88,17 @@ class Steering:
         await outbox.put(SteerAccepted(active.last_number, AcceptedSteer(queued.id, queued.response_id)))
 
     def with_waiting(self, create: Create) -> Create:
-        """With the input that waited for the response it continues."""
+        """Returns the request with the input that waited for the response it continues."""
         steers = self._waiting.pop(str(create.previous_response_id), [])
         return _with_input(create, steers) if steers else create
 
     def wait_again(self, create: Create) -> None:
-        """It has not become a response."""
+        """Keeps the steers of a request that has not become a response."""
         if create.steers:
             self._waiting[create.steers[0].response_id] = list(create.steers)
 
     async def follow_up(self, active: Active, outbox: Outbox) -> Create | None:
-        """After its end: the request that commits what has been queued, if the server makes it."""
+        """Returns, after its end, the request that commits what has been queued, if the server makes it."""
         response = active.run.response
         if not active.steers:
             return None
@@ -161,7 +161,7 @@ async def give_back(
 
 
 def _with_input(create: Create, steers: list[QueuedSteer]) -> Create:
-    """Before the request's own, in the order in which it was queued."""
+    """Puts the queued input before the request's own, in the order in which it was queued."""
     own = create.body.get("input")
     items: list[object] = [item for steer in steers for item in steer.items]
     if isinstance(own, str):

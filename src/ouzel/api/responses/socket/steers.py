@@ -1,4 +1,4 @@
-"""Input that a client queues for a response that is being made: `response.steer`."""
+"""`response.steer` queues input for a response that is being made."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ _KEYS = {"type", "role", "content"}
 
 @dataclass(frozen=True, slots=True)
 class QueuedSteer:
-    """Accepted: the server owns it until a response has begun that reads it, or until it is given back."""
+    """It has been accepted: the server owns it until a response has begun that reads it, or until it is given back."""
 
     id: str
     response_id: str  # that it steers
@@ -23,7 +23,7 @@ class QueuedSteer:
 
 
 def steering_items(value: object) -> list[Message]:
-    """As input of a response. `fault_of_steering` has found no fault."""
+    """Returns it as input of a response. `fault_of_steering` has found no fault."""
     if isinstance(value, str):
         return [{"type": "message", "role": "user", "content": value}]
     assert isinstance(value, list)
@@ -31,7 +31,7 @@ def steering_items(value: object) -> list[Message]:
 
 
 def fault_of_steering(value: object) -> str | None:
-    """Why it cannot be queued. What its content may be is the model's matter, as in every other input."""
+    """Says why it cannot be queued. What its content may be is the model's matter, as in every other input."""
     if isinstance(value, str):
         return None if value else "input must be a non-empty string, given ''"
     if not isinstance(value, list) or not value:

@@ -1,4 +1,4 @@
-"""Sends that a client which reads nothing cannot hold up for ever."""
+"""A client that reads nothing cannot hold up a send for ever."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from ouzel.api.http.exchange import ClientDisconnected
 
 @contextmanager
 def send_within(send: Send, timeout_s: float) -> Iterator[Send]:
-    """`send`, but ClientDisconnected when it is held up so long: a client that never reads would keep its place.
+    """Yields a `send` that raises ClientDisconnected when held up so long: its client would keep a place for ever.
 
     One timer watches all sends of the block: a timer for each would cost more than the sends.
     """
