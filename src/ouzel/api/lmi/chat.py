@@ -61,7 +61,7 @@ class LmiLogprobs(msgspec.Struct):
 
 
 class StrictTopLogprob(msgspec.Struct):
-    """As LMI streams it: the number stands where the text belongs."""
+    """The number stands where the text belongs, as LMI streams it."""
 
     token: float
     logprob: float

@@ -76,7 +76,7 @@ class StreamDetails(msgspec.Struct):
 
 
 class Line(msgspec.Struct):
-    """Of a stream: one token; the last one has the rest."""
+    """A line of a stream has one token; the last one has the rest."""
 
     token: Token | None
     top_tokens: list[Token] | UnsetType = UNSET

@@ -44,7 +44,7 @@ class StandardRequest(msgspec.Struct, kw_only=True):
 
 
 class Parameters(CompletionFields, kw_only=True):
-    """LMI's names beside ours; of two names for one thing LMI's counts."""
+    """LMI's names stand beside ours; of two names for one thing LMI's counts."""
 
     max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name of max_tokens.")] | None = None
     stop_sequences: Annotated[

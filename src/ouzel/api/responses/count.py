@@ -16,7 +16,7 @@ OptionalModel = Annotated[str | None, Meta(description="One of the served model 
 
 
 class InputTokensRequest(ResponsesRequest, kw_only=True):
-    """What is asked of a response: whatever it says counts here as it does there."""
+    """Whatever a response may be asked for counts here as it does there."""
 
     model: OptionalModel = None  # type: ignore[assignment]  # nothing but the check of its name reads it
 
