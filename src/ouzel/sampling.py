@@ -1,9 +1,11 @@
 """Sampling parameters are wire fields with ranges and docs, and then the values that the engine uses.
 
-One new parameter is one field in `SamplingFields` and one in `SamplingParams`, its use in `engine/sampler.py`, and one
-reference function beside the sampler's tests.
+One new parameter is one field in `SamplingFields` and one in `SamplingParams` (and a line in `DRAWING_FIELDS` where it
+says how a token is drawn), its value in `generation/sampling_values.py`, its use in `engine/sampler.py`, and its
+reference function in `tests/engine/reference_sampling.py`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -109,6 +111,17 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
+
+
+# How a token is drawn. A beam search draws none: each field contradicts it, unless it has one of these values.
+DRAWING_FIELDS: Mapping[str, tuple[object, ...]] = {
+    "do_sample": (False,),
+    "temperature": (0,),
+    "top_p": (1,),
+    "top_k": (-1, 0),
+    "min_p": (0,),
+    "typical_p": (1,),
+}
 
 
 class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):

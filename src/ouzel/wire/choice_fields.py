@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import Choosing
-from ouzel.sampling import BeamSearchParams, SamplingFields
+from ouzel.sampling import DRAWING_FIELDS, BeamSearchParams, SamplingFields
 
 
 class ChoiceFields(SamplingFields, kw_only=True):
@@ -72,20 +72,12 @@ class ChoiceFields(SamplingFields, kw_only=True):
     ] = None
 
 
-# Values that ask for nothing. Of the first, anything else needs a beam search; of the second, it contradicts one.
+# Values that ask for nothing; anything else needs a beam search.
 _OF_BEAM_SEARCH: Mapping[str, tuple[object, ...]] = {
     "num_beam_groups": (1,),
     "diversity_penalty": (0,),
     "length_penalty": (1,),
     "early_stopping": (False,),
-}
-_OF_SAMPLING: Mapping[str, tuple[object, ...]] = {
-    "do_sample": (False,),
-    "temperature": (0,),
-    "top_p": (1,),
-    "top_k": (-1, 0),
-    "min_p": (0,),
-    "typical_p": (1,),
 }
 
 
@@ -116,8 +108,8 @@ def _choosing(body: ChoiceFields) -> Choosing:
         return Choosing(n, best_of, None)
     if body.use_beam_search is False:
         raise InvalidRequest(f"must be 1 without use_beam_search, given {body.num_beams}", field="num_beams")
-    if (name := _first_in_effect(body, _OF_SAMPLING)) is not None:
-        neutral = msgspec.json.encode(_OF_SAMPLING[name][0]).decode()
+    if (name := _first_in_effect(body, DRAWING_FIELDS)) is not None:
+        neutral = msgspec.json.encode(DRAWING_FIELDS[name][0]).decode()
         raise InvalidRequest(f"must be {neutral} in a beam search, given {_shown(body, name)}", field=name)
     return Choosing(n, n, _beam_search(body, n), _width_field(body))
 
