@@ -1,4 +1,7 @@
-"""Asynchronous tests run on uvloop, as the server does; those of the engine client on asyncio's own loop as well."""
+"""What holds for every test: its event loop, how many processes share the run, and its Postgres server.
+
+Asynchronous tests run on uvloop, as the server does; those of the engine client on asyncio's own loop as well.
+"""
 
 import asyncio
 import os
@@ -19,6 +22,18 @@ from tests.postgres import (
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     both = item.path.name == "test_engine_client.py"
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
+
+
+# Several processes
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One for each core up to four, as each may take a GiB; none for a single file, which would only wait for one."""
+    is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
+    return 0 if is_one_file else min(len(os.sched_getaffinity(0)), 4)
+
+
+# Postgres
 
 
 @pytest.fixture(scope="session")
