@@ -1,4 +1,4 @@
-"""What holds for every test: its event loop, how many processes share the run, and its Postgres server.
+"""What holds for every test: its event loop, its markers, how many processes share the run, and its Postgres server.
 
 Asynchronous tests run on uvloop, as the server does; those of the engine client on asyncio's own loop as well.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 import uvloop
 
+from tests.cli import running
 from tests.postgres import (
     DEBIAN_DIRECTORY,
     REQUIRED_VARIABLE,
@@ -18,10 +19,33 @@ from tests.postgres import (
     running_postgres,
 )
 
+SERVES = "serves"
+
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     both = item.path.name == "test_engine_client.py"
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
+
+
+# Markers
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if starts_servers(item):
+            item.add_marker(SERVES)
+
+
+def starts_servers(item: pytest.Item) -> bool:
+    """A module of tests that has something of `tests.cli.running` starts servers."""
+    assert isinstance(item, pytest.Function)
+    return any(getattr(value, "__module__", "") == running.__name__ for value in vars(item.module).values())
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures start a server
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    running.unmarked_test = "" if item.get_closest_marker(SERVES) else item.nodeid
 
 
 # Several processes

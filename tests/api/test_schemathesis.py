@@ -29,6 +29,7 @@ from ouzel.api.operations import DOCUMENTED
 from tests.api.requests import chat
 from tests.api.serving import ALIAS, RunningServer
 
+pytestmark = pytest.mark.serves  # ten thousand requests take as long as servers of their own
 SAME_AS_INVOCATIONS = r"^/(predictions|models)/"
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document(DOCUMENTED))))
 FOUND = list(SCHEMA.exclude(path_regex=SAME_AS_INVOCATIONS).get_all_operations())

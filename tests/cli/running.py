@@ -15,6 +15,8 @@ from typing import Any  # JSON
 import httpx
 import psutil
 
+unmarked_test = ""  # what runs, if it is a test that has no marker for starting servers
+
 
 @dataclass
 class RunningServer:
@@ -37,6 +39,7 @@ class RunningServer:
 
 def start(*arguments: str, cache_dir: Path) -> subprocess.Popen[str]:
     """Keeps its data beside the cache unless told otherwise, never where the user's own server keeps its."""
+    assert not unmarked_test, f"{unmarked_test} starts a server: it needs `pytest.mark.serves`"
     command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir)]
     command += ["--data-dir", str(cache_dir / "data"), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli import conformance
+
+pytestmark = pytest.mark.serves  # which cannot be told from the imports
 
 
 def test_the_conformance_table_is_what_the_server_does(tmp_path: Path) -> None:

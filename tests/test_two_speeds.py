@@ -1,0 +1,20 @@
+"""`-m "not serves"` leaves out all that starts a server: nothing can start one without the marker."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli import running
+
+HERE = Path(__file__)
+
+
+def test_a_test_without_the_marker_cannot_start_a_server(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"test_a_test_without_the_marker.* it needs `pytest\.mark\.serves`"):
+        running.start(cache_dir=tmp_path)
+
+
+def test_servers_are_started_in_one_place_only() -> None:
+    others = [path for path in HERE.parent.rglob("*.py") if path != HERE]
+
+    assert [path.name for path in others if '"ouzel", "serve"' in path.read_text()] == ["running.py"]
