@@ -5,7 +5,9 @@ Asynchronous tests run on uvloop, as the server does; those of the engine client
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 import pytest
 import uvloop
@@ -19,7 +21,8 @@ from tests.postgres import (
     running_postgres,
 )
 
-SERVES = "serves"
+SERVES, RELEASE = "serves", "release"
+LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -30,11 +33,21 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[]
 # Markers
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help = f"Run the tests that are marked `{RELEASE}` too: what each release must pass, and takes long"
+    parser.addoption(f"--{RELEASE}", action="store_true", help=help)
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if starts_servers(item):
             item.add_marker(SERVES)
+    left = {item: marker.args[0] for item in items if (marker := item.get_closest_marker(RELEASE)) is not None}
+    if left and not config.getoption(RELEASE):
+        config.stash[LEFT] = dict(Counter(left.values()))
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
 
 
 def starts_servers(item: pytest.Item) -> bool:
@@ -55,6 +68,33 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One for each core up to four, as each may take a GiB; none for a single file, which would only wait for one."""
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
     return 0 if is_one_file else min(len(os.sched_getaffinity(0)), 4)
+
+
+class Worker(Protocol):
+    """A node of xdist, which ships no types."""
+
+    config: pytest.Config
+    workeroutput: dict[str, dict[str, int]]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Workers tell the process that reports what they left to a release."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[RELEASE] = session.config.stash.get(LEFT, {})
+
+
+def pytest_testnodedown(node: Worker) -> None:
+    """Workers all collect the same tests, so that the last one's counts are everybody's."""
+    if hasattr(node, "workeroutput"):
+        node.config.stash[LEFT] = node.workeroutput[RELEASE]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if left := config.stash.get(LEFT, {}):
+        terminalreporter.section(f"left to `uv run pytest --{RELEASE}`")
+        for what, number in left.items():
+            terminalreporter.line(f"{number} tests: {what}")
 
 
 # Postgres

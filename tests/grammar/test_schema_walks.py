@@ -17,7 +17,7 @@ from tests.grammar.schemas import CASES, REFUSED
 from tests.grammar.schemas.cases import Case, Refused
 from tests.grammar.validity import exactly, validator_of
 
-NUM_WALKS = 6
+SEEDS, MORE_SEEDS = range(2), range(2, 6)
 KNOWN_FORMATS = {*PATTERNS, *INTEGER_FORMATS, *FORMATS_THAT_SAY_NOTHING}
 
 
@@ -47,9 +47,10 @@ def test_the_set_covers_every_keyword() -> None:
 
 
 @in_each_mode(CASES)
-def test_random_walks_give_valid_instances(case: Case, strict: bool) -> None:
+@pytest.mark.parametrize("seeds", [SEEDS, pytest.param(MORE_SEEDS, marks=pytest.mark.release("more random walks"))])
+def test_random_walks_give_valid_instances(case: Case, strict: bool, seeds: range) -> None:
     session, validator = session_of(case.schema, strict=strict), validator_of(case.schema)
-    walks = [random_walk(session, np.random.Generator(np.random.PCG64(seed))) for seed in range(NUM_WALKS)]
+    walks = [random_walk(session, np.random.Generator(np.random.PCG64(seed))) for seed in seeds]
     finished = [text for text in walks if text is not None]
     assert finished
     for text in finished:
