@@ -20,7 +20,7 @@ from ouzel.observability import Metrics
 from ouzel.responses.end_stored import fail_stored
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.preparer import PreparedResponse, Preparer
-from ouzel.responses.response_object import ResponseError, ResponseObject
+from ouzel.responses.response_object import ResponseError
 from ouzel.responses.run import Run, response_error
 from ouzel.responses.stored_progress import StoredProgress
 from ouzel.store.base import Store
@@ -56,12 +56,13 @@ class Runs:
 
     def start(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Run:
         """`place` in the engine's admission goes over to the run."""
-        response = prepared.response
         log = EventLog()
-        keeping = (
-            StoredProgress(self.store, response.id, key_id, log) if self.store is not None and response.store else None
-        )
-        return self._run(prepared, place, log, keeping, partial(_new_response, prepared, key_id))
+        progress: StoredProgress | None = None
+        if self.store is not None and prepared.response.store:
+            new = _new_response(prepared, key_id)
+            begins_at_once = prepared.is_stream or new.is_background or new.conversation_id is not None
+            progress = StoredProgress(self.store, new.id, key_id, log, new=new, begins_at_once=begins_at_once)
+        return self._run(prepared, place, log, progress)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
         """Of those that are kept."""
@@ -86,16 +87,9 @@ class Runs:
         if self._runs:
             await asyncio.wait([run.task for run in self._runs.values()])
 
-    def _run(
-        self,
-        prepared: PreparedResponse,
-        place: ExitStack,
-        log: EventLog,
-        keeping: StoredProgress | None,
-        new: Callable[[ResponseObject, list[bytes]], NewResponse] | None,
-    ) -> Run:
+    def _run(self, prepared: PreparedResponse, place: ExitStack, log: EventLog, progress: StoredProgress | None) -> Run:
         generation = Generation(prepared.request, self._model, self._metrics)
-        run = Run(prepared, generation, place, log=log, keeping=keeping, new=new)
+        run = Run(prepared, generation, place, log=log, progress=progress)
         self._runs[run.id] = run
         run.task.add_done_callback(lambda _: self._forget(run))
         return run
@@ -158,8 +152,7 @@ class Runs:
                 await fail_stored(store, stored, response_error(error))
                 return
             log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
-            keeping = StoredProgress(store, stored.id, stored.key_id, log)
-            self._run(prepared, place.pop_all(), log, keeping, None)
+            self._run(prepared, place.pop_all(), log, StoredProgress(store, stored.id, stored.key_id, log))
 
 
 async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> None:
@@ -173,9 +166,8 @@ async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> N
         await asyncio.sleep(every_s)
 
 
-def _new_response(
-    prepared: PreparedResponse, key_id: str | None, response: ResponseObject, events: list[bytes]
-) -> NewResponse:
+def _new_response(prepared: PreparedResponse, key_id: str | None) -> NewResponse:
+    response = prepared.response
     return NewResponse(
         id=response.id,
         key_id=key_id,
@@ -188,5 +180,5 @@ def _new_response(
         request=prepared.body,
         last_item_read=prepared.context.last_item_read,
         input_items=prepared.input_items,
-        events=tuple(events),
+        events=(),
     )

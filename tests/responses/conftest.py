@@ -1,0 +1,137 @@
+"""Responses without HTTP: on a real engine client, whose engine can be held up, and a real store."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.config import LimitsConfig
+from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.generation import ServedModel
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.observability import Metrics
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.render import PromptRenderer
+from ouzel.responses.preparer import Preparer
+from ouzel.responses.run import Run
+from ouzel.responses.runs import Runs
+from ouzel.responses.stage import Stage
+from ouzel.store.base import Store
+from ouzel.store.sql_store import open_store
+from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.types import EngineRequest
+from tests.api.serving import DIE, FAIL, byte_tokenizer, say_what_the_user_said
+from tests.prompts.families import QWEN
+
+_engine_may_work = threading.Event()
+
+
+def create_held_parrot(options: dict[str, object]) -> FakeEngine:
+    """Makes an engine that says what the user said while it may; it runs in a thread of the tests' process."""
+
+    def say(request: EngineRequest, position: int) -> int:
+        _engine_may_work.wait()
+        return say_what_the_user_said(request, position)
+
+    return FakeEngine(msgspec.convert(options, FakeOptions), say)
+
+
+@dataclass
+class Maker:
+    """What makes responses in one server, and what it logs of their stages."""
+
+    runs: Runs
+    store: Store
+    other_store: Store  # of another server
+    file: Path
+    _model: ServedModel
+    _preparer: Preparer
+    _records: Callable[[], Sequence[logging.LogRecord]]
+
+    async def begin(self, text: str, **fields: object) -> Run:
+        body = msgspec.json.encode({"model": "parrot", "input": text, **fields})
+        with ExitStack() as place:
+            place.enter_context(self._model.engine.admit())
+            prepared = await self._preparer.prepare(body, key_id=None, arrival_s=time.perf_counter())
+            return self.runs.start(prepared, key_id=None, place=place.pop_all())
+
+    def stages(self) -> list[Stage]:
+        """Returns the stages after the first, of the one response that there is."""
+        records = [record for record in self._records() if record.levelno == logging.DEBUG]
+        values = [record.args[1] for record in records if isinstance(record.args, tuple)]
+        return [Stage(value) for value in values]
+
+    async def until(self, stage: Stage) -> None:
+        while stage not in self.stages():
+            await asyncio.sleep(0.005)
+
+    @contextmanager
+    def idle_engine(self) -> Iterator[None]:
+        """The engine begins nothing meanwhile."""
+        _engine_may_work.clear()
+        try:
+            yield
+        finally:
+            _engine_may_work.set()
+
+    @contextmanager
+    def broken_store(self, moment: str, fault: str = "json('no JSON')") -> Iterator[None]:
+        """The database fails at that moment; without `fault` as one does that is out of order."""
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as connection:
+            connection.execute(f"CREATE TRIGGER broken {moment} BEGIN SELECT {fault}; END")
+            try:
+                yield
+            finally:
+                connection.execute("DROP TRIGGER broken")
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[EngineClient]:
+    _engine_may_work.set()
+    options: dict[str, object] = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, "step_s": 0.01}
+    spec = EngineSpec(factory="tests.responses.conftest:create_held_parrot", options=options)
+    client = EngineClient(spec, in_thread=True)
+    await client.start()
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def maker(engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Maker]:
+    """Ends with all responses over."""
+    caplog.set_level(logging.DEBUG, logger="ouzel.responses.run")
+    file = tmp_path / "responses.sqlite3"
+    store, other_store = [await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30) for _ in range(2)]
+    model = served(engine)
+    preparer = Preparer(model, LimitsConfig(), store)
+    runs = Runs(model, Metrics("parrot"), preparer, store)
+    yield Maker(runs, store, other_store, file, model, preparer, lambda: caplog.get_records("call"))
+    await runs.close()
+    await store.close()
+    await other_store.close()
+
+
+def served(engine: EngineClient) -> ServedModel:
+    tokenizer = byte_tokenizer()
+    return ServedModel(
+        names=("parrot",),
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(tokenizer, ChatTemplate({"default": QWEN}, {}), engine.info.max_model_len),
+        sampling_defaults=SamplingDefaults(),
+        engine=engine,
+        output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
+        vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
+        created=0,
+        system_fingerprint="fp",
+    )
