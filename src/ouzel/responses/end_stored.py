@@ -1,4 +1,4 @@
-"""The end of a kept response that nobody makes any more, or that somebody makes elsewhere."""
+"""A kept response that nobody makes any more, or that another server makes, is ended here."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,22 +15,22 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def cancel_stored(store: Store, stored: StoredResponse) -> ResponseObject | None:
-    """As it stands then: it may have ended otherwise meanwhile. None: it is deleted."""
-    return await _settle(store, stored, ResponseBuilder.cancel)
+    """Returns how the response has ended, which may be otherwise, or None where it has been deleted meanwhile."""
+    return await _end(store, stored, ResponseBuilder.cancel)
 
 
 async def fail_stored(store: Store, stored: StoredResponse, error: ResponseError) -> ResponseObject | None:
-    """The same."""
-    return await _settle(store, stored, lambda builder: builder.fail(error))
+    """Returns how the response has ended, which may be otherwise, or None where it has been deleted meanwhile."""
+    return await _end(store, stored, lambda builder: builder.fail(error))
 
 
-async def _settle(
-    store: Store, stored: StoredResponse, end: Callable[[ResponseBuilder], Iterator[ResponseEvent]]
+async def _end(
+    store: Store, stored: StoredResponse, last_events: Callable[[ResponseBuilder], Iterator[ResponseEvent]]
 ) -> ResponseObject | None:
     current: StoredResponse | None = stored
     while current is not None and not current.status.is_final:
         builder = ResponseBuilder.resumed(shown_response(current), current.num_events)
-        events = [_encode(event) for event in end(builder)]
+        events = [_encode(event) for event in last_events(builder)]
         if await store.record(current.id, progress_to(builder.response, events), first_event=current.num_events):
             return builder.response
         current = await store.response(current.id, current.key_id)

@@ -1,4 +1,4 @@
-"""The events of one response, in order and numbered from 0, for everyone who follows them and for the store."""
+"""A log holds the events of one response, numbered from 0, for everyone who follows them and for the store."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -11,9 +11,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 class EventLog:
-    def __init__(self, recorded: Iterable[bytes] = ()) -> None:
-        """`recorded`: those that a store has of it."""
-        self._events: list[ResponseEvent | bytes] = list(recorded)  # bytes once somebody has wanted them
+    def __init__(self, events: Iterable[bytes] = ()) -> None:
+        """Begins with the events that a store has."""
+        self._events: list[ResponseEvent | bytes] = list(events)  # bytes once somebody has wanted them
         self._is_closed = False
         self._changed = asyncio.Event()  # set, and replaced, at every change
 
@@ -26,12 +26,12 @@ class EventLog:
         self._wake()
 
     def close(self) -> None:
-        """Nothing follows."""
+        """Tells everyone that nothing follows."""
         self._is_closed = True
         self._wake()
 
     def encoded(self, start: int) -> list[bytes]:
-        """JSON of those numbered from `start`. Nothing is written that nobody reads."""
+        """Returns events from number `start` on as JSON, which is made only now: many events are never read."""
         for number in range(start, len(self._events)):
             event = self._events[number]
             if not isinstance(event, bytes):
@@ -39,7 +39,7 @@ class EventLog:
         return [event for event in self._events[start:] if isinstance(event, bytes)]
 
     async def follow(self, after: int) -> AsyncGenerator[Sequence[bytes], None]:
-        """Those numbered above `after`, all that are new at each wake-up, to the end."""
+        """Gives the events numbered above `after` until the log is closed, at each wake-up all that are new."""
         start = after + 1
         while True:
             while start >= len(self._events) and not self._is_closed:
@@ -51,7 +51,7 @@ class EventLog:
             yield events
 
     async def begun(self) -> None:
-        """Until there is one, or never will be."""
+        """Waits until there is an event, or never will be."""
         while not self._events and not self._is_closed:
             await self._changed.wait()
 

@@ -1,4 +1,4 @@
-"""Output items while the model writes them: each gives the events of its life, from `added` to `done`.
+"""An output item is open while the model writes it; it gives the events of its life, from `added` to `done`.
 
 `numbers` counts the events of the whole response.
 """
@@ -24,14 +24,14 @@ from ouzel.wire.logprobs import ContentLogprob
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an item stands in its response."""
+    """It says where an item stands in its response."""
 
     item_id: str
     output_index: int
     numbers: Iterator[int]
 
     def next(self) -> tuple[int, str, int]:
-        """How the item's next event begins: sequence number, item id, output index."""
+        """Returns how the item's next event begins: sequence number, item id, output index."""
         return next(self.numbers), self.item_id, self.output_index
 
 
@@ -133,7 +133,7 @@ OpenItem = OpenMessage | OpenReasoning | OpenCall
 
 
 def reopened(item: OutputItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
-    """As it was when `item` was its state, so that it can be closed."""
+    """Opens an item again as it was when it was in progress, so that it can be closed."""
     place = Place(item.id, output_index, numbers)
     match item:
         case OutputMessage(content=[part]):

@@ -1,4 +1,4 @@
-"""A response while it is made: the events of a generation become those of the response, one after the other.
+"""A builder makes the events of a response out of those of a generation, one after the other:
 
     created, (queued,) in_progress, (item added, its parts and deltas, item done)*, completed | incomplete | failed
 
@@ -45,7 +45,7 @@ Logprobs = Callable[[Sequence[PositionLogprobs]], list[ContentLogprob]]
 
 
 class ResponseBuilder:
-    """`response` is what it has come to; in it are the items that are done."""
+    """`response` is what it has come to; its output is complete once it has ended."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ResponseBuilder:
         summarises: bool,
         num_events: int = 0,
     ) -> None:
-        """`logprobs`: None where none are shown. `num_events`: that it has had so far."""
+        """`logprobs` is None where none are shown; `num_events` counts the events that the response has had already."""
         self.response = response
         self._logprobs = logprobs
         self._summarises = summarises
@@ -64,13 +64,13 @@ class ResponseBuilder:
         self._open: OpenItem | None = None
         self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
         self._is_cut = False
-        self._is_told_of = num_events > 0
+        self._has_events = num_events > 0
         self.ends_after_item = False  # it shall, because the client has steered
         self.is_steered = False  # and it has: nothing more is taken
 
     @classmethod
     def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
-        """To end a response that somebody else has begun and that stood so."""
+        """Makes a builder that can end the response, whoever began it; `num_events` brought it to where it is."""
         builder = cls(replace(response, output=[]), logprobs=None, summarises=False, num_events=num_events)
         for index, item in enumerate(response.output):
             if item.status == "in_progress":
@@ -81,20 +81,20 @@ class ResponseBuilder:
 
     @property
     def snapshot(self) -> ResponseObject:
-        """With the item that is open, as far as it has come."""
+        """Returns the response with the item that is open, as far as that has come."""
         opened = [] if self._open is None else [self._open.item("in_progress")]
         return replace(self.response, output=[*self._items, *opened])
 
     def queue(self) -> Iterator[ResponseEvent]:
         self.response = replace(self.response, status="queued")
-        self._is_told_of = True
+        self._has_events = True
         yield ResponseCreated(next(self._numbers), response=self.response)
         yield ResponseQueued(next(self._numbers), response=self.response)
 
     def begin(self) -> Iterator[ResponseEvent]:
         self.response = replace(self.response, status="in_progress")
-        if not self._is_told_of:
-            self._is_told_of = True
+        if not self._has_events:
+            self._has_events = True
             yield ResponseCreated(next(self._numbers), response=self.response)
         yield ResponseInProgress(next(self._numbers), response=self.response)
 
@@ -121,7 +121,7 @@ class ResponseBuilder:
                 assert_never(unreachable)
 
     def complete(self, usage: Usage) -> Iterator[ResponseEvent]:
-        """After the last choice has finished."""
+        """Ends the response after its last choice has finished."""
         self.response = self._ended(
             status="incomplete" if self._is_cut else "completed",
             completed_at=None if self._is_cut else int(time.time()),
@@ -176,12 +176,12 @@ class ResponseBuilder:
                 assert_never(unreachable)
 
     def _break_off(self) -> Iterator[ResponseEvent]:
-        if not self._is_told_of:
+        if not self._has_events:
             yield from self.begin()
         yield from self._close("incomplete")
 
     def _goes_on(self, delta: Delta) -> bool:
-        """With the item that is open."""
+        """Tells whether the delta belongs to the item that is open."""
         match delta:
             case ContentDelta():
                 return isinstance(self._open, OpenMessage)
@@ -200,7 +200,7 @@ class ResponseBuilder:
         yield from item.open()
 
     def _close(self, status: ItemStatus) -> Iterator[ResponseEvent]:
-        """The item that is open, if any."""
+        """Closes the item that is open, if there is one."""
         item, self._open = self._open, None
         if item is None:
             return
@@ -210,7 +210,7 @@ class ResponseBuilder:
         yield OutputItemDone(next(self._numbers), output_index=item.place.output_index, item=done)
 
     def _ended(self, **changes: object) -> ResponseObject:
-        """With all items, which are done by now."""
+        """Returns the response with all items, which are done by now."""
         return replace(self.response, output=self._items, **changes)
 
     def _end_event(self) -> ResponseEvent:
@@ -222,7 +222,7 @@ class ResponseBuilder:
 
 
 def end_event(number: int, response: ResponseObject) -> ResponseEvent:
-    """OpenAI has none for `cancelled`: such a stream ends with `incomplete`."""
+    """Makes the last event. OpenAI has none for `cancelled`: such a stream ends with `incomplete`."""
     match response.status:
         case "completed":
             return ResponseCompleted(number, response=response)

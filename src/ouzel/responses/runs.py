@@ -1,4 +1,4 @@
-"""All responses that this server makes now, and what it owes to those that others have left.
+"""This server makes responses, and looks after those that others have left.
 
 A server that stops, dies or cannot reach the store leaves responses behind. Those that were running have failed,
 whoever finds them first says so; those that were queued run again here. `watch` looks for both, and for responses of
@@ -42,7 +42,7 @@ class Runs:
         self._metrics = metrics
         self._preparer = preparer
         self._runs: dict[str, Run] = {}
-        self._left: set[str] = set()  # ids of those that the store takes to be ours, and that nobody makes
+        self._left_ids: set[str] = set()  # of responses that the store takes to be ours, and that nobody makes
 
     @contextmanager
     def running(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Iterator[Run]:
@@ -55,7 +55,7 @@ class Runs:
                 run.cancel()
 
     def start(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Run:
-        """`place` in the engine's admission goes over to the run."""
+        """Starts a run, which takes over the `place` in the engine's admission."""
         log = EventLog()
         progress: StoredProgress | None = None
         if self.store is not None and prepared.response.store:
@@ -65,12 +65,12 @@ class Runs:
         return self._run(prepared, place, log, progress)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
-        """Of those that are kept."""
+        """Returns the run that makes this response, if it is kept and belongs to the key."""
         run = self._runs.get(response_id)
         return run if run is not None and run.is_kept and run.key_id == key_id else None
 
     async def watch(self) -> None:
-        """Until it is cancelled."""
+        """Renews the lease and looks for what others have done or left, until it is cancelled."""
         if self.store is None:
             return
         store = self.store
@@ -81,7 +81,7 @@ class Runs:
             group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
 
     async def close(self) -> None:
-        """Ends those that still run; the engine has been drained or stopped."""
+        """Leaves all responses and waits until they have ended; the engine has been drained or stopped."""
         for run in self._runs.values():
             run.leave()
         if self._runs:
@@ -97,39 +97,41 @@ class Runs:
     def _forget(self, run: Run) -> None:
         del self._runs[run.id]
         if not run.is_settled:
-            self._left.add(run.id)
+            self._left_ids.add(run.id)
 
     async def _beat(self, store: Store) -> None:
-        if self._runs or self._left:
+        if self._runs or self._left_ids:
             await store.beat()
 
     async def _leave_those_that_ended(self, store: Store) -> None:
-        kept = [run.id for run in self._runs.values() if run.is_kept]
-        for response_id in await store.ended(kept) if kept else ():
+        ids = [run.id for run in self._runs.values() if run.is_kept]
+        for response_id in await store.ended(ids) if ids else ():
             run = self._runs.get(response_id)
             if run is not None:
                 run.cancel()
 
     async def _take_over(self, store: Store) -> None:
-        if self._left:
-            left = set(self._left)
-            await store.release(left)
-            self._left -= left
+        if self._left_ids:
+            released = set(self._left_ids)
+            await store.release(released)
+            self._left_ids -= released
         abandoned = await store.take_abandoned()
         await self._settle(abandoned, partial(self._fail_left, store))
         num_free = self._model.engine.num_free
         queued = await store.take_queued(self._model.names, num_free) if num_free else []
         await self._settle(queued, partial(self._run_again, store))
 
-    async def _settle(self, taken: list[StoredResponse], settle: Callable[[StoredResponse], Awaitable[object]]) -> None:
-        """Those that cannot be settled now are left again."""
-        self._left.update(stored.id for stored in taken)
-        for stored in taken:
-            self._left.remove(stored.id)
+    async def _settle(
+        self, responses: list[StoredResponse], settle: Callable[[StoredResponse], Awaitable[object]]
+    ) -> None:
+        """Takes one after the other; what cannot be settled now is left again."""
+        self._left_ids.update(response.id for response in responses)
+        for response in responses:
+            self._left_ids.remove(response.id)
             try:
-                await settle(stored)
+                await settle(response)
             except TryLater:
-                self._left.add(stored.id)
+                self._left_ids.add(response.id)
                 raise
 
     async def _fail_left(self, store: Store, stored: StoredResponse) -> None:
@@ -137,7 +139,7 @@ class Runs:
         await fail_stored(store, stored, ResponseError("server_error", _LEFT_RUNNING))
 
     async def _run_again(self, store: Store, stored: StoredResponse) -> None:
-        """Raises TryLater."""
+        """Raises TryLater where the engine or the store cannot take it now."""
         assert stored.request is not None
         logger.info("response %s was left in the queue: it runs now", stored.id)
         with ExitStack() as place:
