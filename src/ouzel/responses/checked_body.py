@@ -1,4 +1,4 @@
-"""The body of a response, held against the server: what it asks of the generation, and what the prompt shows."""
+"""The body of a response is held against the server, and read for what it asks of the generation and of the prompt."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfi
     return CheckedBody(fields, dataclasses.replace(chat, options=options))
 
 
-def prompt_only(checked: CheckedBody) -> CheckedBody:
+def prompt_only(checked_body: CheckedBody) -> CheckedBody:
     """Returns the same body, of which the prompt alone is computed, so that what continues it begins sooner."""
-    options = replace(checked.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True)
-    return dataclasses.replace(checked, chat=dataclasses.replace(checked.chat, options=options))
+    options = replace(checked_body.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True)
+    return dataclasses.replace(checked_body, chat=dataclasses.replace(checked_body.chat, options=options))
 
 
 def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
@@ -75,7 +75,7 @@ def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
 
 
 class _ToolFields(msgspec.Struct):
-    """The tool fields of this endpoint, which has none of the old names."""
+    """This endpoint has none of the old names of tool fields."""
 
     tools: list[Tool] | None
     tool_choice: Choice | None

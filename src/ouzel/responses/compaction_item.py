@@ -1,4 +1,4 @@
-"""The item that stands for what was said before: the summary that a model has written of it.
+"""A compaction item stands for what was said before: it holds the summary that a model has written of it.
 
     "ouzel-1." + base64url(digest ‖ summary in UTF-8)
 
@@ -14,7 +14,7 @@ import msgspec
 
 _MARK = "ouzel-1."
 _DIGEST_BYTES = 16
-_SHOWN = "[What was said before, summarised]\n{summary}\n[End of the summary]"
+_TEXT_FOR_MODEL = "[What was said before, summarised]\n{summary}\n[End of the summary]"
 
 
 class CompactionItem(msgspec.Struct, frozen=True, tag_field="type", tag="compaction"):
@@ -29,7 +29,7 @@ def pack(summary: str) -> str:
 
 
 def unpack(content: str) -> str | None:
-    """None: `pack` has not made it."""
+    """Returns None for what `pack` has not made."""
     try:
         packed = b64decode(content.removeprefix(_MARK), altchars=b"-_", validate=True)
         summary = packed[_DIGEST_BYTES:].decode()
@@ -38,6 +38,6 @@ def unpack(content: str) -> str | None:
     return summary if pack(summary) == content else None
 
 
-def shown_to_the_model(summary: str) -> str:
-    """What a user's message says instead of all that was said before."""
-    return _SHOWN.format(summary=summary)
+def text_for_model(summary: str) -> str:
+    """Returns what a user's message says instead of all that was said before."""
+    return _TEXT_FOR_MODEL.format(summary=summary)

@@ -1,4 +1,4 @@
-"""The events of a streamed response, as OpenAI has them (`ResponseStreamEvent`)."""
+"""The events of a streamed response are OpenAI's (`ResponseStreamEvent`)."""
 
 import msgspec
 
@@ -65,7 +65,7 @@ class TopDeltaLogprob(msgspec.Struct, frozen=True):
 
 
 class DeltaLogprob(msgspec.Struct, frozen=True):
-    """That of an item's text, without the bytes: so OpenAI has it in events."""
+    """Events have the log probabilities of an item's text without the bytes, as OpenAI's do."""
 
     token: str
     logprob: float

@@ -1,4 +1,4 @@
-"""What a response repeats of its request: not the words, but what they came to."""
+"""A response repeats its request: not the words, but what they came to."""
 
 from ouzel.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
 from ouzel.responses.response_object import (
@@ -17,7 +17,7 @@ from ouzel.wire.tools import AllowedTools, NamedTool, Tool, ToolChoice
 
 
 def new_response(
-    asked: ResponsesRequest,
+    fields: ResponsesRequest,
     params: SamplingParams,
     *,
     response_id: str,
@@ -26,33 +26,33 @@ def new_response(
     model_name: str,
     is_kept: bool,
 ) -> ResponseObject:
-    """In progress, without output. `max_tokens`: the limit that was asked for."""
-    conversation_id = conversation_id_of(asked)
-    text, reasoning = asked.text or TextOptions(), asked.reasoning or ReasoningOptions()
+    """Returns a response in progress, without output. `max_tokens` is the limit that the request has."""
+    conversation_id = conversation_id_of(fields)
+    text, reasoning = fields.text or TextOptions(), fields.reasoning or ReasoningOptions()
     return ResponseObject(
         id=response_id,
         created_at=created_at,
-        background=asked.background or False,
+        background=fields.background or False,
         conversation=None if conversation_id is None else ShownConversation(conversation_id),
-        previous_response_id=asked.previous_response_id,
+        previous_response_id=fields.previous_response_id,
         store=is_kept,
         model=model_name,
-        instructions=asked.instructions,
+        instructions=fields.instructions,
         max_output_tokens=max_tokens,
-        max_tool_calls=asked.max_tool_calls,
-        metadata=asked.metadata or {},
-        parallel_tool_calls=asked.parallel_tool_calls is not False,
-        prompt_cache_key=asked.prompt_cache_key,
-        reasoning=ShownReasoning(reasoning.effort or asked.reasoning_effort, reasoning.summary),
-        safety_identifier=asked.safety_identifier,
+        max_tool_calls=fields.max_tool_calls,
+        metadata=fields.metadata or {},
+        parallel_tool_calls=fields.parallel_tool_calls is not False,
+        prompt_cache_key=fields.prompt_cache_key,
+        reasoning=ShownReasoning(reasoning.effort or fields.reasoning_effort, reasoning.summary),
+        safety_identifier=fields.safety_identifier,
         temperature=params.temperature,
-        text=ShownText(shown_format(text.format, asked.response_format), text.verbosity or "medium"),
-        tool_choice=_shown_choice(asked.tool_choice),
-        tools=[_shown_tool(tool) for tool in asked.tools or []],
-        top_logprobs=asked.top_logprobs or 0,
+        text=ShownText(shown_format(text.format, fields.response_format), text.verbosity or "medium"),
+        tool_choice=_shown_choice(fields.tool_choice),
+        tools=[_shown_tool(tool) for tool in fields.tools or []],
+        top_logprobs=fields.top_logprobs or 0,
         top_p=params.top_p,
-        truncation=asked.truncation or "disabled",
-        user=asked.user,
+        truncation=fields.truncation or "disabled",
+        user=fields.user,
     )
 
 
@@ -70,9 +70,9 @@ def _shown_choice(choice: ToolChoice) -> ShownToolChoice:
             return "auto"
         case NamedTool():
             return _shown_name(choice)
-        case AllowedTools(allowed, mode, tools):
-            if allowed is not None:
-                mode, tools = allowed.mode, allowed.tools
+        case AllowedTools(listed_tools, mode, tools):
+            if listed_tools is not None:
+                mode, tools = listed_tools.mode, listed_tools.tools
             assert mode is not None and tools is not None
             return ShownAllowedTools(mode, [_shown_name(tool) for tool in tools])
         case _:

@@ -1,4 +1,4 @@
-"""The input of a response as chat messages.
+"""The input of a response becomes chat messages.
 
 Reasoning, an assistant's text and function calls that follow one another are what a model wrote in one go, so they
 become one message; so does what this server answers when it is sent back. What a user says before and after a summary
@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Literal
 
 from ouzel.errors import InvalidRequest
-from ouzel.responses.compaction_item import shown_to_the_model, unpack
+from ouzel.responses.compaction_item import text_for_model, unpack
 from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
@@ -24,56 +24,56 @@ _ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning", 
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedMessage:
-    message: Message
+class InputMessage:
+    fields: Message
     path: str  # of the item in the request that it comes from, or that it begins with
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedItem:
-    item: Message
+class InputItem:
+    fields: Message
     path: str  # where it stands in the request, or the field that leads to it
 
 
-def input_items_of(given: object) -> list[PlacedItem]:
-    """`given` is the field `input`. Raises InvalidRequest for what is no list of objects."""
-    if isinstance(given, str):
-        if not given:
-            raise _invalid("input", "a non-empty string", given)
-        return [PlacedItem({"role": "user", "content": given}, "input")]
-    if not isinstance(given, list) or not given:
-        raise _invalid("input", "a string or a non-empty list of items", given)
-    return placed_items(given, "input")
+def input_items_of(value: object) -> list[InputItem]:
+    """`value` is the field `input`. Raises InvalidRequest for what is no list of objects."""
+    if isinstance(value, str):
+        if not value:
+            raise _invalid("input", "a non-empty string", value)
+        return [InputItem({"role": "user", "content": value}, "input")]
+    if not isinstance(value, list) or not value:
+        raise _invalid("input", "a string or a non-empty list of items", value)
+    return input_items_in(value, "input")
 
 
-def placed_items(given: Sequence[object], field: str) -> list[PlacedItem]:
+def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
     """`field` is the list's. Raises InvalidRequest for what is no object."""
-    paths = [f"{field}[{position}]" for position in range(len(given))]
-    return [PlacedItem(_object(item, path), path) for item, path in zip(given, paths, strict=True)]
+    paths = [f"{field}[{position}]" for position in range(len(values))]
+    return [InputItem(_object(item, path), path) for item, path in zip(values, paths, strict=True)]
 
 
-def referenced_id(placed: PlacedItem) -> str | None:
-    """Of an item that stands for a kept one."""
-    item = placed.item
-    is_short_form = item.get("type") is None and "role" not in item and "id" in item
-    if item.get("type") != "item_reference" and not is_short_form:
+def referenced_id(item: InputItem) -> str | None:
+    """Returns the id in an item that stands for a kept one, None for any other."""
+    fields = item.fields
+    is_short_form = fields.get("type") is None and "role" not in fields and "id" in fields
+    if fields.get("type") != "item_reference" and not is_short_form:
         return None
-    return _name(item, "id", placed.path)
+    return _name(fields, "id", item.path)
 
 
-def messages_of(items: Iterable[PlacedItem], instructions: str | None) -> list[PlacedMessage]:
+def messages_of(items: Iterable[InputItem], instructions: str | None) -> list[InputMessage]:
     """Raises InvalidRequest for what is no item, or none that can be shown to a model."""
     reader = _Reader(
-        [] if instructions is None else [PlacedMessage({"role": "system", "content": instructions}, "instructions")]
+        [] if instructions is None else [InputMessage({"role": "system", "content": instructions}, "instructions")]
     )
-    for placed in items:
-        reader.read(placed.item, placed.path)
+    for item in items:
+        reader.read(item.fields, item.path)
     return reader.finish()
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What an assistant wrote in one go."""
+    """A turn is what an assistant wrote in one go."""
 
     path: str
     reasoning: list[str] = field(default_factory=list)
@@ -90,16 +90,16 @@ class _Turn:
 
 
 class _Reader:
-    def __init__(self, placed: list[PlacedMessage]) -> None:
-        self._placed = placed
+    def __init__(self, messages: list[InputMessage]) -> None:
+        self._messages = messages
         self._turn: _Turn | None = None
         self._names: dict[str, str] = {}  # of the functions called, by call id
         self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
-        self._summaries: set[int] = set()  # the places of messages that are one
+        self._summaries: set[int] = set()  # the positions of messages that are one
 
-    def finish(self) -> list[PlacedMessage]:
+    def finish(self) -> list[InputMessage]:
         self._end_turn()
-        return _joined(self._placed, self._summaries) if self._summaries else self._placed
+        return _join_around(self._summaries, self._messages) if self._summaries else self._messages
 
     def read(self, item: Message, path: str) -> None:
         if item.get("status") not in _STATUSES:
@@ -123,7 +123,7 @@ class _Reader:
         content = _content(item.get("content"), f"{path}.content", tuple(_TEXT_KEYS))
         if role != "assistant":
             self._end_turn()
-            self._placed.append(PlacedMessage({"role": role, "content": content}, path))
+            self._messages.append(InputMessage({"role": role, "content": content}, path))
             return
         if self._turn is not None and self._turn.content is not None:
             self._end_turn()
@@ -163,7 +163,7 @@ class _Reader:
             "name": self._names[call_id],
             "content": content,
         }
-        self._placed.append(PlacedMessage(message, path))
+        self._messages.append(InputMessage(message, path))
 
     def _read_compaction(self, item: Message, path: str) -> None:
         content = _name(item, "encrypted_content", path)
@@ -171,8 +171,8 @@ class _Reader:
         if summary is None:
             raise _invalid(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
         self._end_turn()
-        self._summaries.add(len(self._placed))
-        self._placed.append(PlacedMessage({"role": "user", "content": shown_to_the_model(summary)}, path))
+        self._summaries.add(len(self._messages))
+        self._messages.append(InputMessage({"role": "user", "content": text_for_model(summary)}, path))
 
     def _open_turn(self, path: str) -> _Turn:
         if self._turn is None:
@@ -181,12 +181,12 @@ class _Reader:
 
     def _end_turn(self) -> None:
         if self._turn is not None:
-            self._placed.append(PlacedMessage(self._turn.message(), self._turn.path))
+            self._messages.append(InputMessage(self._turn.message(), self._turn.path))
             self._turn = None
 
 
 def text_of(message: Message) -> str:
-    """All texts of its content."""
+    """Returns all texts of its content, each on lines of its own."""
     content = message["content"]
     if isinstance(content, str):
         return content
@@ -194,18 +194,18 @@ def text_of(message: Message) -> str:
     return "\n".join(part["text"] for part in content)
 
 
-def _joined(placed: Sequence[PlacedMessage], summaries: Set[int]) -> list[PlacedMessage]:
-    """A user's messages in a row are one where a summary is among them."""
-    joined: list[PlacedMessage] = []
-    for role, run in groupby(range(len(placed)), key=lambda position: placed[position].message["role"]):
+def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[InputMessage]:
+    """Makes one message of a user's messages in a row where a summary is among them."""
+    result: list[InputMessage] = []
+    for role, run in groupby(range(len(messages)), key=lambda position: messages[position].fields["role"]):
         positions = list(run)
-        messages = [placed[position] for position in positions]
+        in_a_row = [messages[position] for position in positions]
         if role == "user" and not summaries.isdisjoint(positions):
-            text = "\n\n".join(text_of(each.message) for each in messages)
-            joined.append(PlacedMessage({"role": "user", "content": text}, messages[0].path))
+            text = "\n\n".join(text_of(each.fields) for each in in_a_row)
+            result.append(InputMessage({"role": "user", "content": text}, in_a_row[0].path))
         else:
-            joined += messages
-    return joined
+            result += in_a_row
+    return result
 
 
 def _type_of(
@@ -221,16 +221,16 @@ def _type_of(
             raise _invalid(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
 
 
-def _content(given: object, path: str, kinds: Sequence[str]) -> object:
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, list) or not given:
-        raise _invalid(path, "a string or a non-empty list of content parts", given)
-    return [_part(part, f"{path}[{position}]", kinds) for position, part in enumerate(given)]
+def _content(value: object, path: str, kinds: Sequence[str]) -> object:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not value:
+        raise _invalid(path, "a string or a non-empty list of content parts", value)
+    return [_part(part, f"{path}[{position}]", kinds) for position, part in enumerate(value)]
 
 
-def _part(given: object, path: str, kinds: Sequence[str]) -> Message:
-    part = _object(given, path)
+def _part(value: object, path: str, kinds: Sequence[str]) -> Message:
+    part = _object(value, path)
     kind = part.get("type")
     if not isinstance(kind, str) or kind not in kinds:
         why = ": this model reads text only" if kind in ("input_image", "input_file", "input_audio") else ""
@@ -245,9 +245,9 @@ def _texts(item: Message, key: str, kind: str, path: str) -> list[str]:
     if not isinstance(parts, list):
         raise _invalid(f"{path}.{key}", "a list", parts)
     texts = []
-    for position, given in enumerate(parts):
+    for position, value in enumerate(parts):
         at = f"{path}.{key}[{position}]"
-        part = _object(given, at)
+        part = _object(value, at)
         if part.get("type") != kind:
             raise _invalid(f"{at}.type", kind, part.get("type"))
         texts.append(_string(part, "text", at))

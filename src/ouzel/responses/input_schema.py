@@ -1,4 +1,4 @@
-"""The input of a response in JSON Schema: what the OpenAPI document says of it. `input_items` checks it."""
+"""The OpenAPI document says this of the input of a response, in JSON Schema; `input_items` checks it."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The output items of a response and what they are made of, as OpenAI has them (`ResponseOutputItem`)."""
+"""The output items of a response, and what they are made of, are OpenAI's (`ResponseOutputItem`)."""
 
 import secrets
 from typing import Literal

@@ -1,10 +1,10 @@
-"""Items that are to join a conversation, read and checked as the input of a response is."""
+"""Items that are to join a conversation are read and checked as the input of a response is."""
 
 import asyncio
 from collections.abc import Sequence
 
-from ouzel.responses.context import kept_before, resolved
-from ouzel.responses.input_items import PlacedItem, messages_of, placed_items
+from ouzel.responses.context import read_stored, resolve_reference
+from ouzel.responses.input_items import InputItem, input_items_in, messages_of
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item
@@ -15,18 +15,18 @@ class NewItems:
         self._store = store
         self._key_id = key_id
 
-    async def read(self, given: Sequence[object], *, conversation_id: str | None = None) -> tuple[Item, ...]:
-        """As they will be kept; `conversation_id`: of what they follow.
+    async def read(self, values: Sequence[object], *, conversation_id: str | None = None) -> tuple[Item, ...]:
+        """Returns the items as they will be kept; they follow those of `conversation_id`, where there is one.
 
         Raises InvalidRequest for what the model could not be shown, ConversationNotFound, ItemNotFound.
         """
-        added = [await resolved(item, self._store, self._key_id) for item in placed_items(given, "items")]
+        new = [await resolve_reference(item, self._store, self._key_id) for item in input_items_in(values, "items")]
         earlier: Sequence[Item] = ()
         if conversation_id is not None:
             earlier = await self._store.conversation_items(conversation_id, self._key_id)
-        return await asyncio.to_thread(_checked, earlier, added)
+        return await asyncio.to_thread(_check, earlier, new)
 
 
-def _checked(earlier: Sequence[Item], added: Sequence[PlacedItem]) -> tuple[Item, ...]:
-    messages_of([*kept_before(earlier, "conversation"), *added], None)  # an output's call may stand in either
-    return stored_items(added)
+def _check(earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
+    messages_of([*read_stored(earlier, "conversation"), *new], None)  # an output's call may stand in either
+    return stored_items(new)

@@ -1,4 +1,4 @@
-"""From the body of a response to a request of the engine and the response as it begins."""
+"""The body of a response becomes a request of the engine and the response as it begins."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class PreparedResponse:
-    """Everything that is known before the engine is asked."""
+    """A prepared response is everything that is known before the engine is asked."""
 
     request: GenerationRequest
     response: ResponseObject  # as it begins
@@ -66,14 +66,14 @@ class Preparer:
 
         `again` is the response that this body has once begun.
         """
-        checked = await _done(lambda: self._check(decode_body(body, body_type)), takes_long)
-        context = await context_of(checked.fields, self._store, key_id)
-        begin = partial(self._begin, checked, context, arrival_s, again=again, body=body)
+        checked_body = await _done(lambda: self._check(decode_body(body, body_type)), takes_long)
+        context = await context_of(checked_body.fields, self._store, key_id)
+        begin = partial(self._begin, checked_body, context, arrival_s, again=again, body=body)
         return await _done(begin, takes_long or bool(context.earlier))
 
     async def prepare_object(
         self,
-        parsed: JsonObject,
+        body: JsonObject,
         *,
         key_id: str | None,
         arrival_s: float,
@@ -81,13 +81,13 @@ class Preparer:
         generates: bool,
         recent: RecentResponses,
     ) -> PreparedResponse:
-        """Prepares a body that has been parsed, which may continue those of `recent` beside the stored ones.
+        """Prepares a body that has been parsed, and which may continue those of `recent` beside the stored ones.
 
         Without `generates` the prompt alone is computed.
         """
-        checked = await _done(lambda: self._check(decode_object(parsed, ResponsesRequest)), takes_long)
-        context = await context_of(checked.fields, self._store, key_id, recent)
-        begin = partial(self._begin, checked, context, arrival_s, generates=generates)
+        checked_body = await _done(lambda: self._check(decode_object(body, ResponsesRequest)), takes_long)
+        context = await context_of(checked_body.fields, self._store, key_id, recent)
+        begin = partial(self._begin, checked_body, context, arrival_s, generates=generates)
         return await _done(begin, takes_long or bool(context.earlier))
 
     def request_of(self, fields: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
@@ -99,7 +99,7 @@ class Preparer:
 
     def _begin(
         self,
-        checked: CheckedBody,
+        checked_body: CheckedBody,
         context: Context,
         arrival_s: float,
         *,
@@ -107,16 +107,18 @@ class Preparer:
         body: bytes | None = None,
         generates: bool = True,
     ) -> PreparedResponse:
-        fields = checked.fields
+        fields = checked_body.fields
         response_id = new_id("resp") if again is None else again.id
-        request = self._request(checked if generates else prompt_only(checked), context, response_id, arrival_s)
+        request = self._request(
+            checked_body if generates else prompt_only(checked_body), context, response_id, arrival_s
+        )
         is_kept = fields.store is not False and self._store is not None
         response = new_response(
             fields,
             request.params,
             response_id=response_id,
             created_at=int(time.time()) if again is None else created_at_of(again),
-            max_tokens=checked.options.max_tokens,
+            max_tokens=checked_body.options.max_tokens,
             model_name=self._model.names[0],
             is_kept=is_kept,
         )
@@ -129,13 +131,15 @@ class Preparer:
             obfuscates=fields.stream_options is not None and bool(fields.stream_options.include_obfuscation),
             generates=generates,
             context=context,
-            input_items=stored_items(context.to_keep) if is_kept else (),
+            input_items=stored_items(context.items_to_keep) if is_kept else (),
             body=body if fields.background else None,
         )
 
-    def _request(self, checked: CheckedBody, context: Context, response_id: str, arrival_s: float) -> GenerationRequest:
-        prompt = render_input(checked, context.items, self._model)
-        return accept(checked.options, prompt, self._model, request_id=response_id, arrival_s=arrival_s)
+    def _request(
+        self, checked_body: CheckedBody, context: Context, response_id: str, arrival_s: float
+    ) -> GenerationRequest:
+        prompt = render_input(checked_body, context.items, self._model)
+        return accept(checked_body.options, prompt, self._model, request_id=response_id, arrival_s=arrival_s)
 
 
 async def _done(work: Callable[[], Result], takes_long: bool) -> Result:

@@ -1,4 +1,4 @@
-"""The prompt of a response: its input as a chat, rendered as the chat endpoint does, with errors in its own words."""
+"""The input of a response is rendered as the chat endpoint renders a chat; errors name the fields of its own body."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,31 +8,31 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
 from ouzel.responses.auto_truncation import render_newest
 from ouzel.responses.checked_body import CheckedBody
-from ouzel.responses.input_items import PlacedItem, PlacedMessage, messages_of
+from ouzel.responses.input_items import InputItem, InputMessage, messages_of
 from ouzel.responses.request import ResponsesRequest
 
 _NEUTRAL_VERBOSITY = "medium"
 _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
 
 
-def render_input(checked: CheckedBody, items: Iterable[PlacedItem], model: ServedModel) -> Prompt:
+def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: ServedModel) -> Prompt:
     """Renders the prompt of `items`, which are what the input continues, and the input."""
-    fields, max_tokens = checked.fields, checked.options.max_tokens
-    truncation = checked.chat.truncation
-    rendering, own_names = _rendering(fields, checked.chat.rendering)
+    fields, max_tokens = checked_body.fields, checked_body.options.max_tokens
+    truncation = checked_body.chat.truncation
+    rendering, own_names = _rendering(fields, checked_body.chat.rendering)
 
-    def render(placed: Sequence[PlacedMessage]) -> Prompt:
+    def render(messages: Sequence[InputMessage]) -> Prompt:
         try:
-            return model.renderer.render_chat([each.message for each in placed], rendering, truncation=truncation)
+            return model.renderer.render_chat([each.fields for each in messages], rendering, truncation=truncation)
         except InvalidRequest as error:
-            raise _in_own_words(error, placed, own_names) from error
+            raise _in_own_words(error, messages, own_names) from error
 
-    placed = messages_of(items, fields.instructions)
+    messages = messages_of(items, fields.instructions)
     if fields.truncation != "auto":
-        return render(placed)
+        return render(messages)
     if truncation is not None:
         raise InvalidRequest('must not be "auto" beside truncate_prompt_tokens', field="truncation")
-    return render_newest(placed, render, max_model_len=model.engine.info.max_model_len, max_tokens=max_tokens)
+    return render_newest(messages, render, max_model_len=model.engine.info.max_model_len, max_tokens=max_tokens)
 
 
 def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[ChatRendering, dict[str, str]]:
@@ -54,7 +54,7 @@ def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[Chat
     return rendering, own_names
 
 
-def _in_own_words(error: InvalidRequest, placed: Sequence[PlacedMessage], own_names: dict[str, str]) -> InvalidRequest:
+def _in_own_words(error: InvalidRequest, messages: Sequence[InputMessage], own_names: dict[str, str]) -> InvalidRequest:
     """Returns the same error about the field that the client sent."""
     param = error.param or ""
     if param in own_names:
@@ -62,6 +62,6 @@ def _in_own_words(error: InvalidRequest, placed: Sequence[PlacedMessage], own_na
     match = _MESSAGE_PATH.match(param)
     if match is None:
         return error
-    own = "input" if match[1] is None else placed[int(match[1])].path
+    own = "input" if match[1] is None else messages[int(match[1])].path
     is_history = not own.startswith("input")  # then the client knows no place in it
     return error.at(own + param[match.end() :], param=own if is_history else None)

@@ -1,5 +1,3 @@
-"""The body of /responses."""
-
 from typing import Annotated, Literal
 
 import msgspec
@@ -123,10 +121,10 @@ def check_includable(name: str, path: str) -> None:
         raise InvalidRequest(f'must be "{LOGPROBS}", given {shown(name)}{why}', field=path)
 
 
-def shows_logprobs(asked: ResponsesRequest) -> bool:
-    return bool(asked.logprobs) or LOGPROBS in (asked.include or [])
+def shows_logprobs(fields: ResponsesRequest) -> bool:
+    return bool(fields.logprobs) or LOGPROBS in (fields.include or [])
 
 
-def conversation_id_of(asked: ResponsesRequest) -> str | None:
-    reference = asked.conversation
+def conversation_id_of(fields: ResponsesRequest) -> str | None:
+    reference = fields.conversation
     return reference.id if isinstance(reference, ConversationReference) else reference

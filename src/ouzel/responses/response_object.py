@@ -1,4 +1,4 @@
-"""The response as OpenAI shows it (`Response`): every key is there, and repeats what really counted."""
+"""A response is shown as OpenAI shows it (`Response`): every key is there, and repeats what really counted."""
 
 from typing import Literal
 

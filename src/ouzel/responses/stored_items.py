@@ -1,10 +1,10 @@
-"""Input items as they are kept and listed: complete, each with an id, as OpenAI shows them (`ResponseItem`)."""
+"""Input items are kept and listed complete, each with an id, as OpenAI shows them (`ResponseItem`)."""
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ouzel.responses.input_items import Message, PlacedItem
+from ouzel.responses.input_items import InputItem, Message
 from ouzel.responses.items import new_id
 from ouzel.store.records import Item
 
@@ -32,50 +32,50 @@ _INPUT_KINDS = {"input_text": "input_text", "output_text": "input_text", "refusa
 _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
-def stored_items(items: Iterable[PlacedItem]) -> tuple[Item, ...]:
+def stored_items(items: Iterable[InputItem]) -> tuple[Item, ...]:
     """`items` have been shown to be valid. Each gets an id of its own, also one that was made elsewhere."""
-    return tuple(_stored(placed.item) for placed in items)
+    return tuple(_stored_item(item.fields) for item in items)
 
 
-def _stored(given: Message) -> Item:
-    kind = given.get("type") or "message"
+def _stored_item(fields: Message) -> Item:
+    kind = fields.get("type") or "message"
     assert isinstance(kind, str)
     item_id = new_id(_PREFIXES[kind])
-    shown: Message = {"type": kind, "id": item_id, **_known(given, kind)}
+    item: Message = {"type": kind, "id": item_id, **_known_fields(fields, kind)}
     if kind != "compaction":
-        shown["status"] = given.get("status") or "completed"
+        item["status"] = fields.get("status") or "completed"
     match kind:
         case "message":
-            kinds = _ANSWER_KINDS if given["role"] == "assistant" else _INPUT_KINDS
-            shown["content"] = _content(given["content"], kinds)
+            kinds = _ANSWER_KINDS if fields["role"] == "assistant" else _INPUT_KINDS
+            item["content"] = _content(fields["content"], kinds)
         case "reasoning":
-            shown["summary"] = shown.get("summary") or []
-    return Item(item_id, msgspec.json.encode(shown))
+            item["summary"] = item.get("summary") or []
+    return Item(item_id, msgspec.json.encode(item))
 
 
-def _known(given: Message, kind: str) -> Message:
-    """Its own keys, and those of the parts in its lists."""
-    return {name: _plain(given[name]) for name in _KEYS[kind] if given.get(name) is not None}
+def _known_fields(fields: Message, kind: str) -> Message:
+    """Returns what it has under its own keys, and only those keys of the parts in its lists too."""
+    return {name: _plain(fields[name]) for name in _KEYS[kind] if fields.get(name) is not None}
 
 
 def _plain(value: object) -> object:
     return [_part(part) for part in value] if isinstance(value, list) else value
 
 
-def _content(given: object, kinds: Mapping[str, str]) -> list[Message]:
-    if isinstance(given, str):
-        given = [{"type": "input_text", "text": given}]
-    assert isinstance(given, list)
-    return [_part(_as_said(part, kinds[part["type"]])) for part in given]
+def _content(content: object, kinds: Mapping[str, str]) -> list[Message]:
+    if isinstance(content, str):
+        content = [{"type": "input_text", "text": content}]
+    assert isinstance(content, list)
+    return [_part(_as_kind(part, kinds[part["type"]])) for part in content]
 
 
-def _as_said(part: Message, kind: str) -> Message:
-    """In a part of that kind."""
+def _as_kind(part: Message, kind: str) -> Message:
+    """Returns the part as one of that kind."""
     return part if part["type"] == kind else {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
 
 
-def _part(given: Message) -> Message:
-    kind = given["type"]
+def _part(part: Message) -> Message:
+    kind = part["type"]
     assert isinstance(kind, str)
     more = _OUTPUT_KEYS if kind == "output_text" else {}
-    return {"type": kind, **_known(given, kind), **more}
+    return {"type": kind, **_known_fields(part, kind), **more}

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from ouzel.errors import ContextLengthExceeded, EngineFailed
 from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage
 from ouzel.observability import Metrics
-from ouzel.responses.input_items import PlacedMessage
+from ouzel.responses.input_items import InputMessage
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.request import ResponsesRequest
 from ouzel.responses.transcript import entry_of, summary_prompt
@@ -28,7 +28,7 @@ class Summariser:
         return min(max(max_model_len // _SHARE_OF_SUMMARY, 1), self._model.max_tokens_limit or max_model_len)
 
     async def summarise(
-        self, said: Sequence[PlacedMessage], arrival_s: float, on_generation: Callable[[Generation], None]
+        self, messages: Sequence[InputMessage], arrival_s: float, on_generation: Callable[[Generation], None]
     ) -> tuple[str, Usage]:
         """Returns the summary, and what all its parts have used together.
 
@@ -36,20 +36,20 @@ class Summariser:
         is too long by itself.
         """
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
-        while said:
-            request, num = await asyncio.to_thread(self._longest_part, said, summary, arrival_s)
+        while messages:
+            request, num = await asyncio.to_thread(self._longest_part, messages, summary, arrival_s)
             generation = Generation(request, self._model, self._metrics)
             on_generation(generation)
-            summary = await self._written(generation)
+            summary = await self._write_summary(generation)
             usage = _sum(usage, generation.usage())
-            said = said[num:]
+            messages = messages[num:]
         return summary, usage
 
     def _longest_part(
-        self, said: Sequence[PlacedMessage], before: str, arrival_s: float
+        self, messages: Sequence[InputMessage], before: str, arrival_s: float
     ) -> tuple[GenerationRequest, int]:
-        """The request for a summary of as many messages as fit, and their number."""
-        entries = [entry_of(each.message) for each in said]
+        """Returns the request for a summary of as many messages as fit, and their number."""
+        entries = [entry_of(each.fields) for each in messages]
         longest: GenerationRequest | None = None
         num, too_many, attempt = 0, len(entries) + 1, len(entries)
         while attempt > num:
@@ -60,7 +60,7 @@ class Summariser:
                 too_many = attempt
             attempt = (num + too_many) // 2
         if longest is None:
-            path = said[0].path
+            path = messages[0].path
             raise ContextLengthExceeded(
                 f"is too long to be summarised: with {self._max_tokens} tokens for the summary it must fit into "
                 f"max_model_len, {self._model.engine.info.max_model_len}",
@@ -69,13 +69,13 @@ class Summariser:
         return longest, num
 
     def _request(self, prompt_text: str, arrival_s: float) -> GenerationRequest:
-        asked = ResponsesRequest(
+        fields = ResponsesRequest(
             model=self._model.names[0], input=prompt_text, max_output_tokens=self._max_tokens, enable_thinking=False
         )
-        return self._preparer.request_of(asked, arrival_s=arrival_s)
+        return self._preparer.request_of(fields, arrival_s=arrival_s)
 
-    async def _written(self, generation: Generation) -> str:
-        """Of a summary that meets its limit what there is of it."""
+    async def _write_summary(self, generation: Generation) -> str:
+        """Returns the summary, cut short where it meets its limit."""
         events: list[Event] = []
         async with aclosing(generation.events()) as steps:
             async for new in steps:

@@ -1,4 +1,4 @@
-"""The form of a response's text: `text.format`, or the chat's fields for it."""
+"""The form of a response's text is that of `text.format`, or of the chat's fields for it."""
 
 from typing import Annotated
 
@@ -11,11 +11,11 @@ from ouzel.wire.response_form import JsonObject
 
 
 class PlainFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """Any text."""
+    """Any text will do."""
 
 
 class JsonObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
-    """Any JSON object."""
+    """Any JSON object will do."""
 
 
 class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
@@ -43,14 +43,14 @@ def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputF
 
 
 def shown_format(text_format: TextFormat | None, response_format: JsonObject | None) -> TextFormat:
-    """As the response repeats it; of the chat's forms those that have one here."""
+    """Returns the format that the response repeats; a form of the chat's that has none here counts as plain text."""
     if text_format is not None or response_format is None:
         return text_format or PlainFormat()
     if response_format.get("type") == "json_object":
         return JsonObjectFormat()
-    declared = response_format.get("json_schema")
+    definition = response_format.get("json_schema")
     try:
-        return msgspec.convert({"name": "response", **msgspec.convert(declared, JsonObject)}, JsonSchemaFormat)
+        return msgspec.convert({"name": "response", **msgspec.convert(definition, JsonObject)}, JsonSchemaFormat)
     except msgspec.ValidationError:
         return PlainFormat()
 
@@ -58,8 +58,8 @@ def shown_format(text_format: TextFormat | None, response_format: JsonObject | N
 def _own_form(text_format: TextFormat | None) -> OutputForm | None:
     match text_format:
         case JsonSchemaFormat(schema=schema, strict=strict):
-            demanded = {"type": "json_schema", "json_schema": schema}
-            return OutputForm(demanded, "text.format.schema", strict=strict or False)
+            form = {"type": "json_schema", "json_schema": schema}
+            return OutputForm(form, "text.format.schema", strict=strict or False)
         case JsonObjectFormat():
             return OutputForm({"type": "json_object"}, "text.format")
         case _:

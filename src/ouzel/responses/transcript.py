@@ -1,4 +1,4 @@
-"""A chat as one text, for a model that is to read it rather than to go on with it.
+"""A chat becomes one text, for a model that is to read it rather than to go on with it.
 
 So it works with every chat template: whatever the roles, the calls and their order, they are words of one message.
 """
@@ -20,7 +20,7 @@ _WITH_BEFORE = " What was before is part of the conversation: the summary is of 
 
 
 def summary_prompt(entries: Sequence[str], before: str) -> str:
-    """`before`: the summary of what precedes the entries; empty where nothing does."""
+    """`before` is the summary of what precedes the entries; empty where nothing does."""
     conversation = _CONVERSATION.format(entries="\n\n".join(entries))
     if not before:
         return conversation + _INSTRUCTION
@@ -28,14 +28,14 @@ def summary_prompt(entries: Sequence[str], before: str) -> str:
 
 
 def entry_of(message: Message) -> str:
-    """What one message of a chat says; not what an assistant has thought."""
+    """Returns what one message of a chat says, without what an assistant has thought."""
     text = text_of(message)
     if message["role"] == "tool":
         return f"[result of {message['name']}]\n{text}"
-    said = [f"[{message['role']}]\n{text}"] if text else []
-    return "\n".join([*said, *(_called(call) for call in cast(list[Message], message.get("tool_calls", [])))])
+    parts = [f"[{message['role']}]\n{text}"] if text else []
+    return "\n".join([*parts, *(_call_entry(call) for call in cast(list[Message], message.get("tool_calls", [])))])
 
 
-def _called(call: Message) -> str:
+def _call_entry(call: Message) -> str:
     function = cast(Message, call["function"])
     return f"[call of {function['name']}]\n{function['arguments']}"

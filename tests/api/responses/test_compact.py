@@ -106,15 +106,15 @@ PLACES: list[list[Message]] = [
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("items", PLACES)
 def test_every_chat_template_takes_a_summary(family: str, items: list[Message]) -> None:
-    placed = messages_of(input_items_of(items), None)
+    messages = messages_of(input_items_of(items), None)
     template = ChatTemplate({"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"})
-    prompt = PromptRenderer(byte_tokenizer(), template, 4096).render_chat([each.message for each in placed])
+    prompt = PromptRenderer(byte_tokenizer(), template, 4096).render_chat([each.fields for each in messages])
     assert "summarised]\nX\n" in prompt.text
 
 
 def test_users_messages_stay_apart_without_a_summary_among_them() -> None:
     items = [USER, USER, ANSWER, USER, item("X"), ANSWER, USER, USER]
-    roles = [placed.message["role"] for placed in messages_of(input_items_of(items), None)]
+    roles = [each.fields["role"] for each in messages_of(input_items_of(items), None)]
     assert roles == ["user", "user", "assistant", "user", "assistant", "user", "user"]
 
 

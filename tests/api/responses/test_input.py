@@ -115,11 +115,11 @@ CASES: dict[str, tuple[object, list[Message]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_input_becomes_messages(case: str) -> None:
     given, expected = CASES[case]
-    assert [placed.message for placed in messages_of(input_items_of(given), None)] == expected
+    assert [each.fields for each in messages_of(input_items_of(given), None)] == expected
 
 
 def test_instructions_come_first() -> None:
-    assert [placed.message for placed in messages_of(input_items_of("Hi"), "Be brief.")] == [
+    assert [each.fields for each in messages_of(input_items_of("Hi"), "Be brief.")] == [
         message("system", "Be brief."),
         USER,
     ]
@@ -182,7 +182,7 @@ def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None
             "/v1/responses", json={"model": "parrot", "input": items, "instructions": "Be brief.", "tools": tools}
         ).text
     )
-    messages = [placed.message for placed in messages_of(input_items_of(items), "Be brief.")]
+    messages = [each.fields for each in messages_of(input_items_of(items), "Be brief.")]
     same = chat("", messages=messages, tools=tools)
     usage = thinker_http.post("/v1/chat/completions", json=same).json()["usage"]
     assert response.usage is not None

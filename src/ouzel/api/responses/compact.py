@@ -15,7 +15,7 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction_item import CompactionItem, pack
 from ouzel.responses.context import context_of
-from ouzel.responses.input_items import PlacedItem, messages_of
+from ouzel.responses.input_items import InputItem, messages_of
 from ouzel.responses.input_schema import Input
 from ouzel.responses.items import new_id
 from ouzel.responses.request import ResponsesRequest
@@ -73,8 +73,8 @@ class CompactResponse:
         )
 
 
-def _is_users(placed: PlacedItem) -> bool:
-    return placed.item.get("type") in (None, "message") and placed.item["role"] == "user"
+def _is_users(item: InputItem) -> bool:
+    return item.fields.get("type") in (None, "message") and item.fields["role"] == "user"
 
 
 def _endpoint(services: Services) -> ASGIApp:

@@ -110,7 +110,7 @@ class Responder:
         if response.store or response.status in ("queued", "in_progress") or response.id in self._recent:
             return
         context = prepared.context
-        self._recent.add(response, earlier=context.earlier, given=context.given, num_given_bytes=create.num_bytes)
+        self._recent.add(response, earlier=context.earlier, input_items=context.input, num_input_bytes=create.num_bytes)
 
     async def _refuse(self, create: Create, error: Exception, outbox: Outbox, *, is_automatic: bool) -> int:
         """Returns the status."""
