@@ -63,7 +63,7 @@ class Maker:
         body = msgspec.json.encode({"model": "parrot", "input": text, **fields})
         with ExitStack() as place:
             place.enter_context(self._model.engine.admit())
-            prepared = await self._preparer.prepare(body, key_id=None, arrival_s=time.perf_counter())
+            prepared = await self._preparer.prepare(body, key_id=None, arrival_s=time.perf_counter(), takes_long=False)
             return self.runs.start(prepared, key_id=None, place=place.pop_all())
 
     def stages(self) -> list[Stage]:
