@@ -234,7 +234,8 @@ def test_a_fault_in_the_midst_closes_the_items_and_fails_the_response(thinker_ht
 
 
 def test_a_bug_of_ours_fails_the_stream_and_tells_only_the_log(http: httpx.Client) -> None:
-    end = strict_events(http.post("/v1/responses", json={"model": "parrot", "input": "ab#", "stream": True}))[-1]
+    begins_before_it_fails = {"model": "parrot", "input": "a" * 2000 + "#", "stream": True}
+    end = strict_events(http.post("/v1/responses", json=begins_before_it_fails))[-1]
     assert end.type == "response.failed" and end.response.error is not None
     assert "detail" not in end.response.error.message
 
