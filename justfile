@@ -1,0 +1,63 @@
+# Short names for the commands of CONTRIBUTING.md. `just` lists them; any of them can be typed by hand.
+
+_list:
+    @just --list --unsorted
+
+# The inner loop: all tests that start no server
+fast *arguments:
+    uv run pytest -m "not serves" {{ arguments }}
+
+# All tests but what only a release runs, or those that are named
+test *arguments:
+    uv run pytest {{ arguments }}
+
+# What ruff says
+lint:
+    uv run ruff check
+    uv run ruff format --check
+
+# What mypy says
+types:
+    uv run mypy
+
+# Sorts imports, mends what ruff can mend, and formats
+format:
+    uv run ruff check --fix
+    uv run ruff format
+
+# The limits of the house: lengths, complexity, import cycles
+measure *arguments:
+    uv run python -m tools.house.measure {{ arguments }}
+
+# How a request changes folders on its way
+hops *arguments:
+    uv run python -m tools.house.hops {{ arguments }}
+
+# Renews the documents that are generated; the second of them starts servers and takes minutes
+docs:
+    uv run python -m tools.documents.fields
+    uv run python -m tests.cli.conformance
+
+# What the HTTP layer, the Responses API and the sampler cost, without a model
+bench *arguments:
+    uv run python benchmarks/api.py {{ arguments }}
+    uv run python -m benchmarks.responses {{ arguments }}
+    uv run python benchmarks/sampler.py
+
+# The engine against its peers, on real weights
+bench-engine *arguments:
+    uv run --group bench python -m benchmarks.engine {{ arguments }}
+
+# What CI runs
+ci:
+    .ci/run
+
+# A wheel and an sdist in dist/, and the wheel tried by itself
+build:
+    rm -rf dist
+    uv build
+    uv run --isolated --no-project --with dist/*.whl ouzel --version
+
+# All that a release must pass
+release-check: lint types measure build
+    uv run pytest --release
