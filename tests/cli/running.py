@@ -1,6 +1,7 @@
 """`ouzel serve` as a user starts it: in a process of its own."""
 
 import argparse
+import os
 import re
 import shlex
 import ssl
@@ -70,10 +71,17 @@ def failure(*arguments: str, cache_dir: Path) -> str:
     return errors
 
 
+def _num_threads() -> int:
+    """This process's share of the cores: engines that each take all of them wait for each other."""
+    num_processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return max((os.cpu_count() or 1) // num_processes, 1)
+
+
 @contextmanager
 def serving(*arguments: str, cache_dir: Path) -> Iterator[RunningServer]:
     """Waits for the announcement; ends the server at the end."""
-    process = start("--kv-cache-gib", "0.05", "--log-level", "error", *arguments, cache_dir=cache_dir)
+    options = ("--kv-cache-gib", "0.05", "--log-level", "error", "--num-threads", str(_num_threads()))
+    process = start(*options, *arguments, cache_dir=cache_dir)
     assert process.stdout is not None
     try:
         announcement = ""
