@@ -33,6 +33,8 @@ from pydantic import BaseModel, Field, SecretStr
 
 from tests.cli.running import RunningServer, serving
 
+pytestmark = pytest.mark.release("frameworks of agents, over HTTP and WebSockets")
+
 WEATHER = '{"temperature": 21, "condition": "sunny"}'
 QUESTIONS = ("What is the weather in Paris?", "What is 12 plus 30?")
 CALLS = [("get_weather", {"city": "Paris"}), ("add", {"a": 12, "b": 30})]

@@ -35,6 +35,8 @@ from pydantic import SecretStr
 from tests.cli.running import RunningServer, serving
 from tests.cli.test_agent_frameworks import ANSWERS, CALLS, QUESTIONS, add, get_weather, lang_calls, lang_tool
 
+pytestmark = pytest.mark.release("frameworks of agents, over HTTP and WebSockets")
+
 NAME_OF_OPENAI = "gpt-demo"  # the SDK compacts with models that are called like OpenAI's
 
 Run = Callable[..., Any]  # of an agent and its input, to a result that is complete
