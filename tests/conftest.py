@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(f"--{RELEASE}", action="store_true", help=help)
 
 
+@pytest.fixture(scope="session")
+def before_release(pytestconfig: pytest.Config) -> bool:
+    """Tells whether tests that try many cases take all of them."""
+    return bool(pytestconfig.getoption(RELEASE))
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:

@@ -5,7 +5,7 @@ pytest-xdist runs one. So they are made here, when an operation's test runs.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any  # JSON, and Schemathesis's own
 
 import httpx
@@ -36,6 +36,8 @@ FOUND = list(SCHEMA.exclude(path_regex=SAME_AS_INVOCATIONS).get_all_operations()
 OPERATIONS = {found.ok().label: found.ok() for found in FOUND if isinstance(found, Ok)}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
+SETTINGS = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[requests.Session]:
@@ -48,25 +50,32 @@ def test_every_operation_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_every_answer_is_as_documented(label: str, server: RunningServer, session: requests.Session) -> None:
+def test_every_answer_is_as_documented(
+    label: str, server: RunningServer, session: requests.Session, before_release: bool
+) -> None:
     check_answers = build_operation_test(
         config=SCHEMA.config,
         operation=OPERATIONS[label],
-        test_func=check_answer,
+        test_func=answer_check(20 if before_release else 5),
         given_kwargs={},
         feedback=FeedbackSources(),
     )
     check_answers(url=server.url, session=session)
 
 
-@settings(max_examples=10, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-def check_answer(case: Case[Any], url: str, session: requests.Session) -> None:
-    if isinstance(case.body, dict):
-        case.body = tamed(case.body)
-    answer = case.call_and_validate(base_url=url, session=session, checks=CHECKS)
-    if isinstance(case.body, dict) and answer.status_code == 200:
-        case.body["stream"] = True
-        case.call_and_validate(base_url=url, session=session, checks=CHECKS)
+def answer_check(max_examples: int) -> Callable[..., None]:
+    """Returns a new function each time: settings can be given to one only once."""
+
+    @settings(SETTINGS, max_examples=max_examples)
+    def check_answer(case: Case[Any], url: str, session: requests.Session) -> None:
+        if isinstance(case.body, dict):
+            case.body = tamed(case.body)
+        answer = case.call_and_validate(base_url=url, session=session, checks=CHECKS)
+        if isinstance(case.body, dict) and answer.status_code == 200:
+            case.body["stream"] = True
+            case.call_and_validate(base_url=url, session=session, checks=CHECKS)
+
+    return check_answer
 
 
 def test_after_all_that_the_server_answers(http: httpx.Client) -> None:
