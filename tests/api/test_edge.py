@@ -169,4 +169,4 @@ def test_metrics_grow_under_our_names_and_those_of_vllm(
     assert growth("generation_tokens_total") == growth("request_generation_tokens_sum") == num_generated
     assert growth("prompt_tokens_total") == growth("request_prompt_tokens_sum") == 22
     assert growth("request_success_total") == fields.get("n", 1)
-    assert f'vllm:request_success_total{{finished_reason="{reason}",model_name="{MODEL}"}}' in after
+    assert f'vllm:request_success_total{{engine="0",finished_reason="{reason}",model_name="{MODEL}"}}' in after

@@ -3,7 +3,6 @@
 from http import HTTPStatus
 
 import msgspec
-from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -11,6 +10,7 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import EngineState, ServedModel
 from ouzel.observability import EngineReading, Metrics
+from ouzel.observability.series import CONTENT_TYPE
 
 
 class Health(msgspec.Struct):
@@ -30,7 +30,7 @@ class Watch:
         return json_response(Health(self._engine.state.value, self._engine.reason), HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def metrics(self, request: Request) -> Response:
-        return Response(self._metrics.exposition(self._reading()), media_type=CONTENT_TYPE_LATEST)
+        return Response(self._metrics.exposition(self._reading()), media_type=CONTENT_TYPE)
 
     def _reading(self) -> EngineReading:
         info, stats, num_restarts = self._engine.info, self._engine.stats(), self._engine.num_restarts
