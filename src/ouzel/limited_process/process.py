@@ -1,0 +1,179 @@
+"""The parent's side: jobs go to a template, and errors say how they ended."""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+from ouzel.limited_process.protocol import (
+    BEGUN,
+    DIED,
+    DONE,
+    NO_MEMORY,
+    Job,
+    Limits,
+    Order,
+    outcome_of,
+    receive,
+    start_thread,
+    with_length,
+)
+
+logger = logging.getLogger(__name__)
+
+_START_TIMEOUT_S = 120.0  # until a job begins: the template may be starting, on a machine that is busy
+_GRACE_S = 10.0  # beyond a job's time: by then the kernel has ended it
+_END_TIMEOUT_S = 2.0
+_TOO_LATE = frozenset(("SIGALRM", "SIGPROF", "SIGXCPU"))
+_TOO_LARGE = frozenset(("SIGABRT", "SIGKILL"))  # native code that gets no memory aborts; the kernel without any kills
+_ENVIRONMENT = {
+    "MALLOC_ARENA_MAX": "1",  # an arena takes 64 MiB of address space
+    "RAYON_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+class JobEnded(Exception):
+    """A job ended without a result."""
+
+
+class TimeLimitExceeded(JobEnded):
+    """The job took longer than it may."""
+
+
+class MemoryLimitExceeded(JobEnded):
+    """The job asked for more memory than it may have."""
+
+
+class JobFailed(JobEnded):
+    """The function raised an exception, whose message this is."""
+
+
+class ChildDied(JobEnded):
+    """The job's process or the template ended by a fault, as an overflow of the stack."""
+
+
+class LimitedProcess:
+    """Runs jobs, any number at a time, from any thread."""
+
+    def __init__(self, factory: str, options: dict[str, object], limits: Limits) -> None:
+        """`factory` is "package.module:function"; called with `options` as keywords, it returns the function."""
+        self._order = Order(factory, options, limits)
+        self._lock = threading.Lock()  # of what follows
+        self._template: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None  # to the template
+        self._is_closed = False
+        self._here: Job | None = None  # where processes cannot fork
+
+    def start(self) -> None:
+        """Starts the template and does not wait for it, so that the first job need not."""
+        if hasattr(os, "fork"):
+            with self._lock, suppress(ChildDied):
+                self._running()
+
+    def run(self, job: bytes) -> bytes:
+        """Blocks until the result is there. Raises JobEnded."""
+        if not hasattr(os, "fork"):
+            return self._run_here(job)
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                self._submit(theirs)
+            ours.settimeout(_START_TIMEOUT_S)
+            try:
+                return _result(*self._answer(ours, job))
+            except TimeoutError:
+                with self._lock:
+                    self._end_template()
+                raise ChildDied("the process that starts jobs does not answer") from None
+            except ConnectionError:
+                raise ChildDied("the process that starts jobs ended") from None
+
+    def close(self) -> None:
+        """Ends the template and its jobs, with ChildDied."""
+        with self._lock:
+            self._is_closed = True
+            self._end_template()
+
+    def _answer(self, connection: socket.socket, job: bytes) -> tuple[int, bytes]:
+        kind, payload = receive(connection)
+        if kind != BEGUN:
+            return kind, payload
+        connection.settimeout(self._order.limits.wall_s + _GRACE_S)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
+            connection.sendall(with_length(job))
+        return receive(connection)
+
+    def _submit(self, job_socket: socket.socket) -> None:
+        """Hands a job's socket to the template, or to a new one where that has ended."""
+        with self._lock:
+            for _ in range(2):
+                control = self._running()
+                try:
+                    socket.send_fds(control, [b"j"], [job_socket.fileno()])
+                    return
+                except ConnectionError:
+                    self._end_template()
+        raise ChildDied("the process that starts jobs cannot be started")
+
+    def _running(self) -> socket.socket:
+        if self._is_closed:
+            raise ChildDied("the server is stopping")
+        if self._control is None:
+            self._control, theirs = socket.socketpair()
+            with theirs:
+                program = f"from ouzel.limited_process.template import run_template; run_template({theirs.fileno()})"
+                self._template = subprocess.Popen(
+                    (sys.executable, "-P", "-c", program),  # -P: nothing is imported from the working directory
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    env={**os.environ, **_ENVIRONMENT},
+                )
+            with suppress(ConnectionError):  # it has ended already, which the job will find
+                self._control.sendall(with_length(self._order.to_json()))
+        return self._control
+
+    def _end_template(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        if self._template is not None:
+            try:
+                self._template.wait(_END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._template.kill()  # jobs of its own end by their limits, at the latest
+                self._template.wait()
+        self._control = self._template = None
+
+    def _run_here(self, job: bytes) -> bytes:
+        with self._lock:
+            if self._here is None:
+                logger.warning("processes cannot fork on this system: %s runs without limits", self._order.factory)
+                self._here = self._order.function()
+            function = self._here
+        outcomes: list[tuple[int, bytes]] = []
+        start_thread(lambda: outcomes.append(outcome_of(function, job)), self._order.limits.stack_bytes).join()
+        return _result(*outcomes[0])
+
+
+def _result(kind: int, payload: bytes) -> bytes:
+    if kind == DONE:
+        return payload
+    if kind == NO_MEMORY:
+        raise MemoryLimitExceeded("the job takes too much memory")
+    if kind == DIED:
+        raise _why(int(payload))
+    raise JobFailed(payload.decode(errors="replace"))
+
+
+def _why(exit_code: int) -> JobEnded:
+    names = {number.value: number.name for number in signal.Signals}
+    name = names.get(-exit_code, f"exit status {exit_code}")
+    if name in _TOO_LATE:
+        return TimeLimitExceeded("the job takes too long")
+    if name in _TOO_LARGE:
+        return MemoryLimitExceeded("the job takes too much memory")
+    return ChildDied(f"the job's process ended with {name}")

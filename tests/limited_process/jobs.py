@@ -1,0 +1,41 @@
+"""A function whose jobs are names of what it shall do."""
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+
+
+def create(greeting: str) -> Callable[[bytes], bytes]:
+    """Its result shows that every job runs in a process of its own, made from this one."""
+    parent = os.getpid()
+    num_jobs = 0
+
+    def run(job: bytes) -> bytes:
+        nonlocal num_jobs
+        num_jobs += 1
+        match job.partition(b" "):
+            case (b"greet", _, name):
+                assert os.getppid() == parent
+                return f"{greeting}, {name.decode()}: {num_jobs}".encode()
+            case (b"repeat", _, number):
+                return b"x" * int(number)
+            case (b"spin", _, _):
+                ctypes.pythonapi.PyRun_SimpleString(b"while True: pass")  # native code that does not come back
+            case (b"sleep", _, _):
+                signal.pause()
+            case (b"grow", _, _):
+                held = []
+                while True:
+                    held.append(bytearray(2**20))
+            case (b"abort", _, _):
+                os.abort()
+            case (b"crash", _, _):
+                ctypes.string_at(0)
+        raise ValueError(f"no such job: {job.decode()}")
+
+    return run
+
+
+def create_broken() -> Callable[[bytes], bytes]:
+    raise SystemExit(3)

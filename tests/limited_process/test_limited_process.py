@@ -1,0 +1,134 @@
+"""Jobs end by themselves or by their limits, and none of them hurts another."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ouzel.limited_process import (
+    ChildDied,
+    JobEnded,
+    JobFailed,
+    LimitedProcess,
+    Limits,
+    MemoryLimitExceeded,
+    TimeLimitExceeded,
+)
+
+FACTORY = "tests.limited_process.jobs:create"
+LIMITS = Limits(wall_s=60, cpu_s=0.3, memory_bytes=64 * 2**20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _importable_jobs() -> Iterator[None]:
+    """The child imports nothing from the working directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+        yield
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[LimitedProcess]:
+    process = LimitedProcess(FACTORY, {"greeting": "Hello"}, LIMITS)
+    yield process
+    process.close()
+
+
+def test_jobs_begin_with_what_the_factory_built_and_leave_nothing(process: LimitedProcess) -> None:
+    assert [process.run(b"greet you") for _ in range(2)] == [b"Hello, you: 1"] * 2
+
+
+def test_long_jobs_and_results_go_through(process: LimitedProcess) -> None:
+    assert process.run(b"repeat 9000000") == b"x" * 9_000_000
+    with pytest.raises(JobFailed, match=r"^no such job: y{1000}"):
+        process.run(b"y" * 3_000_000)
+
+
+@pytest.mark.parametrize(
+    ("job", "ended", "message"),
+    [
+        (b"spin", TimeLimitExceeded, "takes too long"),
+        (b"grow", MemoryLimitExceeded, "takes too much memory"),
+        (b"abort", MemoryLimitExceeded, "takes too much memory"),
+        (b"crash", ChildDied, "ended with SIGSEGV"),
+        (b"dance", JobFailed, "^no such job: dance$"),
+    ],
+)
+def test_a_job_without_a_result_says_why(
+    process: LimitedProcess, job: bytes, ended: type[JobEnded], message: str
+) -> None:
+    with pytest.raises(ended, match=message):
+        process.run(job)
+    assert process.run(b"greet you") == b"Hello, you: 1"
+
+
+def test_a_job_that_waits_ends_as_well() -> None:
+    process = LimitedProcess(FACTORY, {"greeting": ""}, Limits(wall_s=0.1, memory_bytes=2**26))
+    with pytest.raises(TimeLimitExceeded):
+        process.run(b"sleep")
+    process.close()
+
+
+def test_jobs_at_the_same_time_keep_apart(process: LimitedProcess) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        spinning = [threads.submit(process.run, b"spin") for _ in range(4)]
+        greetings = [threads.submit(process.run, b"greet %d" % number) for number in range(20)]
+        assert [each.result() for each in greetings] == [b"Hello, %d: 1" % number for number in range(20)]
+        assert [type(each.exception()) for each in spinning] == [TimeLimitExceeded] * 4
+
+
+def test_the_template_is_replaced_when_it_dies(process: LimitedProcess) -> None:
+    process.run(b"greet you")
+    (template,) = [each for each in psutil.Process().children() if "run_template" in " ".join(each.cmdline())]
+    os.kill(template.pid, signal.SIGKILL)
+    template.wait()
+
+    assert process.run(b"greet you") == b"Hello, you: 1"
+
+
+def test_a_factory_that_fails_fails_its_jobs() -> None:
+    process = LimitedProcess("tests.limited_process.jobs:create_broken", {}, LIMITS)
+    for _ in range(2):
+        with pytest.raises(ChildDied):
+            process.run(b"greet you")
+    process.close()
+
+
+def test_closing_ends_what_runs() -> None:
+    process = LimitedProcess(FACTORY, {"greeting": "Hello"}, Limits(wall_s=600, memory_bytes=2**26))
+    process.run(b"greet you")
+    with ThreadPoolExecutor(1) as threads:
+        sleeping = threads.submit(process.run, b"sleep")
+        while not any(each.children() for each in psutil.Process().children()):
+            assert not sleeping.done()
+        process.close()
+        assert isinstance(sleeping.exception(), ChildDied)
+    with pytest.raises(ChildDied, match="stopping"):
+        process.run(b"greet you")
+
+
+def test_nothing_outlives_a_parent_that_is_killed() -> None:
+    script = f"""
+import threading
+from ouzel.limited_process import LimitedProcess, Limits
+process = LimitedProcess({FACTORY!r}, {{"greeting": "Hello"}}, Limits(wall_s=600, memory_bytes=2**26))
+process.run(b"greet you")
+threading.Thread(target=process.run, args=(b"sleep",)).start()
+print("begun", flush=True)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    family: list[psutil.Process] = []
+    while len(family) < 2:
+        family = psutil.Process(parent.pid).children(recursive=True)
+    parent.kill()
+    parent.communicate()
+
+    assert psutil.wait_procs(family, timeout=60)[1] == []
