@@ -44,6 +44,10 @@ class JobEnded(Exception):
 class TimeLimitExceeded(JobEnded):
     """The job took longer than it may."""
 
+    def __init__(self, message: str, *, is_cpu_time: bool) -> None:
+        super().__init__(message)
+        self.is_cpu_time = is_cpu_time  # else it may have waited for a processor
+
 
 class MemoryLimitExceeded(JobEnded):
     """The job asked for more memory than it may have."""
@@ -62,7 +66,8 @@ class LimitedProcess:
 
     def __init__(self, factory: str, options: dict[str, object], limits: Limits) -> None:
         """`factory` is "package.module:function"; called with `options` as keywords, it returns the function."""
-        self._order = Order(factory, options, limits)
+        self._order = Order(factory, options)
+        self._limits = limits
         self._lock = threading.Lock()  # of what follows
         self._template: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None  # to the template
@@ -75,17 +80,18 @@ class LimitedProcess:
             with self._lock, suppress(ChildDied):
                 self._running()
 
-    def run(self, job: bytes) -> bytes:
-        """Blocks until the result is there. Raises JobEnded."""
+    def run(self, job: bytes, limits: Limits | None = None) -> bytes:
+        """Blocks until the result is there; `limits` are for this job alone. Raises JobEnded."""
+        limits = limits or self._limits
         if not hasattr(os, "fork"):
-            return self._run_here(job)
+            return self._run_here(job, limits)
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 self._submit(theirs)
             ours.settimeout(_START_TIMEOUT_S)
             try:
-                return _result(*self._answer(ours, job))
+                return _result(*_answer(ours, job, limits))
             except TimeoutError:
                 with self._lock:
                     self._end_template()
@@ -98,15 +104,6 @@ class LimitedProcess:
         with self._lock:
             self._is_closed = True
             self._end_template()
-
-    def _answer(self, connection: socket.socket, job: bytes) -> tuple[int, bytes]:
-        kind, payload = receive(connection)
-        if kind != BEGUN:
-            return kind, payload
-        connection.settimeout(self._order.limits.wall_s + _GRACE_S)
-        with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
-            connection.sendall(with_length(job))
-        return receive(connection)
 
     def _submit(self, job_socket: socket.socket) -> None:
         """Hands a job's socket to the template, or to a new one where that has ended."""
@@ -148,15 +145,25 @@ class LimitedProcess:
                 self._template.wait()
         self._control = self._template = None
 
-    def _run_here(self, job: bytes) -> bytes:
+    def _run_here(self, job: bytes, limits: Limits) -> bytes:
         with self._lock:
             if self._here is None:
                 logger.warning("processes cannot fork on this system: %s runs without limits", self._order.factory)
                 self._here = self._order.function()
             function = self._here
         outcomes: list[tuple[int, bytes]] = []
-        start_thread(lambda: outcomes.append(outcome_of(function, job)), self._order.limits.stack_bytes).join()
+        start_thread(lambda: outcomes.append(outcome_of(function, job)), limits.stack_bytes).join()
         return _result(*outcomes[0])
+
+
+def _answer(connection: socket.socket, job: bytes, limits: Limits) -> tuple[int, bytes]:
+    kind, payload = receive(connection)
+    if kind != BEGUN:
+        return kind, payload
+    connection.settimeout(limits.wall_s + _GRACE_S)
+    with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
+        connection.sendall(with_length(limits.to_json()) + with_length(job))
+    return receive(connection)
 
 
 def _result(kind: int, payload: bytes) -> bytes:
@@ -173,7 +180,7 @@ def _why(exit_code: int) -> JobEnded:
     names = {number.value: number.name for number in signal.Signals}
     name = names.get(-exit_code, f"exit status {exit_code}")
     if name in _TOO_LATE:
-        return TimeLimitExceeded("the job takes too long")
+        return TimeLimitExceeded("the job takes too long", is_cpu_time=name != "SIGALRM")
     if name in _TOO_LARGE:
         return MemoryLimitExceeded("the job takes too much memory")
     return ChildDied(f"the job's process ended with {name}")

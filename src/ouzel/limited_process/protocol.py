@@ -2,7 +2,8 @@
 
 The first frame on the control socket is an `Order`'s JSON, by 4 bytes length, big-endian. After it each byte is a job,
 and comes with the job's socket. On that go frames of one byte for the kind, 4 bytes length, and the payload: the job
-sends BEGUN and how it ended; where it could not, the template sends DIED and the exit code.
+sends BEGUN, takes its limits and what it is to do, both without a kind, and sends how it ended; where it could not, the
+template sends DIED and the exit code.
 """
 
 import json
@@ -28,22 +29,27 @@ class Limits:
     cpu_s: float | None = None  # of all threads; None: `wall_s` is limit enough
     stack_bytes: int = 16 * 2**20
 
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Limits":
+        return cls(**json.loads(text))
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """It says which function jobs run, and under which limits."""
+    """It says which function jobs run."""
 
     factory: str  # "package.module:function"
     options: dict[str, object]  # its keywords, plain data
-    limits: Limits
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> "Order":
-        fields = json.loads(text)
-        return cls(fields["factory"], fields["options"], Limits(**fields["limits"]))
+        return cls(**json.loads(text))
 
     def function(self) -> Job:
         """Builds it, which may take a while."""

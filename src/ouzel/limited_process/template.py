@@ -42,16 +42,15 @@ def run_template(fd: int) -> None:
     function = order.function()
     gc.collect()
     gc.freeze()  # else its next run would touch, and so copy, the pages that jobs share
-    _Template(control, function, order.limits).serve()
+    _Template(control, function).serve()
 
 
 class _Template:
-    def __init__(self, control: socket.socket, function: Job, limits: Limits) -> None:
+    def __init__(self, control: socket.socket, function: Job) -> None:
         import resource  # noqa: PLC0415  no system has it that cannot fork
 
         self._control = control
         self._function = function
-        self._limits = limits
         self._jobs: dict[int, socket.socket] = {}  # by process id
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if _address_space_bytes() is None:
@@ -109,9 +108,9 @@ class _Template:
             for other in self._jobs.values():
                 other.close()
             send(connection, BEGUN)
-            job = receive_payload(connection)
-            self._limit()
-            thread = start_thread(lambda: self._answer(connection, job), self._limits.stack_bytes)
+            limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
+            _keep(limits)
+            thread = start_thread(lambda: self._answer(connection, job), limits.stack_bytes)
             thread.join(_FULL_PRIORITY_S)
             _yield_processor(thread.native_id)
             thread.join()
@@ -122,17 +121,6 @@ class _Template:
         finally:
             os._exit(1)  # an answer ends the process before
 
-    def _limit(self) -> None:
-        import resource  # noqa: PLC0415
-
-        for number in (signal.SIGALRM, signal.SIGPROF):
-            signal.signal(number, signal.SIG_DFL)  # it ends the process
-        signal.setitimer(signal.ITIMER_REAL, self._limits.wall_s)
-        signal.setitimer(signal.ITIMER_PROF, self._limits.cpu_s or 0)
-        if (size := _address_space_bytes()) is not None:
-            most = size + self._limits.stack_bytes + self._limits.memory_bytes + _SLACK_BYTES
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
     def _answer(self, connection: socket.socket, job: bytes) -> None:
         kind, payload = outcome_of(self._function, job)
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -141,6 +129,19 @@ class _Template:
             send(connection, kind, payload)
             os._exit(0)
         os._exit(1)
+
+
+def _keep(limits: Limits) -> None:
+    """Sets the limits of this process."""
+    import resource  # noqa: PLC0415
+
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)  # it ends the process
+    signal.setitimer(signal.ITIMER_REAL, limits.wall_s)
+    signal.setitimer(signal.ITIMER_PROF, limits.cpu_s or 0)
+    if (size := _address_space_bytes()) is not None:
+        most = size + limits.stack_bytes + limits.memory_bytes + _SLACK_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _yield_processor(thread_id: int | None) -> None:
