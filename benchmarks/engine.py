@@ -108,8 +108,9 @@ def load_ours(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
 
 
 def load_genai(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
-    import openvino as ov
     import openvino_genai as genai
+
+    from ouzel.backends.openvino.library import ov
 
     scheduler = genai.SchedulerConfig()
     scheduler.cache_size = KV_CACHE_GIB

@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-import openvino as ov
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from benchmarks.make_checkpoint import SHAPES, write_checkpoint
 from benchmarks.stateful_ir import write_stateful_ir
+from ouzel.backends.openvino.library import ov
 from ouzel.cli.engines import openvino_engine
 from ouzel.grammar.formats import compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids

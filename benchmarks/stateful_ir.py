@@ -10,15 +10,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
-from openvino import opset13 as ops
-from openvino.op.util import Variable, VariableInfo
 
 from ouzel.backends.openvino.checkpoint import Checkpoint
 from ouzel.backends.openvino.decoder import Decoder, DecoderShape
 from ouzel.backends.openvino.encodings import Encoding
 from ouzel.backends.openvino.graph import Node, PagedGraph, integers, real
 from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights import CheckpointWeights, MemoryWriter
 
 
@@ -72,11 +70,11 @@ class StatefulGraph(PagedGraph):
         return ops.reshape(rows, integers([0, 0, num_heads * self.head_dim]), True)
 
     def _cached(self, new: Node, name: str, num_kv_heads: int) -> Node:
-        info = VariableInfo()
+        info = op.util.VariableInfo()
         info.data_shape = ov.PartialShape([-1, num_kv_heads, -1, self.head_dim])
         info.data_type = ov.Type.f32
         info.variable_id = name
-        variable = Variable(info)
+        variable = op.util.Variable(info)
         batch = ops.gather(ops.shape_of(self.token_ids), integers([0]), ops.constant(np.int64(0)))
         shape = ops.concat([batch, integers([num_kv_heads]), integers([0]), integers([self.head_dim])], 0)
         past = ops.read_value(ops.broadcast(real(0.0), shape), variable)

@@ -142,6 +142,15 @@ def test_nobody_prints() -> None:
         assert not any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls), path
 
 
+def test_only_one_file_imports_openvino() -> None:
+    """The one that keeps it from reporting to its makers; so whoever imports it comes after that."""
+    files = [*source_files(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    statement = re.compile(r"^\s*(?:import|from) openvino\b", re.M)
+    assert [path.relative_to(PACKAGE).as_posix() for path in files if statement.search(path.read_text())] == [
+        "backends/openvino/library.py"
+    ]
+
+
 def test_the_api_loads_no_library_that_it_may_not_need() -> None:
     """SQLAlchemy is for a server with a store, the other two are for the engine's process."""
     script = "import sys, ouzel.api.app; print(*{'llguidance', 'openvino', 'sqlalchemy'} & sys.modules.keys())"

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 import pytest
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.cache import CachedWeights, EntryWriter
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.models.mistral import sliding_window
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner

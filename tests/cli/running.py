@@ -7,7 +7,7 @@ import shlex
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,12 +38,17 @@ class RunningServer:
         return engine
 
 
-def start(*arguments: str, cache_dir: Path) -> subprocess.Popen[str]:
-    """Keeps its data beside the cache unless told otherwise, never where the user's own server keeps its."""
+def start(
+    *arguments: str, cache_dir: Path, environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
+) -> subprocess.Popen[str]:
+    """Keeps its data beside the cache unless told otherwise, never where the user's own server keeps its.
+
+    The `wrapper` is a command that runs the one that follows it, in the process that it was started in.
+    """
     assert not unmarked_test, f"{unmarked_test} starts a server: it needs `pytest.mark.serves`"
-    command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir)]
+    command = [*wrapper, sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir)]
     command += ["--data-dir", str(cache_dir / "data"), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def send(curl: str, *, api_key: str = "", verify: ssl.SSLContext | bool = True) -> dict[str, Any]:
@@ -78,10 +83,12 @@ def _num_threads() -> int:
 
 
 @contextmanager
-def serving(*arguments: str, cache_dir: Path) -> Iterator[RunningServer]:
+def serving(
+    *arguments: str, cache_dir: Path, environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
+) -> Iterator[RunningServer]:
     """Waits for the announcement; ends the server at the end."""
     options = ("--kv-cache-gib", "0.05", "--log-level", "error", "--num-threads", str(_num_threads()))
-    process = start(*options, *arguments, cache_dir=cache_dir)
+    process = start(*options, *arguments, cache_dir=cache_dir, environment=environment, wrapper=wrapper)
     assert process.stdout is not None
     try:
         announcement = ""

@@ -5,13 +5,13 @@ import time
 from pathlib import Path
 
 import msgspec
-import openvino as ov
 
 from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import KvCache, cache_inputs, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner

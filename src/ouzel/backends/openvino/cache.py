@@ -28,11 +28,11 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
 
 import ouzel
 from ouzel.backends.openvino.encodings import Encoding
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights import Array, Matrix, entry_name
 
 logger = logging.getLogger(__name__)

@@ -1,8 +1,7 @@
 """A graph is compiled with the user's options; errors name the options at fault."""
 
-import openvino as ov
-
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 

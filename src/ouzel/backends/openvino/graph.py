@@ -8,11 +8,9 @@ Activations are [T, ...]: all scheduled tokens of all sequences, one after the o
 from typing import Any, assert_never
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
-from openvino import op
-from openvino import opset13 as ops
 
+from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights import Matrix
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets

@@ -9,13 +9,11 @@ import mmap
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
-from openvino import opset13 as ops
-from openvino._offline_transformations import paged_attention_transformation
 
 from ouzel.backends.openvino.graph import Node
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops, ov, paged_attention_transformation
 from ouzel.errors import ModelLoadError
 
 IR_FILE = "openvino_model.xml"

@@ -8,8 +8,7 @@ import logging
 import math
 from dataclasses import dataclass
 
-import openvino as ov
-
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import available_bytes
 from ouzel.errors import ModelLoadError
 

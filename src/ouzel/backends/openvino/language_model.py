@@ -4,9 +4,9 @@ import mmap
 from dataclasses import dataclass
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.rope import Rope
 
 

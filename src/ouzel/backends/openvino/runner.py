@@ -1,11 +1,11 @@
 """The runner runs batches on a compiled model: one `infer` a step, with inputs set by name, and nothing is copied."""
 
 import numpy as np
-import openvino as ov
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
 from ouzel.engine.base import ForwardBatch
 from ouzel.types import EngineInfo
 

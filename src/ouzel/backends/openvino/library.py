@@ -1,0 +1,17 @@
+"""OpenVINO is imported here only, because its import would report to its makers.
+
+`import openvino` starts a thread that sends an event to an analytics host, and writes a client id and statistics to the
+home directory. It takes a stand-in that does nothing where the package `openvino_telemetry` is missing: so that is
+declared missing in this process first. An embedding program that has imported either before has decided for itself.
+"""
+
+import sys
+
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: importing it fails from now on
+
+import openvino as ov  # noqa: E402
+from openvino import op  # noqa: E402
+from openvino import opset13 as ops  # noqa: E402
+from openvino._offline_transformations import paged_attention_transformation  # noqa: E402
+
+__all__ = ["op", "ops", "ov", "paged_attention_transformation"]
