@@ -27,9 +27,12 @@ OuzelError
 └── StoreOpenError            –    at start-up: the store cannot be used
 """
 
+from asyncio import CancelledError
 from typing import ClassVar, Self
 
 UNEXPECTED = "the server failed on this request; its log says why"  # all that a client is told of a bug of ours
+# They end what runs. Every other BaseException is a fault: native libraries panic with what is no Exception.
+STOPS = (CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 _MAX_SHOWN = 100
 _FIRST_SERVER_STATUS = 500
 

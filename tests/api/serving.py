@@ -1,7 +1,7 @@
 """A real server on an ephemeral port, with a fake engine that says what the user said, one byte per token.
 
-`<|fail|>` in a message makes the engine fail that request after its first token, `<|die|>` kills the engine, and `#`
-in an answer meets a bug of the server's.
+`<|fail|>` in a message makes the engine fail that request after its first token, `<|die|>` kills the engine, `#`
+in an answer meets a bug of the server's, and a bell one of a native library.
 Without a chat (completions) the engine repeats the prompt for ever.
 """
 
@@ -135,12 +135,18 @@ def create_swamped(options: dict[str, object]) -> EngineCore:
     return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256), grammars=grammars)
 
 
+class Panic(BaseException):
+    """Native libraries raise such: pyo3's PanicException is no Exception."""
+
+
 class FragileParser(PlainParser):
     """Stands for a bug of ours."""
 
     def feed(self, text: str) -> list[Delta]:
         if text == "#":
             raise RuntimeError("a detail for the log")
+        if text == "\a":
+            raise Panic("a detail for the log")
         return super().feed(text)
 
 

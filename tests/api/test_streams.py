@@ -143,10 +143,13 @@ def test_a_unary_request_that_fails_is_a_500(http: httpx.Client) -> None:
     assert error_of(response)["message"] == "scripted failure"
 
 
-def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    unary = http.post("/v1/chat/completions", json=chat("#"))
+@pytest.mark.parametrize("bug", ["#", "\a"])
+def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture, bug: str
+) -> None:
+    unary = http.post("/v1/chat/completions", json=chat(bug))
     assert unary.status_code == 500
-    begins_before_it_fails = chat("a" * 2000 + "#", stream=True)
+    begins_before_it_fails = chat("a" * 2000 + bug, stream=True)
     streamed = json.loads(events_of(http.post("/v1/chat/completions", json=begins_before_it_fails))[-1])
     assert error_of(unary) == streamed["error"]
     assert streamed["error"]["type"] == "server_error"

@@ -135,19 +135,28 @@ def test_forks_without_room_wait_for_their_turn() -> None:
     assert [result.token_ids for result in results] == [result.token_ids for result in roomy]
 
 
+class Panic(BaseException):
+    """Native libraries raise such: pyo3's PanicException is no Exception."""
+
+
 class FaultyRunner(FakeRunner):
     """Fails, or returns NaN, for contexts that hold certain tokens."""
 
     FATAL, NOT_A_NUMBER = 95, 96
+    fault: type[BaseException] = RuntimeError
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         if self.FATAL in batch.token_ids:
-            raise RuntimeError("device fault")
+            raise self.fault("device fault")
         logits = super().run(batch)
         for row, place in enumerate(batch.sampled_rows.tolist()):
             if batch.token_ids[place] == self.NOT_A_NUMBER:
                 logits[row] = np.nan
         return logits
+
+
+class PanickingRunner(FaultyRunner):
+    fault = Panic
 
 
 @pytest.mark.parametrize("params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}])
@@ -211,8 +220,9 @@ def test_mixed_parameters_in_one_batch_give_the_same_tokens_as_alone() -> None:
             assert together[request.request_id, index].logprobs == result.logprobs
 
 
-def test_a_device_fault_ends_its_batch_and_the_engine_goes_on() -> None:
-    engine = EngineCore(FaultyRunner())
+@pytest.mark.parametrize("runner_type", [FaultyRunner, PanickingRunner])
+def test_a_device_fault_ends_its_batch_and_the_engine_goes_on(runner_type: type[FakeRunner]) -> None:
+    engine = EngineCore(runner_type())
     bad = make_request([1, FaultyRunner.FATAL])
 
     failed = run(engine, [bad])

@@ -31,6 +31,7 @@ from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
+from ouzel.errors import STOPS
 from ouzel.types import (
     EngineInfo,
     EngineRequest,
@@ -113,7 +114,9 @@ class EngineCore:
         if scheduled:
             try:
                 self._compute(scheduled)
-            except Exception as error:  # a fault of the device or of ours: this batch is lost, the engine is not
+            except STOPS:
+                raise
+            except BaseException as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d sequences", len(scheduled))
                 for sequence in self._touched(scheduled):
                     self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
@@ -197,7 +200,9 @@ class EngineCore:
             own_rows = list(islice(rows, len(scored_rows)))
             try:
                 prompt_logprobs = score(own_rows, token_ids, num_top)
-            except Exception as error:  # one request's fault must not end its batch neighbours
+            except STOPS:
+                raise
+            except BaseException as error:  # one request's fault must not end its batch neighbours
                 logger.exception("scoring the prompt failed for request %s", sequence.request.request_id)
                 self._requests.end_with_forks(sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}")
                 continue
@@ -231,7 +236,9 @@ class EngineCore:
         for row, sequence in rows:
             try:
                 prepared.append(prepare(row, sequence))
-            except Exception as error:  # one request's fault must not end its batch neighbours
+            except STOPS:
+                raise
+            except BaseException as error:  # one request's fault must not end its batch neighbours
                 logger.exception("sampling failed for request %s", sequence.request.request_id)
                 self._requests.end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
         broken = self._constraints.mask(prepared)

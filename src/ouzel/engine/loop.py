@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 import msgspec
 
 from ouzel.engine.base import Engine
-from ouzel.errors import OuzelError
+from ouzel.errors import STOPS, OuzelError
 from ouzel.types import (
     AbortRequest,
     AddRequest,
@@ -46,14 +46,18 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
     except OuzelError as error:
         emit(EngineDown(str(error)))
         return
-    except Exception as error:  # the engine loop's one broad except: loading and stepping
+    except STOPS:
+        raise
+    except BaseException as error:  # the engine loop's one broad except: loading and stepping
         logger.exception("the engine could not start")
         emit(EngineDown(f"the engine could not start: {error}"))
         return
     emit(EngineReady(engine.info))
     try:
         _step_until_shutdown(engine, inbox, emit)
-    except Exception as error:
+    except STOPS:
+        raise
+    except BaseException as error:
         logger.exception("the engine failed")
         emit(EngineDown(f"the engine failed: {error}"))
     finally:

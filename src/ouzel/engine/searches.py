@@ -12,6 +12,7 @@ from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import winner_output_of
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
+from ouzel.errors import STOPS
 from ouzel.types import FinishReason
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,9 @@ def advance_searches(
         except GrammarBroken as error:
             constraints.forget(search.request)
             requests.end_broken(requests.choices(request_id), error)
-        except Exception as error:  # one request's fault must not end its batch neighbours
+        except STOPS:
+            raise
+        except BaseException as error:  # one request's fault must not end its batch neighbours
             logger.exception("beam search failed for request %s", request_id)
             for choice in requests.choices(request_id):
                 requests.end(choice, FinishReason.ERROR, f"beam search failed: {error}")

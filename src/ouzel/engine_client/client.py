@@ -19,7 +19,7 @@ from enum import StrEnum
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.collector import Collector
 from ouzel.engine_client.links import EngineLink, start_process, start_thread
-from ouzel.errors import EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
+from ouzel.errors import STOPS, EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
 from ouzel.types import (
     AbortRequest,
     AddRequest,
@@ -202,7 +202,9 @@ class EngineClient:
     async def _supervise(self) -> None:
         try:
             await self._keep_running()
-        except Exception as error:  # nobody awaits this task: it must not end unseen
+        except STOPS:
+            raise
+        except BaseException as error:  # nobody awaits this task: it must not end unseen
             logger.exception("the engine's supervisor failed")
             self._give_up(f"the engine cannot be kept running: {error}")
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.errors import UNEXPECTED, EngineUnavailable, OuzelError, StoreUnavailable
+from ouzel.errors import STOPS, UNEXPECTED, EngineUnavailable, OuzelError, StoreUnavailable
 from ouzel.generation import Event, Generation
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.events import ResponseEvent
@@ -56,7 +56,7 @@ class Run:
         self.is_background = prepared.response.background
         self.generation = generation
         self.log = log
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._place = place
         self._progress = progress
         self._generates = prepared.generates
@@ -137,7 +137,9 @@ class Run:
                 await self._begin()
                 is_whole = await self._generate()
             await self._end(is_whole=is_whole)
-        except Exception as error:  # broad: nobody above awaits this task, and whoever follows must not wait for ever
+        except STOPS:
+            raise
+        except BaseException as error:  # broad: nobody above awaits this task, and followers must not wait for ever
             await self._fail(error)
         finally:
             self.log.close()
@@ -230,7 +232,7 @@ class Run:
         else:
             await self._finish(self._builder.complete(self.generation.usage()))
 
-    async def _fail(self, error: Exception) -> None:
+    async def _fail(self, error: BaseException) -> None:
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
         self.error = error
@@ -278,7 +280,7 @@ class Run:
         )
 
 
-def response_error(error: Exception) -> ResponseError:
+def response_error(error: BaseException) -> ResponseError:
     if not isinstance(error, OuzelError):
         return ResponseError("server_error", UNEXPECTED)
     return ResponseError("invalid_prompt" if error.is_clients else "server_error", str(error))

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from ouzel.errors import OuzelError, TryLater
+from ouzel.errors import STOPS, OuzelError, TryLater
 from ouzel.generation import Generation, ServedModel
 from ouzel.observability import Metrics
 from ouzel.responses.end_stored import fail_stored
@@ -163,7 +163,9 @@ async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> N
             await work()
         except TryLater as error:
             logger.warning("kept responses: %s", error)
-        except Exception:  # broad: nobody awaits this, and a server that stops renewing its lease loses its responses
+        except STOPS:
+            raise
+        except BaseException:  # broad: nobody awaits this, and without its lease a server loses its responses
             logger.exception("unexpected error")
         await asyncio.sleep(every_s)
 

@@ -233,8 +233,9 @@ def test_a_fault_in_the_midst_closes_the_items_and_fails_the_response(thinker_ht
     assert end.response.output[-1].to_dict()["status"] == "incomplete"
 
 
-def test_a_bug_of_ours_fails_the_stream_and_tells_only_the_log(http: httpx.Client) -> None:
-    begins_before_it_fails = {"model": "parrot", "input": "a" * 2000 + "#", "stream": True}
+@pytest.mark.parametrize("bug", ["#", "\a"])
+def test_a_bug_of_ours_fails_the_stream_and_tells_only_the_log(http: httpx.Client, bug: str) -> None:
+    begins_before_it_fails = {"model": "parrot", "input": "a" * 2000 + bug, "stream": True}
     end = strict_events(http.post("/v1/responses", json=begins_before_it_fails))[-1]
     assert end.type == "response.failed" and end.response.error is not None
     assert "detail" not in end.response.error.message

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
 from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
 from ouzel.api.http.send import send_json
-from ouzel.errors import OuzelError
+from ouzel.errors import STOPS, OuzelError
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +27,15 @@ class ErrorAnswers:
             await self._app(scope, receive, send)
         except ClientDisconnected:
             exchange_of(scope).status = CLIENT_CLOSED_REQUEST
-        except Exception as error:
+        except STOPS:
+            raise
+        except BaseException as error:
             await self._send_error(error, scope, send)
 
-    async def _send_error(self, error: Exception, scope: Scope, send: Send) -> None:
+    async def _send_error(self, error: BaseException, scope: Scope, send: Send) -> None:
         """Sends a response of its own, or one frame when the stream has begun: only streams fail after their start."""
         if not isinstance(error, OuzelError | HTTPException):
-            logger.exception("unexpected error")
+            logger.error("unexpected error", exc_info=error)
         exchange = exchange_of(scope)
         fault = fault_of(error, method=method_of(scope), path=scope["path"])
         answer = self._error_style(scope["path"])(fault)

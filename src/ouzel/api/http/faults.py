@@ -46,7 +46,7 @@ def openai_style(fault: Fault) -> ErrorAnswer:
     return ErrorAnswer(fault.status, ErrorBody(ErrorDetails(fault.message, fault.type, fault.param, fault.code)))
 
 
-def fault_of(error: Exception, *, method: str, path: str) -> Fault:
+def fault_of(error: BaseException, *, method: str, path: str) -> Fault:
     """Tells of an exception that is not ours nothing but that it happened."""
     match error:
         case TryLater(retry_after_s=seconds):

@@ -32,7 +32,7 @@ class Outbox:
         except OSError as error:  # so ASGI says that nobody is there
             raise ClientDisconnected from error
 
-    async def put_error(self, error: Exception) -> int:
+    async def put_error(self, error: BaseException) -> int:
         """Returns its status."""
         fault = fault_of(error, method=HTTPMethod.GET, path=self._path)
         await self.put(ErrorEvent.of(fault))

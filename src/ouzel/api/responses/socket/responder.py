@@ -14,7 +14,7 @@ from ouzel.api.responses.socket.events import SteerError
 from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steering import Active, Steering, give_back
-from ouzel.errors import OuzelError
+from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import request_id_in_scope
 from ouzel.responses.preparer import PreparedResponse, Preparer
 from ouzel.responses.recent_responses import RecentResponses
@@ -66,7 +66,9 @@ class Responder:
         except ClientDisconnected:
             exchange.status = CLIENT_CLOSED_REQUEST
             raise
-        except Exception as error:  # broad: the connection, and all else that runs on it, outlives one request
+        except STOPS:
+            raise
+        except BaseException as error:  # broad: the connection, and all else that runs on it, outlives one request
             exchange.status = await self._refuse(create, error, outbox, is_automatic=is_automatic)
             return None
         finally:
@@ -112,7 +114,7 @@ class Responder:
         context = prepared.context
         self._recent.add(response, earlier=context.earlier, input_items=context.input, num_input_bytes=create.num_bytes)
 
-    async def _refuse(self, create: Create, error: Exception, outbox: Outbox, *, is_automatic: bool) -> int:
+    async def _refuse(self, create: Create, error: BaseException, outbox: Outbox, *, is_automatic: bool) -> int:
         """Returns the status."""
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
