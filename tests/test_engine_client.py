@@ -24,12 +24,17 @@ FAILING = 667
 
 
 @asynccontextmanager
-async def running(*, in_thread: bool, max_queued_requests: int = 256, **options: object) -> AsyncIterator[EngineClient]:
+async def running(
+    *, in_thread: bool, max_queued_requests: int = 256, step_timeout_s: float = 300, **options: object
+) -> AsyncIterator[EngineClient]:
     spec = EngineSpec(
         factory="ouzel.backends.fake:create_engine",
         options={"step_s": 0.002, "fatal_token_id": FATAL, "failing_token_id": FAILING, **options},
+        heartbeat_every_s=0.25,
     )
-    client = EngineClient(spec, in_thread=in_thread, max_queued_requests=max_queued_requests)
+    client = EngineClient(
+        spec, in_thread=in_thread, max_queued_requests=max_queued_requests, step_timeout_s=step_timeout_s
+    )
     await client.start()
     try:
         yield client

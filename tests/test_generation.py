@@ -385,7 +385,7 @@ async def test_a_bug_of_ours_is_counted_as_an_error(run: Run, engine: EngineClie
 
 
 def counts(metrics: Metrics, *names: str) -> list[float]:
-    reading = EngineReading(num_restarts=0, block_size=16, num_blocks=1)
+    reading = EngineReading(num_restarts=0, step_age_s=0, block_size=16, num_blocks=1)
     exposition = metrics.exposition(reading)
     return [metric(exposition, f"ouzel_{name}") for name in names]
 

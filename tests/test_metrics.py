@@ -8,6 +8,7 @@ from ouzel.observability import EngineReading, Metrics
 
 READING = EngineReading(
     num_restarts=1,
+    step_age_s=0.5,
     block_size=32,
     num_blocks=100,
     num_running=3,

@@ -110,6 +110,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     grammar_timeout_s: Annotated[
         float, Meta(gt=0, le=600), _option("How long a response format or a tool's schema may take to be compiled.")
     ] = 5.0
+    step_timeout_s: Annotated[
+        float,
+        Meta(ge=2, le=86400),
+        _option("How long a step may take until the engine counts as hung and is replaced."),
+    ] = 300.0
     num_threads: Annotated[int, Meta(ge=0), _option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
     engine_process: Annotated[bool, _option("Run the engine in a child process (else in a thread).")] = True
 

@@ -125,6 +125,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.
+# Heartbeats come besides.
 
 
 class AddRequest(msgspec.Struct, frozen=True, tag="add", array_like=True):
@@ -154,10 +155,16 @@ class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
     stats: EngineStats
 
 
+class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", array_like=True):
+    """A ready engine sends it every so often, whatever it does otherwise."""
+
+    step_age_s: float  # how long the present step has run at least; 0 while there is none
+
+
 class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
     """An engine that could not start or go on sends this and nothing more."""
 
     message: str
 
 
-EngineEvent = EngineReady | StepResult | EngineDown
+EngineEvent = EngineReady | StepResult | Heartbeat | EngineDown

@@ -173,10 +173,12 @@ class ServerSetup:
     output_format: OutputFormat = field(default_factory=lambda: output_format_of(FragileParser))
     sampling_defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     store_url: str | None = None
+    step_timeout_s: float = 300
 
     def engine_spec(self) -> EngineSpec:
         always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
-        return EngineSpec(factory=f"tests.api.serving:{self.engine_factory}", options={**always, **self.options})
+        factory = f"tests.api.serving:{self.engine_factory}"
+        return EngineSpec(factory=factory, options={**always, **self.options}, heartbeat_every_s=0.25)
 
     def model_on(self, engine: EngineClient) -> ServedModel:
         template = ChatTemplate({"default": self.chat_template}, {}) if self.has_chat_template else None
@@ -246,7 +248,12 @@ class RunningServer:
     async def _serve(self) -> None:
         setup, self._loop = self._setup, asyncio.get_running_loop()
         limits = setup.limits
-        self.engine = EngineClient(setup.engine_spec(), in_thread=True, max_queued_requests=limits.max_queued_requests)
+        self.engine = EngineClient(
+            setup.engine_spec(),
+            in_thread=True,
+            max_queued_requests=limits.max_queued_requests,
+            step_timeout_s=setup.step_timeout_s,
+        )
         await self.engine.start()
         self.model = setup.model_on(self.engine)
         url = setup.store_url

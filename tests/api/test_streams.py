@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -184,6 +185,24 @@ def test_a_dead_engine_is_told_and_comes_back() -> None:
         wait_until(lambda: http.get(f"{server.url}/health").status_code == 200)
         assert http.post(f"{server.url}/v1/chat/completions", json=chat("Hi")).status_code == 200
         assert metric(http.get(f"{server.url}/metrics").text, "ouzel_engine_restarts_total") == 1
+
+
+def test_a_hung_engine_is_told_and_comes_back() -> None:
+    options = {"step_s": 0.001, "max_model_len": 20_000, "hanging_token_id": ord("?"), "hanging_s": 4}
+    with running_server(options, step_timeout_s=1.5) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+        connection = send_raw(server, FOREVER)
+        wait_until(lambda: num_running(server) == 1)
+        response = http.post("/v1/chat/completions", json=chat("?"))
+        health = http.get("/health")
+        assert (health.status_code, health.json()["status"]) == (503, "restarting")
+        assert re.search(r"the engine hangs \(a step has taken \d+ s, the limit is 1.5 s\)", health.json()["reason"])
+        assert [http.get(path).status_code for path in ("/ping", "/v2/health/ready")] == [503, 503]
+        assert metric(http.get("/metrics").text, "ouzel_engine_step_age_seconds") > 1.5
+        assert response.status_code == 500
+        assert error_of(response)["code"] == "engine_failed"
+        assert "engine_failed" in read_to_end(connection).split("data: ")[-1]
+        wait_until(lambda: http.get("/health").status_code == 200)
+        assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
 
 
 def test_while_draining_running_requests_end_and_new_ones_are_refused() -> None:

@@ -43,6 +43,8 @@ class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_num_seqs: Annotated[int, Meta(ge=1)] = 128
     failing_token_id: Annotated[int, Meta(description="A prompt with this token fails after its first output.")] = -1
     fatal_token_id: Annotated[int, Meta(description="A prompt with this token kills the engine in its next step.")] = -1
+    hanging_token_id: Annotated[int, Meta(description="A prompt with this token makes its next step hang.")] = -1
+    hanging_s: Annotated[float, Meta(ge=0, description="How long a step hangs.")] = 1e6
 
 
 def create_engine(options: dict[str, object]) -> "FakeEngine":
@@ -115,6 +117,8 @@ class FakeEngine:
         request, position = self._requests[key[0]], self._choices[key]
         if self._options.fatal_token_id in request.prompt_token_ids:
             raise RuntimeError("scripted death of the engine")
+        if self._options.hanging_token_id in request.prompt_token_ids:
+            time.sleep(self._options.hanging_s)
         if key[1] == 0 and position == 0 and request.params.num_prompt_logprobs is not None:
             self._give(key, [], None, prompt_logprobs=_certain_prompt(request, request.params.num_prompt_logprobs))
         if position > 0 and self._options.failing_token_id in request.prompt_token_ids:

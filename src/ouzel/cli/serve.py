@@ -27,6 +27,7 @@ async def serve(options: Options, local: LocalModel, listener: Listener) -> None
         engine_spec(options, local),
         in_thread=not options.engine.engine_process,
         max_queued_requests=options.limits.max_queued_requests,
+        step_timeout_s=options.engine.step_timeout_s,
     )
     front: Front | None = None
     try:

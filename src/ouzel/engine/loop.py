@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 import msgspec
 
 from ouzel.engine.base import Engine
+from ouzel.engine.heart import Heart
 from ouzel.errors import STOPS, OuzelError
 from ouzel.types import (
     AbortRequest,
@@ -31,6 +32,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     factory: str  # "package.module:function"; called with `options`, returns an Engine
     options: dict[str, object]
     log_level: str = "info"
+    heartbeat_every_s: float = 1.0
 
 
 def load_engine(spec: EngineSpec) -> Engine:
@@ -53,8 +55,10 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
         emit(EngineDown(f"the engine could not start: {error}"))
         return
     emit(EngineReady(engine.info))
+    heart = Heart(emit, every_s=spec.heartbeat_every_s)
+    heart.start()
     try:
-        _step_until_shutdown(engine, inbox, emit)
+        _step_until_shutdown(engine, heart, inbox, emit)
     except STOPS:
         raise
     except BaseException as error:
@@ -62,11 +66,14 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
         emit(EngineDown(f"the engine failed: {error}"))
     finally:
         engine.close()
+        heart.stop()
 
 
-def _step_until_shutdown(engine: Engine, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
+def _step_until_shutdown(engine: Engine, heart: Heart, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
     while True:
-        for command in _receive(inbox, wait=not engine.has_unfinished()):
+        commands = _receive(inbox, wait=not engine.has_unfinished())
+        heart.begin_turn()
+        for command in commands:
             match command:
                 case AddRequest(request):
                     engine.add(request)
@@ -77,6 +84,7 @@ def _step_until_shutdown(engine: Engine, inbox: Inbox, emit: Callable[[EngineEve
         if engine.has_unfinished():
             outputs = engine.step()
             emit(StepResult(outputs, engine.stats()))
+        heart.end_turn()
 
 
 def _receive(inbox: Inbox, *, wait: bool) -> list[EngineCommand]:

@@ -7,6 +7,7 @@ Rules
 3. Commands made in one turn of the event loop travel as one message; outputs arrive as one message per step.
 4. An engine that dies is started again, at once the first time and with growing pauses after that; one that was never
    ready (a broken model directory) is not.
+5. One that hangs (`hang_watch`) has died: its process is killed. A thread cannot be, so that its end is waited for.
 """
 
 import asyncio
@@ -14,10 +15,11 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.collector import Collector
+from ouzel.engine_client.engine_state import EngineState
+from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, start_process, start_thread
 from ouzel.errors import STOPS, EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
 from ouzel.types import (
@@ -29,6 +31,7 @@ from ouzel.types import (
     EngineReady,
     EngineRequest,
     EngineStats,
+    Heartbeat,
     Shutdown,
     StepOutput,
     StepResult,
@@ -42,19 +45,17 @@ _RESTART_PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STABLE_AFTER_S = 60.0  # an engine that ran this long starts again without a pause
 
 
-class EngineState(StrEnum):
-    STARTING = "starting"
-    READY = "ready"
-    RESTARTING = "restarting"
-    DRAINING = "draining"
-    FAILED = "failed"
-    CLOSED = "closed"
-
-
 class EngineClient:
     """It keeps one engine alive, which all requests of the event loop it was started in share."""
 
-    def __init__(self, spec: EngineSpec, *, in_thread: bool = False, max_queued_requests: int = 256) -> None:
+    def __init__(
+        self,
+        spec: EngineSpec,
+        *,
+        in_thread: bool = False,
+        max_queued_requests: int = 256,
+        step_timeout_s: float = 300.0,
+    ) -> None:
         self._spec = spec
         self._in_thread = in_thread
         self._max_queued_requests = max_queued_requests
@@ -63,6 +64,7 @@ class EngineClient:
         self._outgoing: list[EngineCommand] = []
         self._info: EngineInfo | None = None
         self._stats: EngineStats | None = None
+        self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
         self._num_admitted = 0
         self._supervisor: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()  # set, and replaced, at every change of state or of what is unfinished
@@ -94,7 +96,8 @@ class EngineClient:
 
     async def close(self) -> None:
         """Stops the engine; streams that are still open end with `error`."""
-        timeout_s = _STOP_TIMEOUT_S if self._is_running else 0.0  # one that still loads does not read its messages
+        can_end = self._is_running or self._in_thread  # a process that still loads does not read its messages
+        timeout_s = _STOP_TIMEOUT_S if can_end else 0.0
         self._set_state(EngineState.CLOSED, "the server is stopped")
         if self._link is not None:
             self._flush()
@@ -121,6 +124,11 @@ class EngineClient:
 
     def stats(self) -> EngineStats | None:
         return self._stats
+
+    @property
+    def step_age_s(self) -> float:
+        """Says for how long the engine has been at its present step, 0 between steps."""
+        return self._hang_watch.step_age_s
 
     @property
     def max_admitted(self) -> int:
@@ -213,43 +221,53 @@ class EngineClient:
         num_failures = 0
         while True:
             started_at = time.monotonic()
-            reason = await self._run_one()
-            if self.state is EngineState.CLOSED:
+            if not await self._run_one():
                 return
-            if self._info is None:  # it has never been ready: starting it again would not help
-                self._give_up(reason)
-                return
-            if self.state is EngineState.DRAINING:
-                self._lose_requests(reason)
-                return
-            self._set_state(EngineState.RESTARTING, f"{reason}; it is being restarted")
-            self._lose_requests(reason)
             if time.monotonic() - started_at > _STABLE_AFTER_S:
                 num_failures = 0
             await asyncio.sleep(_RESTART_PAUSES_S[min(num_failures, len(_RESTART_PAUSES_S) - 1)])
             num_failures += 1
             self.num_restarts += 1
 
-    async def _run_one(self) -> str:
-        """Starts an engine and reads its events until it is gone; returns why it went."""
+    async def _run_one(self) -> bool:
+        """Runs an engine until it is gone; tells whether there should be another."""
         try:
             link = self._link = await (start_thread if self._in_thread else start_process)(self._spec)
         except OSError as error:  # no more processes, files or memory: may pass
-            return f"the engine cannot be started: {error}"
+            return self._lose_engine(f"the engine cannot be started: {error}")
         try:
-            return await self._serve(link)
+            return self._lose_engine(await self._hang_watch.guard(self._read(link), link.remedy))
         finally:
             self._link = None
-            await link.stop(_EXIT_TIMEOUT_S)
+            await link.stop(None if self._in_thread else _EXIT_TIMEOUT_S)
 
-    async def _serve(self, link: EngineLink) -> str:
+    def _lose_engine(self, reason: str) -> bool:
+        """Tells everybody why the engine is gone; returns whether there should be another."""
+        if self.state is EngineState.CLOSED:
+            return False
+        if self._info is None:  # it has never been ready: starting it again would not help
+            self._give_up(reason)
+            return False
+        if self.state is EngineState.DRAINING:
+            self._lose_requests(reason)
+            return False
+        self._set_state(EngineState.RESTARTING, f"{reason}; it is being restarted")
+        self._lose_requests(reason)
+        return True
+
+    async def _read(self, link: EngineLink) -> str:
+        """Takes an engine's events until it is gone; returns why it went."""
         reason = ""
         while (event := await link.receive()) is not None:
+            self._hang_watch.hear()
             match event:
                 case StepResult(outputs, stats):
                     self._stats = stats
                     self._distribute(outputs)
+                case Heartbeat():
+                    self._hang_watch.feel(event)
                 case EngineReady(info):
+                    self._hang_watch.begin()
                     if self._info is not None and info.max_model_len < self._info.max_model_len:
                         return f"the engine came back with room for {info.max_model_len} tokens only"
                     self._info = info

@@ -14,9 +14,11 @@ import socket
 import sys
 import threading
 from asyncio.subprocess import Process, create_subprocess_exec
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, ClassVar, Protocol
 
 import msgspec
 
@@ -29,6 +31,8 @@ _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class EngineLink(Protocol):
+    remedy: ClassVar[str]  # for an engine that hangs, said to people
+
     def send(self, commands: list[EngineCommand]) -> None:
         """Never blocks; commands to an engine that is gone are dropped."""
         ...
@@ -37,8 +41,8 @@ class EngineLink(Protocol):
         """Returns the next event, None when the engine is gone."""
         ...
 
-    async def stop(self, timeout_s: float) -> None:
-        """Waits for the engine to end by itself, then ends it."""
+    async def stop(self, timeout_s: float | None) -> None:
+        """Waits for the engine to end by itself, without a limit where that is None; then ends it if that can be."""
         ...
 
     async def exit_status(self) -> str:
@@ -51,22 +55,31 @@ async def start_thread(spec: EngineSpec) -> EngineLink:
 
 
 class ThreadLink:
-    """Its engine runs in a thread of this process: for tests and embedding."""
+    """Its engine runs in a thread of this process: for tests and embedding.
+
+    One that hangs keeps its memory until it goes on, or this process ends.
+    """
+
+    remedy: ClassVar[str] = "its thread cannot be ended from outside and is waited for"
 
     def __init__(self, spec: EngineSpec) -> None:
         self._loop = asyncio.get_running_loop()
         self._inbox: Inbox = SimpleQueue()
         self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
-        self._thread = threading.Thread(target=self._run, args=(spec,), name="engine", daemon=True)
-        self._thread.start()
+        self._has_ended = asyncio.Event()
+        threading.Thread(target=self._run, args=(spec,), name="engine", daemon=True).start()
 
     def _run(self, spec: EngineSpec) -> None:
         drive_engine(spec, self._inbox, self._emit)
         self._emit(None)
+        self._tell(self._has_ended.set)
 
     def _emit(self, event: EngineEvent | None) -> None:
+        self._tell(partial(self._events.put_nowait, event))
+
+    def _tell(self, callback: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+            self._loop.call_soon_threadsafe(callback)
 
     def send(self, commands: list[EngineCommand]) -> None:
         self._inbox.put(commands)
@@ -74,10 +87,13 @@ class ThreadLink:
     async def receive(self) -> EngineEvent | None:
         return await self._events.get()
 
-    async def stop(self, timeout_s: float) -> None:
-        """A thread cannot be ended from outside, so this waits without a limit."""
+    async def stop(self, timeout_s: float | None) -> None:
         self._inbox.put([Shutdown()])
-        await asyncio.to_thread(self._thread.join)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._has_ended.wait()
+        except TimeoutError:
+            logger.warning("the engine's thread is left behind: it did not end within %g s", timeout_s)
 
     async def exit_status(self) -> str:
         return "its thread ended"
@@ -104,6 +120,8 @@ async def start_process(spec: EngineSpec) -> EngineLink:
 class ProcessLink:
     """Its engine runs in a child process, at the other end of a socket pair."""
 
+    remedy: ClassVar[str] = "its process is killed"
+
     def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._process = process
         self._reader = reader
@@ -122,7 +140,7 @@ class ProcessLink:
             return None
         return event
 
-    async def stop(self, timeout_s: float) -> None:
+    async def stop(self, timeout_s: float | None) -> None:
         try:
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()

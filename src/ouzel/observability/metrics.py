@@ -52,6 +52,7 @@ class EngineReading:
     """A scrape reads this off the engine; it is zeros before its first step."""
 
     num_restarts: int
+    step_age_s: float
     block_size: int
     num_blocks: int
     num_running: int = 0
@@ -190,5 +191,6 @@ def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Re
         "prefix_cache_queries": counter("Prompt tokens looked up.", engine.num_prefix_query_tokens),
         "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", engine.num_prefix_hit_tokens),
         "num_preemptions": counter("Sequences sent back to waiting.", engine.num_preemptions),
+        "engine_step_age_seconds": gauge("Time the engine has been at its present step.", engine.step_age_s),
         "engine_restarts": counter("Times the engine was started again after it died.", engine.num_restarts),
     }

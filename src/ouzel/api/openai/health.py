@@ -1,5 +1,6 @@
 """GET /health and /metrics are for the machines that watch."""
 
+from dataclasses import replace
 from http import HTTPStatus
 
 import msgspec
@@ -33,12 +34,18 @@ class Watch:
         return Response(self._metrics.exposition(self._reading()), media_type=CONTENT_TYPE)
 
     def _reading(self) -> EngineReading:
-        info, stats, num_restarts = self._engine.info, self._engine.stats(), self._engine.num_restarts
-        if stats is None:
-            return EngineReading(num_restarts=num_restarts, block_size=info.block_size, num_blocks=info.num_blocks)
-        return EngineReading(
-            num_restarts=num_restarts,
+        engine = self._engine
+        info, stats = engine.info, engine.stats()
+        without_stats = EngineReading(
+            num_restarts=engine.num_restarts,
+            step_age_s=engine.step_age_s,
             block_size=info.block_size,
+            num_blocks=info.num_blocks,
+        )
+        if stats is None:
+            return without_stats
+        return replace(
+            without_stats,
             num_blocks=stats.num_blocks,
             num_running=stats.num_running,
             num_waiting=stats.num_waiting,

@@ -1,0 +1,71 @@
+"""An engine that hangs is noticed and replaced; one that only takes long is not."""
+
+import asyncio
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.engine.base import Engine
+from ouzel.engine_client import EngineClient, EngineSpec, EngineState
+from ouzel.errors import EngineUnavailable
+from ouzel.types import FinishReason
+from tests.engine.requests import make_request
+from tests.test_engine_client import becomes, engine_processes, read_all, running, token_ids
+
+HANGING = 668
+
+
+async def test_a_process_whose_step_hangs_is_killed_and_replaced() -> None:
+    async with running(in_thread=False, step_timeout_s=1.5, hanging_token_id=HANGING) as client:
+        [engine_process] = engine_processes(os.getpid())
+        guilty, innocent = await asyncio.gather(
+            read_all(client, make_request([HANGING])), read_all(client, make_request([1], n=2, max_tokens=4000))
+        )
+
+        for outputs in (guilty, innocent):
+            assert outputs[-1].finish_reason is FinishReason.ERROR
+            assert re.search(r"a step has taken \d+ s, the limit is 1.5 s", str(outputs[-1].error))
+        assert client.state is EngineState.RESTARTING
+        assert client.step_age_s > 1.5
+        with pytest.raises(EngineUnavailable, match="its process is killed; it is being restarted"):
+            client.admit().__enter__()
+        await becomes(client, EngineState.READY)
+        assert not engine_process.is_running()
+        assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
+
+
+async def test_a_stopped_process_is_killed_and_replaced() -> None:
+    async with running(in_thread=False, step_timeout_s=2) as client:
+        [engine_process] = engine_processes(os.getpid())
+        engine_process.send_signal(signal.SIGSTOP)  # while it is idle: nobody's request is needed to notice it
+
+        outputs = await read_all(client, make_request([1]))
+        assert outputs[-1].finish_reason is FinishReason.ERROR
+        assert "nothing has come from it for 2 s" in str(outputs[-1].error)
+        await becomes(client, EngineState.READY)
+        assert not engine_process.is_running()
+        assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
+
+
+async def test_a_blocked_event_loop_or_a_long_start_is_no_hang_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())  # the child does not look into its working directory
+    spec = EngineSpec(factory="tests.test_engine_hangs:load_slowly", options={}, heartbeat_every_s=0.25)
+    client = EngineClient(spec, step_timeout_s=2)
+    await client.start()
+    reader = asyncio.create_task(read_all(client, make_request([1, 2], max_tokens=500)))
+    await asyncio.sleep(0.02)
+    time.sleep(3)  # noqa: ASYNC251  what is tested
+
+    assert (await reader)[-1].finish_reason is FinishReason.LENGTH
+    await client.close()
+    assert client.num_restarts == 0
+
+
+def load_slowly(options: dict[str, object]) -> Engine:
+    """A factory."""
+    time.sleep(3)
+    return FakeEngine(FakeOptions(step_s=0.002))
