@@ -9,7 +9,7 @@ from ouzel.config import Weights
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from tests.backends.conftest import Golden, Load, read_golden
-from tests.backends.forward import Driver, Sequence, relative_error
+from tests.backends.forward import Driver, Logits, Sequence, relative_error
 from tests.engine.requests import make_request, run_alone
 
 
@@ -128,3 +128,31 @@ def test_copied_blocks_continue_like_the_original(load: Load) -> None:
     token_id = int(logits[-1].argmax())
     continued = driver.continue_greedy(original, token_id, 16)
     assert driver.continue_greedy(fork, token_id, 16) == continued
+
+
+def test_a_step_that_is_run_again_gives_the_same_logits(golden: Golden, load: Load) -> None:
+    """As after a rejected proposal: what that left in the block is no part of the sequence."""
+    driver = Driver(load(golden.directory, "int8", "f32", "u8"))
+    sequence, _ = driver.prefill(golden.prompt, len(golden.prompt))
+    end = sequence.num_cached
+    first = driver.step([(sequence, [5])])
+    driver.step([(sequence, [6, 7, 8])])
+    sequence.num_cached = end
+    np.testing.assert_array_equal(driver.step([(sequence, [5])]), first)
+
+
+def test_a_quantised_cache_does_not_depend_on_how_it_was_filled(golden: Golden, load: Load) -> None:
+    """A prompt in one chunk, in odd ones, and beside another. Rounding is 1e-6; it was 1e-2 with keys by channel."""
+    runner = load(golden.directory, "int8", "f32", "u8")
+
+    def continued(chunk_len: int, neighbour: list[int]) -> Logits:
+        driver = Driver(runner)
+        sequence, other = driver.sequence(), driver.sequence()
+        chunks = [golden.prompt[start : start + chunk_len] for start in range(0, len(golden.prompt), chunk_len)]
+        beside = [(other, neighbour)] if neighbour else []
+        rows = [driver.step([*beside, (sequence, chunk)])[-1] for chunk in [*chunks, [5], [6], [7]]]
+        return np.array(rows[-3:])
+
+    alone = continued(len(golden.prompt), [])
+    for chunk_len, neighbour in ((7, []), (len(golden.prompt), [9, 4]), (11, [9, 4])):
+        assert relative_error(continued(chunk_len, neighbour), alone) < 1e-3

@@ -8,6 +8,7 @@ benchmarks/stateful_ir.py.
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.stateful_ir import write_stateful_ir
@@ -45,6 +46,17 @@ def test_what_optimum_exported_computes_what_transformers_does() -> None:
     for chunk_len in (len(golden.prompt), 7):
         _, logits = Driver(runner).prefill(golden.prompt, chunk_len)
         assert relative_error(logits, golden.logits) < 0.06  # int8; measured in its fp32 form: 8e-7
+
+
+def test_a_step_that_is_run_again_gives_the_same_logits() -> None:
+    golden = read_golden("mistral")
+    engine = EngineConfig(precision="f32", kv_cache_dtype="u8", kv_cache_gib=0.02)
+    driver = Driver(create_runner(ModelConfig(model=str(OPTIMUM_IR / "mistral-int8")), engine))
+    sequence, _ = driver.prefill(golden.prompt, len(golden.prompt))
+    end = sequence.num_cached
+    first = driver.step([(sequence, [5])])
+    sequence.num_cached = end
+    np.testing.assert_array_equal(driver.step([(sequence, [5])]), first)
 
 
 def test_sampled_rows_are_gathered_before_the_output_layer(exported: tuple[Path, Golden]) -> None:

@@ -14,12 +14,15 @@ _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 # with one and with several sequences take different paths, and their logits differ by percents.
 ACTIVATION_GROUP_SIZES = (64, 32)
 
+# Keys of a u8 cache are quantised by token, in groups of so many channels. The plugin's own way, by channel over the
+# tokens of a block, writes a partly filled block anew with every token, so that what is cached depends on how the
+# prompt was cut and on what was tried before (docs/decisions/0013-kv-cache-quantisation.md).
+KEY_GROUP_SIZE = 32
+
 
 def compile_graph(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> ov.CompiledModel:
     try:
-        return core.compile_model(
-            language_model.graph, engine.device, compile_properties(engine, language_model.hidden_size)
-        )
+        return core.compile_model(language_model.graph, engine.device, compile_properties(engine, language_model))
     except RuntimeError as error:
         raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
 
@@ -38,12 +41,12 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
         raise ModelLoadError(f"precision {engine.precision} is not available on {engine.device}; use auto or f32")
 
 
-def compile_properties(engine: EngineConfig, hidden_size: int) -> dict[str, object]:
+def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> dict[str, object]:
     properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if engine.device == "CPU":
-        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = (
-            0 if engine.precision == "f32" else next((n for n in ACTIVATION_GROUP_SIZES if n <= hidden_size), 0)
-        )
+        fitting = (size for size in ACTIVATION_GROUP_SIZES if size <= language_model.hidden_size)
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0 if engine.precision == "f32" else next(fitting, 0)
+        properties |= key_cache_properties(language_model.graph)
     if engine.precision != "auto":
         properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
     if engine.kv_cache_dtype != "auto":
@@ -51,6 +54,17 @@ def compile_properties(engine: EngineConfig, hidden_size: int) -> dict[str, obje
     if engine.num_threads:
         properties["INFERENCE_NUM_THREADS"] = engine.num_threads
     return properties
+
+
+def key_cache_properties(graph: ov.Model) -> dict[str, object]:
+    """They say nothing to a cache of another type than u8."""
+    head_sizes = {
+        node.get_rt_info()["k_head_size"].astype(int)
+        for node in graph.get_ops()
+        if node.get_type_name() == "PagedAttentionExtension"
+    }
+    divides = all(size % KEY_GROUP_SIZE == 0 for size in head_sizes)
+    return {"KEY_CACHE_QUANT_MODE": "BY_TOKEN", "KEY_CACHE_GROUP_SIZE": KEY_GROUP_SIZE if divides else 0}
 
 
 def type_name(dtype: ov.Type) -> str:
