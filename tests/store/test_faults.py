@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -77,15 +78,19 @@ def own_postgres(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
         yield server
 
 
-async def test_a_postgres_that_goes_away_is_a_typed_error_until_it_is_back(own_postgres: PostgresServer) -> None:
+async def test_a_postgres_that_goes_away_is_a_typed_error_until_it_is_back(
+    own_postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
     store = await open_store(own_postgres.new_database(), max_age_s=60.0, max_bytes=2**20)
     await store.add_response(new_response("resp_1"))
     own_postgres.stop()
     with pytest.raises(StoreUnavailable) as caught:
         await store.response("resp_1", "key")
     assert (caught.value.status, caught.value.code) == (503, "store_unavailable")
+    assert str(caught.value) == "the store cannot be used now: its database is out of reach"
     with pytest.raises(StoreUnavailable):
         await store.add_response(new_response("resp_2"))
+    assert own_postgres.directory in caplog.text, "the details are in the log"
     own_postgres.start()
     assert await store.response("resp_1", "key") is not None
     await store.add_response(new_response("resp_2"))
@@ -99,7 +104,58 @@ async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path
         connection.execute("BEGIN IMMEDIATE")
         adding = [store.add_response(new_response(f"resp_{number}")) for number in range(8)]
         faults = await asyncio.gather(*adding, return_exceptions=True)
+        assert {str(fault) for fault in faults} == {"the store cannot be used now: another program holds its lock"}
         assert all(isinstance(fault, StoreUnavailable) for fault in faults)
-        assert "database is locked" in str(faults[0]) and "it is busy" in str(faults[-1])
     await store.add_response(new_response("resp_9"))
     await store.close()
+
+
+async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_that_one(tmp_path: Path) -> None:
+    file, busy_s = tmp_path / "responses.sqlite3", 2.0
+    store = await open_store(f"sqlite:///{file}", busy_s=busy_s, max_age_s=3600, max_bytes=2**30)
+    waited_s = []
+
+    async def wait_in_vain(response_id: str, *, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        start_s = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            await store.add_response(new_response(response_id))
+        waited_s.append(time.monotonic() - start_s)
+
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        start_s = time.monotonic()
+        await asyncio.gather(*(wait_in_vain(f"resp_{n}", after_s=n * busy_s / 4) for n in range(4)))
+        whole_s = time.monotonic() - start_s
+    await store.close()
+    assert whole_s < 2 * busy_s, f"each waits its own {busy_s} s, and not after the others: {waited_s}"
+
+
+async def test_a_table_of_postgres_that_is_locked_is_a_typed_error(postgres_url: str) -> None:
+    store = await open_store(postgres_url, busy_s=0.5, max_age_s=3600, max_bytes=2**30)
+    with psycopg.connect(postgres_url) as another:
+        another.execute("LOCK TABLE responses")
+        with pytest.raises(StoreUnavailable, match="another program holds its lock"):
+            await store.add_response(new_response("resp_1"))
+    await store.add_response(new_response("resp_1"))
+    await store.close()
+
+
+async def test_tables_of_postgres_that_are_gone_are_a_typed_error(postgres_url: str) -> None:
+    store = await open_store(postgres_url, max_age_s=3600, max_bytes=2**30)
+    execute(postgres_url, "ALTER TABLE responses RENAME TO elsewhere")
+    with pytest.raises(StoreUnavailable, match="its tables are not there"):
+        await store.response("resp_1", "key")
+    execute(postgres_url, "ALTER TABLE elsewhere RENAME TO responses")
+    assert await store.response("resp_1", "key") is None
+    await store.close()
+
+
+@pytest.mark.parametrize("theirs", ["items (id text)", "schema_version (version int, at text)"])
+async def test_tables_of_others_under_our_names_are_refused(postgres_url: str, theirs: str) -> None:
+    execute(postgres_url, f"CREATE TABLE {theirs}")
+    with pytest.raises(StoreOpenError, match=r"a table \w+ that no Ouzel has made"):
+        await open_store(postgres_url, max_age_s=1.0, max_bytes=1)
+    with psycopg.connect(postgres_url) as server:
+        tables = server.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+    assert tables == (1,)

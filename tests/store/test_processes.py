@@ -1,6 +1,7 @@
 """Several processes on one database, and what is left of one that dies."""
 
 import asyncio
+import os
 import sqlite3
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.errors import StoreUnavailable
 from ouzel.store.records import Status
+from ouzel.store.reserve import RESERVE_BYTES
 from tests.store.conftest import OpenStore
 from tests.store.making import texts
+from tests.store.writer import NUM_DELETED
 
 FOREVER = 10**9
 ROOT = Path(__file__).parent.parent.parent
@@ -59,13 +61,23 @@ async def test_a_killed_writer_leaves_all_that_it_said_it_kept(store_url: str, o
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-async def test_a_full_disk_is_a_typed_error_and_the_store_stays_whole(store_url: str, opened: OpenStore) -> None:
+async def test_a_full_disk_is_a_typed_error_that_deleting_ends(store_url: str, opened: OpenStore) -> None:
     writer = await start_writer(store_url, "resp_", FOREVER, max_file_bytes=400_000)
     stdout, _ = await writer.communicate()
-    lines = [line.split(maxsplit=1) for line in stdout.decode().splitlines()]
+    *lines, unavailable, read, deleted, added = stdout.decode().splitlines()
     assert writer.returncode == 0
-    assert lines[-1][0] == "unavailable"
+    assert unavailable == "unavailable the store cannot be used now: there is no room left on its disk"
+    assert [read, deleted, added] == ["read", "deleted", "added new"]
     store = await opened()
-    for _, response_id in lines[:-1]:
-        assert await store.response(response_id, "key") is not None
-    assert StoreUnavailable.status == 503
+    for response_id in {line.split()[1] for line in lines}:
+        is_deleted = int(response_id.removeprefix("resp_")) < NUM_DELETED
+        assert (await store.response(response_id, "key") is None) == is_deleted
+    assert await store.response("resp_new", "key") is not None
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_room_to_delete_is_kept_on_the_disk(store_url: str, opened: OpenStore) -> None:
+    await opened()
+    reserve = os.stat(store_url.removeprefix("sqlite:///") + "-reserve")
+    assert reserve.st_blocks * 512 >= RESERVE_BYTES
+    assert reserve.st_mode & 0o777 == 0o600

@@ -120,9 +120,10 @@ async def test_sqlite_gives_the_space_back(opened: OpenStore, tmp_path: Path) ->
 
 
 async def test_a_file_that_cannot_be_made_smaller_is_swept_all_the_same(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.sqlite3"
+    file = tmp_path / "emptied.sqlite3"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE theirs (x)")  # SQLite fixes auto_vacuum with the first table
+        connection.execute("DROP TABLE theirs")
     store = await open_store(f"sqlite:///{file}", max_age_s=600.0, max_bytes=2**20)
     await fill(store, 3)
     assert await store.sweep() == 3

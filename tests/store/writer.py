@@ -8,9 +8,12 @@ import resource
 import sys
 
 from ouzel.errors import StoreUnavailable
+from ouzel.store.base import Store
 from ouzel.store.records import Status
 from ouzel.store.sql_store import open_store
 from tests.store.making import new_response, progress
+
+NUM_DELETED = 3  # where the disk is full
 
 
 async def write(url: str, prefix: str, num_responses: int, max_file_bytes: int) -> None:
@@ -32,8 +35,21 @@ async def write(url: str, prefix: str, num_responses: int, max_file_bytes: int) 
         sys.stdout.flush()
         previous = response_id
     if max_file_bytes:
-        assert await store.response(f"{prefix}0", "key") is not None, "a full disk can still be read"
+        await make_room(store, prefix)
     await store.close()
+
+
+async def make_room(store: Store, prefix: str) -> None:
+    """The disk is full."""
+    assert await store.response(f"{prefix}0", "key") is not None
+    sys.stdout.write("read\n")
+    sys.stdout.flush()
+    for number in range(NUM_DELETED):
+        assert await store.delete_response(f"{prefix}{number}", "key")
+    sys.stdout.write("deleted\n")
+    sys.stdout.flush()
+    await store.add_response(new_response(f"{prefix}new", asked=["a"]))
+    sys.stdout.write("added new\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from ouzel.errors import STOPS, OuzelError, TryLater
+from ouzel.errors import STOPS, OuzelError, StoreUnavailable, TryLater
 from ouzel.generation import Generation, ServedModel
 from ouzel.observability import Metrics
 from ouzel.responses.end_stored import fail_stored
@@ -161,6 +161,8 @@ async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> N
     while True:
         try:
             await work()
+        except StoreUnavailable as error:  # the store logs why, and does so once
+            logger.debug("kept responses: %s", error)
         except TryLater as error:
             logger.warning("kept responses: %s", error)
         except STOPS:

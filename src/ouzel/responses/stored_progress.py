@@ -66,7 +66,7 @@ class StoredProgress:
         try:
             return await self._record(response, events)
         except StoreUnavailable as error:
-            logger.warning("response %s could not be kept up to now: %s", self.response_id, error)
+            logger.debug("response %s could not be kept up to now: %s", self.response_id, error)
             return True
 
     async def keep_up(self, making: asyncio.Task[None], response: Callable[[], ResponseObject]) -> None:
@@ -96,13 +96,16 @@ class StoredProgress:
         self._is_patient = False
 
     async def _keep_end(self, response: ResponseObject, events: Sequence[bytes]) -> bool:
+        has_warned = False
         while True:
             try:
                 return await self._record(response, events)
             except StoreUnavailable as error:
                 if not self._is_patient:
                     raise
-                logger.warning("the end of response %s could not be kept yet: %s", self.response_id, error)
+                if not has_warned:
+                    logger.warning("the end of response %s could not be kept yet: %s", self.response_id, error)
+                has_warned = True
             await asyncio.sleep(_TRY_AGAIN_S)
 
     async def _record(self, response: ResponseObject, events: Sequence[bytes]) -> bool:

@@ -1,21 +1,20 @@
 """The store's URL names a database: SQLite in a file, or Postgres."""
 
-import os
-import sqlite3
 from pathlib import Path
+from typing import Any  # what SQLAlchemy's hooks are typed with
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Engine, QueuePool, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DisconnectionError
 
 from ouzel.errors import StoreOpenError
 from ouzel.store.database import Database
+from ouzel.store.sqlite_file import SqliteFile, StoreConnection
 
 _POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _NUM_SQLITE_READERS = 2
 _NUM_POSTGRES_CONNECTIONS = 4
 # A server that vanishes without a word is noticed in seconds: the threads that wait for it are few.
 _POSTGRES_OPTIONS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "keepalives_interval": 5}
-_MAX_WAL_BYTES = 64 * 2**20
 
 
 def database_of(url: str, *, busy_s: float) -> Database:
@@ -35,39 +34,25 @@ def _sqlite(rest: str, busy_s: float) -> Database:
     name = rest.removeprefix("/")
     if name in ("", ":memory:") or name == rest:
         raise StoreOpenError("the store's URL must name a file: sqlite:///PATH")
-    path = Path(name).expanduser()
-    _make_file(path)
-    engines = []
-    for begin, num_connections in (("BEGIN", _NUM_SQLITE_READERS), ("BEGIN IMMEDIATE", 1)):
-        engine = create_engine(
-            URL.create("sqlite", database=str(path)),
-            pool_size=num_connections,
-            max_overflow=0,
-            connect_args={"timeout": busy_s, "check_same_thread": False},
-        )
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
-        engines.append(engine)
-    return Database(*engines, num_readers=_NUM_SQLITE_READERS, num_writers=1, busy_s=busy_s)
+    file = SqliteFile(Path(name).expanduser(), busy_s=busy_s)
+    engines = [
+        _sqlite_engine(file, begin, num_connections)
+        for begin, num_connections in (("BEGIN", _NUM_SQLITE_READERS), ("BEGIN IMMEDIATE", 1))
+    ]
+    return Database(*engines, num_readers=_NUM_SQLITE_READERS, num_writers=1, busy_s=busy_s, file=file)
 
 
-def _make_file(path: Path) -> None:
-    """Makes it readable for its owner alone: prompts are in it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise StoreOpenError(f"the store's file cannot be made: {error}") from error
+def _sqlite_engine(file: SqliteFile, begin: str, num_connections: int) -> Engine:
+    def check_file(connection: StoreConnection, record: object, proxy: object) -> None:
+        if not file.is_open_in(connection):
+            raise DisconnectionError  # and the pool connects anew
 
-
-def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
-    """auto_vacuum has an effect in an empty file only, before WAL writes to it, and needs the write lock to be set."""
-    connection.isolation_level = None  # the driver begins nothing; the engine's "begin" does
-    if connection.execute("PRAGMA page_count").fetchone() == (0,):
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-    connection.execute("PRAGMA journal_mode=WAL").fetchall()
-    connection.execute("PRAGMA synchronous=NORMAL")  # kill -9 loses nothing; a power cut may lose the last moments
-    connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
+    engine = create_engine(
+        "sqlite://", creator=file.connect, poolclass=QueuePool, pool_size=num_connections, max_overflow=0
+    )
+    event.listen(engine, "checkout", check_file)
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    return engine
 
 
 def _postgres(text: str, busy_s: float) -> Database:
@@ -76,6 +61,11 @@ def _postgres(text: str, busy_s: float) -> Database:
     except (ArgumentError, ValueError):
         raise StoreOpenError("the store's URL must be like postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
     options = {name: value for name, value in _POSTGRES_OPTIONS.items() if name not in url.query}
+
+    def limit_waiting(connection: Any, record: object) -> None:
+        connection.execute(f"SET lock_timeout = {round(busy_s * 1000)}")
+        connection.commit()
+
     try:
         engine: Engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
@@ -86,6 +76,7 @@ def _postgres(text: str, busy_s: float) -> Database:
         )
     except ImportError as error:
         raise StoreOpenError("Postgres needs a driver: pip install 'ouzel[postgres]'") from error
+    event.listen(engine, "connect", limit_waiting)
     readers = writers = _NUM_POSTGRES_CONNECTIONS // 2
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
     return Database(reader, engine, num_readers=readers, num_writers=writers, busy_s=busy_s)

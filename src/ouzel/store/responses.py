@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, delete, insert, literal, select, update
 
 from ouzel.store.batches import pack, unpack
 from ouzel.store.conversations import append_and_unlock, lock, unlock
@@ -128,7 +128,7 @@ def events_after(connection: Connection, response_id: str, key_id: str | None, a
     query = (
         select(events.c.first_event, events.c.batch)
         .join(responses, responses.c.id == events.c.response_id)
-        .where(of_key(response_id, key_id), events.c.end_event > after + 1)
+        .where(of_key(response_id, key_id), events.c.end_event > literal(after + 1, BigInteger))
         .order_by(events.c.first_event)
     )
     return tuple(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from ouzel.errors import StoreOpenError
+from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import metadata, schema_version
 
 VERSION = 1
@@ -13,13 +14,14 @@ _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
 
 def prepare_schema(connection: Connection) -> None:
-    """Raises StoreOpenError for a schema that a newer Ouzel made."""
+    """Raises StoreOpenError for a schema that a newer Ouzel or another program made."""
     if connection.dialect.name == "postgresql":  # a transaction that writes to SQLite is alone anyway
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
     old_version = _stored_version(connection)
     if old_version is None:
         metadata.create_all(connection)
         connection.execute(insert(schema_version).values(version=VERSION))
+        _mark(connection)
         return
     if old_version > VERSION:
         raise StoreOpenError(
@@ -29,9 +31,35 @@ def prepare_schema(connection: Connection) -> None:
         UPGRADES[version](connection)
     if old_version < VERSION:
         connection.execute(update(schema_version).values(version=VERSION))
+    _mark(connection)
+
+
+def _mark(connection: Connection) -> None:
+    """Says in the header of a SQLite file whose it is; files of older versions do not say it yet."""
+    if connection.dialect.name == "sqlite":
+        old = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        if old != APPLICATION_ID:
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _stored_version(connection: Connection) -> int | None:
-    if not inspect(connection).has_table(schema_version.name):
+    """Returns None where nothing of ours is there. Raises StoreOpenError for tables of others under our names."""
+    inspector = inspect(connection)
+    names = set(inspector.get_table_names())
+    if schema_version.name not in names:
+        foreign = sorted(names & metadata.tables.keys())
+        if foreign:
+            raise StoreOpenError(_foreign(foreign[0]))
         return None
-    return int(connection.execute(select(schema_version.c.version)).scalar_one())
+    columns = [column["name"] for column in inspector.get_columns(schema_version.name)]
+    if columns != [column.name for column in schema_version.columns]:
+        raise StoreOpenError(_foreign(schema_version.name))
+    versions = connection.execute(select(schema_version.c.version)).scalars().all()
+    missing = sorted(metadata.tables.keys() - names)
+    if len(versions) != 1 or not isinstance(versions[0], int) or (missing and versions[0] <= VERSION):
+        raise StoreOpenError(_foreign(schema_version.name))
+    return versions[0]
+
+
+def _foreign(table: str) -> str:
+    return f"the database has a table {table} that no Ouzel has made: it is left as it is"

@@ -11,8 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ouzel.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store import conversations, history, leases, responses, retention
-from ouzel.store.database import Database, reason
+from ouzel.store.database import Database
 from ouzel.store.engines import database_of
+from ouzel.store.faults import reason
 from ouzel.store.items import any_item, page_of
 from ouzel.store.records import Item, NewResponse, Page, PageRequest, Progress, StoredConversation, StoredResponse
 from ouzel.store.schema import prepare_schema
@@ -28,12 +29,12 @@ async def open_store(
     database = database_of(url, busy_s=busy_s)
     store = SqlStore(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
     try:
-        await database.write(prepare_schema)
+        await database.keep_schema(prepare_schema)
         await store.beat()
     except BaseException as error:
         await database.close()
-        if isinstance(error, StoreUnavailable):
-            raise StoreOpenError(str(error)) from error
+        if isinstance(error, StoreUnavailable):  # whoever starts the server may read the details
+            raise StoreOpenError(f"{error} ({error.__cause__})") from error
         if isinstance(error, SQLAlchemyError):  # the driver does not like the URL
             raise StoreOpenError(f"the store cannot be opened: {reason(error)}") from error
         raise
@@ -78,7 +79,7 @@ class SqlStore:
         return response
 
     async def delete_response(self, response_id: str, key_id: str | None) -> bool:
-        return await self._database.write(responses.remove, response_id, key_id)
+        return await self._database.delete(responses.remove, response_id, key_id)
 
     async def history(self, response_id: str, key_id: str | None) -> list[Item]:
         items = await self._database.read(history.history, response_id, key_id)
@@ -126,7 +127,7 @@ class SqlStore:
         await self._touch_used()
         num_deleted = 0
         max_age_s = self._max_age_s + self._touch_s
-        while some := await self._database.write(retention.delete_some, max_age_s, self._max_bytes):
+        while some := await self._database.delete(retention.delete_some, max_age_s, self._max_bytes):
             num_deleted += some
             await self.beat()
         while await self._database.give_space_back():
@@ -136,7 +137,7 @@ class SqlStore:
     async def _touch_used(self) -> None:
         while self._used:
             some = [self._used.pop() for _ in range(min(len(self._used), _MAX_TOUCHED))]
-            await self._database.write(retention.touch, some, self._touch_s)
+            await self._database.delete(retention.touch, some, self._touch_s)
 
     # Conversations
 
@@ -157,7 +158,7 @@ class SqlStore:
         return await self._database.write(conversations.change, conversation_id, key_id, metadata)
 
     async def delete_conversation(self, conversation_id: str, key_id: str | None) -> bool:
-        return await self._database.write(conversations.remove, conversation_id, key_id)
+        return await self._database.delete(conversations.remove, conversation_id, key_id)
 
     async def conversation_items(self, conversation_id: str, key_id: str | None) -> list[Item]:
         items = await self._database.read(conversations.all_items, conversation_id, key_id)
@@ -176,4 +177,4 @@ class SqlStore:
         await self._database.write(conversations.append, conversation_id, key_id, items)
 
     async def delete_conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> bool:
-        return await self._database.write(conversations.remove_item, conversation_id, key_id, item_id)
+        return await self._database.delete(conversations.remove_item, conversation_id, key_id, item_id)

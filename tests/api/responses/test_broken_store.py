@@ -90,3 +90,32 @@ def test_a_background_response_ends_once_the_store_is_back(http: httpx.Client, f
         response_id = http.post("/v1/responses", json=hello(background=True)).json()["id"]
         wait_until(lambda: "Hello" in http.get(f"/v1/responses/{response_id}").text)
     wait_until(lambda: http.get(f"/v1/responses/{response_id}").json()["status"] == "completed")
+
+
+def test_a_response_whose_end_cannot_be_kept_can_be_deleted(
+    server: RunningServer, http: httpx.Client, file: Path
+) -> None:
+    with broken(file, ENDS):
+        response_id = http.post("/v1/responses", json=hello(background=True)).json()["id"]
+        wait_until(lambda: "Hello" in http.get(f"/v1/responses/{response_id}").text)
+        refused = http.post(f"/v1/responses/{response_id}/cancel")
+        assert (refused.status_code, error_of(refused)["code"]) == (503, "store_unavailable")
+        assert http.delete(f"/v1/responses/{response_id}").json()["deleted"]
+    assert http.get(f"/v1/responses/{response_id}").status_code == 404
+    wait_until(lambda: is_idle(server))
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": True}, {"background": True}])
+def test_a_deleted_file_is_a_503_that_says_so_until_it_is_back(
+    http: httpx.Client, file: Path, fields: dict[str, object]
+) -> None:
+    kept_id = http.post("/v1/responses", json=hello()).json()["id"]
+    aside = file.rename(file.with_name("aside"))
+    answers = [http.post("/v1/responses", json=hello(**fields)), http.get(f"/v1/responses/{kept_id}")]
+    aside.rename(file)
+    for answer in answers:
+        assert answer.status_code == 503
+        assert error_of(answer)["message"] == "the store cannot be used now: its file is gone"
+        assert answer.headers["retry-after"] == "1"
+    assert http.get(f"/v1/responses/{kept_id}").status_code == 200
+    assert http.post("/v1/responses", json=hello(**fields)).status_code == 200

@@ -1,3 +1,5 @@
+import asyncio
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -7,12 +9,15 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
 from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, page_request
-from ouzel.errors import InvalidRequest, ResponseNotFound
+from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
+
+_MAX_WAIT_S = 5.0
 
 
 class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
@@ -34,13 +39,14 @@ class StoredResponseEndpoints:
         return stored
 
     async def delete(self, request: Request) -> Response:
+        """Deletes first: what goes on then ends without being kept, which works on a full disk too."""
         stored = await self.find(request)
         run = self._runs.find(stored.id, stored.key_id)
+        if not await self.store(request).delete_response(stored.id, stored.key_id):
+            raise _not_found(request)
         if run is not None:
             run.cancel()
             await run.log.closed()
-        if not await self.store(request).delete_response(stored.id, stored.key_id):
-            raise _not_found(request)
         return json_response(DeletedResponse(stored.id))
 
     async def cancel(self, request: Request) -> Response:
@@ -49,7 +55,7 @@ class StoredResponseEndpoints:
         run = self._runs.find(stored.id, stored.key_id)
         if run is not None:
             run.cancel()
-            await run.log.closed()
+            await _ended(run)
             response: ResponseObject | None = run.response
         else:
             response = await cancel_stored(self.store(request), stored)
@@ -71,6 +77,16 @@ class StoredResponseEndpoints:
         if self._runs.store is None:
             raise _not_found(request)
         return self._runs.store
+
+
+async def _ended(run: Run) -> None:
+    """Raises StoreUnavailable where the end of a response in the background waits to be kept."""
+    try:
+        async with asyncio.timeout(_MAX_WAIT_S):
+            await run.log.closed()
+    except TimeoutError:
+        why = "the response has been stopped, but the store cannot keep its end now"
+        raise StoreUnavailable(why, retry_after_s=1.0) from None
 
 
 def _id(request: Request) -> str:
