@@ -126,6 +126,17 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=0), _option("Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
     ] = 256
     max_body_bytes: Annotated[int, Meta(ge=1024), _option("Longest accepted request body.")] = 16 * 2**20
+    max_body_bytes_total: (
+        Annotated[
+            int,
+            Meta(ge=1024),
+            _option(
+                "Bytes of all request bodies that are read or answered at a time, beyond the first 64 KiB of each.",
+                unset="256 MiB, or max_body_bytes where that is more",
+            ),
+        ]
+        | None
+    ) = None
     body_timeout_s: Annotated[float, Meta(gt=0, le=86400), _option("How long a request body may take to arrive.")] = (
         30.0
     )

@@ -159,6 +159,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
     _check_types(options.engine)
+    _check_bodies(options.limits)
     _check_cors(options.server)
     return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
 
@@ -216,6 +217,15 @@ def _check_types(engine: EngineConfig) -> None:
         raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
     if engine.kv_cache_dtype == "bf16" and engine.precision == "f32":
         raise InvalidOption("--kv-cache-dtype: bf16 needs --precision bf16 or auto, given f32")
+
+
+def _check_bodies(limits: LimitsConfig) -> None:
+    """One body of the allowed length must fit."""
+    total = limits.max_body_bytes_total
+    if total is not None and total < limits.max_body_bytes:
+        raise InvalidOption(
+            f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, given {total}"
+        )
 
 
 def _check_cors(server: ServerConfig) -> None:

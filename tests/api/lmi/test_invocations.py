@@ -1,8 +1,6 @@
 """What comes beside the body: the path, the model's name, headers; and what goes beside the answer."""
 
 import logging
-import socket
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
 from tests.api.requests import Json
-from tests.api.serving import RunningServer, running_server
+from tests.api.serving import running_server
 
 BODY: Json = {"inputs": "Hi", "parameters": {"max_new_tokens": 4}}
 ANSWER = {"generated_text": "HiHi"}
@@ -174,19 +172,16 @@ def test_a_body_that_is_too_long_is_a_413() -> None:
 
 
 def test_a_full_server_is_a_503() -> None:
-    with running_server({"max_num_seqs": 1}, LimitsConfig(max_queued_requests=0)) as server, held(server):
+    slow = {"max_num_seqs": 1, "step_s": 0.001, "max_model_len": 20_000}
+    endless = {"inputs": "a" * 9000, "parameters": {"max_new_tokens": 9000}, "stream": True}
+    with (
+        running_server(slow, LimitsConfig(max_queued_requests=0)) as server,
+        httpx.stream("POST", f"{server.url}/invocations", json=endless, timeout=None),
+    ):
         response = httpx.post(f"{server.url}/invocations", json=BODY, timeout=None)
     assert response.status_code == 503
     assert response.headers["retry-after"] == "1"
     assert response.json()["type"] == "WlmCapacityException"
-
-
-def held(server: RunningServer) -> socket.socket:
-    """A connection whose request waits at the door for its body, and has a place."""
-    connection = socket.create_connection((urlsplit(server.url).hostname, server.port))
-    connection.sendall(b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
-    assert connection.recv(100).startswith(b"HTTP/1.1 100")
-    return connection
 
 
 def test_a_failure_of_the_engine_is_a_424_or_the_last_line(http: httpx.Client) -> None:

@@ -1,4 +1,7 @@
-"""Every request with a body takes a place in the engine's queue; then its body is read, while the client is there."""
+"""The body of a request is read, while the client is there; once it is whole it takes a place in the engine's queue.
+
+A server that is full says so before it reads anything.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 
 from starlette.types import Receive, Scope
 
+from ouzel.api.http.body_budget import BodyBudget, Share
 from ouzel.api.http.exchange import ClientDisconnected, header
 from ouzel.config import LimitsConfig
 from ouzel.errors import BodyTimeout, InvalidRequest, Overloaded, PayloadTooLarge, UnsupportedEncoding
@@ -14,6 +18,7 @@ from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 
 LONG_BODY_BYTES = 4096
+_MAX_BYTES_TOTAL = 256 * 2**20
 _TEMPLATE_FIELD = b'chat_template"'
 
 
@@ -24,13 +29,14 @@ class Admitted:
 
 
 class Door:
-    """Bounds the bodies that wait: each holds one of the engine's places from before it is read."""
+    """Bounds the bodies that are held, by their bytes, and the requests that wait for the engine, by its places."""
 
     def __init__(self, model: ServedModel, metrics: Metrics, limits: LimitsConfig) -> None:
         self._engine = model.engine
         self._metrics = metrics
         self._max_body_bytes = limits.max_body_bytes
         self._body_timeout_s = limits.body_timeout_s
+        self._budget = BodyBudget(limits.max_body_bytes_total or max(_MAX_BYTES_TOTAL, limits.max_body_bytes))
 
     @asynccontextmanager
     async def body(self, scope: Scope, receive: Receive) -> AsyncGenerator[Admitted, None]:
@@ -39,11 +45,22 @@ class Door:
         Raises Overloaded, EngineUnavailable, PayloadTooLarge, BodyTimeout or UnsupportedEncoding. An Overloaded of the
         block's own counts as a refusal too.
         """
-        with self.place() as place:
-            body = await read_body(scope, receive, max_body_bytes=self._max_body_bytes, timeout_s=self._body_timeout_s)
+        self.place().close()  # refused early where there is none
+        with self._budget.share() as share:
             with self._counting_refusals():
+                body = await self._read(scope, receive, share)
+            with self.place() as place, self._counting_refusals():
                 async with cancelled_on_disconnect(receive):
                     yield Admitted(body, place)
+
+    async def _read(self, scope: Scope, receive: Receive, share: Share) -> bytes:
+        """Raises PayloadTooLarge and Overloaded as soon as they are known; what still arrives after that is dropped."""
+        _check_encoding(scope)
+        try:
+            async with asyncio.timeout(self._body_timeout_s):
+                return await _receive_body(scope, receive, self._max_body_bytes, share)
+        except TimeoutError:
+            raise BodyTimeout(f"the request body must arrive within {self._body_timeout_s:g} s") from None
 
     def place(self) -> ExitStack:
         """Takes a place, until the stack is left. Raises Overloaded or EngineUnavailable."""
@@ -66,40 +83,31 @@ def may_take_long(body: bytes) -> bool:
     return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
-async def read_body(scope: Scope, receive: Receive, *, max_body_bytes: int, timeout_s: float) -> bytes:
-    """Reads the whole body.
-
-    Raises PayloadTooLarge as soon as it is known to be too long, BodyTimeout when it does not come, and
-    UnsupportedEncoding for a compressed one; what still arrives after that is dropped.
-    """
+def _check_encoding(scope: Scope) -> None:
+    """Raises UnsupportedEncoding for a compressed body."""
     encoding = (header(scope, b"content-encoding") or "identity").strip().lower()
     if encoding != "identity":
         raise UnsupportedEncoding(f"Content-Encoding must be identity, given {encoding[:40]}")
-    try:
-        async with asyncio.timeout(timeout_s):
-            return await _receive_body(scope, receive, max_body_bytes)
-    except TimeoutError:
-        raise BodyTimeout(f"the request body must arrive within {timeout_s:g} s") from None
 
 
-async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int) -> bytes:
+async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, share: Share) -> bytes:
     announced = header(scope, b"content-length")
-    if announced is not None and announced.isdecimal() and int(announced) > max_body_bytes:
-        raise _too_large(max_body_bytes)
-    pieces: list[bytes] = []
-    num_bytes = 0
+    if announced is not None and announced.isdecimal():
+        if int(announced) > max_body_bytes:
+            raise _too_large(max_body_bytes)
+        share.expect(int(announced))
+    body = bytearray()  # pieces may be a byte long
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
-        piece: bytes = message.get("body", b"")
-        num_bytes += len(piece)
-        if num_bytes > max_body_bytes:
+        body += message.get("body", b"")
+        if len(body) > max_body_bytes:
             raise _too_large(max_body_bytes)
-        pieces.append(piece)
+        share.grow_to(len(body))
         more = message.get("more_body", False)
-    return b"".join(pieces)
+    return bytes(body)
 
 
 def _too_large(max_body_bytes: int) -> InvalidRequest:
