@@ -15,6 +15,7 @@ from ouzel.limited_process import (
     ChildDied,
     JobEnded,
     JobFailed,
+    JobLost,
     LimitedProcess,
     Limits,
     MemoryLimitExceeded,
@@ -94,7 +95,7 @@ def test_the_template_is_replaced_when_it_dies(process: LimitedProcess) -> None:
 def test_a_factory_that_fails_fails_its_jobs() -> None:
     process = LimitedProcess("tests.limited_process.jobs:create_broken", {}, LIMITS)
     for _ in range(2):
-        with pytest.raises(ChildDied):
+        with pytest.raises(JobLost):
             process.run(b"greet you")
     process.close()
 
@@ -107,8 +108,8 @@ def test_closing_ends_what_runs() -> None:
         while not any(each.children() for each in psutil.Process().children()):
             assert not sleeping.done()
         process.close()
-        assert isinstance(sleeping.exception(), ChildDied)
-    with pytest.raises(ChildDied, match="stopping"):
+        assert isinstance(sleeping.exception(), JobLost)
+    with pytest.raises(JobLost, match="stopping"):
         process.run(b"greet you")
 
 

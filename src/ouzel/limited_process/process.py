@@ -58,7 +58,11 @@ class JobFailed(JobEnded):
 
 
 class ChildDied(JobEnded):
-    """The job's process or the template ended by a fault, as an overflow of the stack."""
+    """The job's process ended by a fault, as an overflow of the stack."""
+
+
+class JobLost(ChildDied):
+    """It is not the job's fault: the template ended, or was closed."""
 
 
 class LimitedProcess:
@@ -77,7 +81,7 @@ class LimitedProcess:
     def start(self) -> None:
         """Starts the template and does not wait for it, so that the first job need not."""
         if hasattr(os, "fork"):
-            with self._lock, suppress(ChildDied):
+            with self._lock, suppress(JobLost):
                 self._running()
 
     def run(self, job: bytes, limits: Limits | None = None) -> bytes:
@@ -95,12 +99,12 @@ class LimitedProcess:
             except TimeoutError:
                 with self._lock:
                     self._end_template()
-                raise ChildDied("the process that starts jobs does not answer") from None
+                raise JobLost("the process that starts jobs does not answer") from None
             except ConnectionError:
-                raise ChildDied("the process that starts jobs ended") from None
+                raise JobLost("the process that starts jobs ended") from None
 
     def close(self) -> None:
-        """Ends the template and its jobs, with ChildDied."""
+        """Ends the template and its jobs, with JobLost."""
         with self._lock:
             self._is_closed = True
             self._end_template()
@@ -115,11 +119,11 @@ class LimitedProcess:
                     return
                 except ConnectionError:
                     self._end_template()
-        raise ChildDied("the process that starts jobs cannot be started")
+        raise JobLost("the process that starts jobs cannot be started")
 
     def _running(self) -> socket.socket:
         if self._is_closed:
-            raise ChildDied("the server is stopping")
+            raise JobLost("the server is stopping")
         if self._control is None:
             self._control, theirs = socket.socketpair()
             with theirs:

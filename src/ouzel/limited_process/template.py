@@ -1,11 +1,13 @@
 """The template's side, and that of the jobs it forks. Nothing of this runs where processes cannot fork."""
 
+import ctypes
 import gc
 import logging
 import os
 import selectors
 import signal
 import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -24,8 +26,9 @@ from ouzel.limited_process.protocol import (
 
 logger = logging.getLogger(__name__)
 
-_FULL_PRIORITY_S = 0.25
-_LOWEST_PRIORITY = 19
+_FULL_PRIORITY_S = 0.1  # of CPU time
+_WATCH_S = 0.02
+_LOW_PRIORITY = 10  # a tenth of what others get
 _SLACK_BYTES = 16 * 2**20  # of address space, for a thread and for what Python needs to report
 
 
@@ -42,7 +45,14 @@ def run_template(fd: int) -> None:
     function = order.function()
     gc.collect()
     gc.freeze()  # else its next run would touch, and so copy, the pages that jobs share
+    _give_back_memory()
     _Template(control, function).serve()
+
+
+def _give_back_memory() -> None:
+    """Gives back what was needed for building only: jobs would take it without its being seen."""
+    with suppress(OSError, AttributeError):  # not the C library of GNU
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Template:
@@ -111,7 +121,8 @@ class _Template:
             limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
             _keep(limits)
             thread = start_thread(lambda: self._answer(connection, job), limits.stack_bytes)
-            thread.join(_FULL_PRIORITY_S)
+            while time.process_time() < _FULL_PRIORITY_S:
+                thread.join(_WATCH_S)
             _yield_processor(thread.native_id)
             thread.join()
         except ConnectionError:
@@ -145,11 +156,11 @@ def _keep(limits: Limits) -> None:
 
 
 def _yield_processor(thread_id: int | None) -> None:
-    """Leaves the processor to others. Where threads have no priority of their own, so does the whole process."""
+    """Leaves most of the processor to others. Threads have no priority of their own everywhere."""
     try:
-        os.setpriority(os.PRIO_PROCESS, thread_id or 0, _LOWEST_PRIORITY)
+        os.setpriority(os.PRIO_PROCESS, thread_id or 0, _LOW_PRIORITY)
     except OSError:
-        os.setpriority(os.PRIO_PROCESS, 0, _LOWEST_PRIORITY)
+        os.setpriority(os.PRIO_PROCESS, 0, _LOW_PRIORITY)
 
 
 def _address_space_bytes() -> int | None:
