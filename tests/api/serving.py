@@ -27,7 +27,6 @@ from ouzel.backends.fake import FakeEngine, FakeOptions, FakeRunner, echo
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
@@ -40,6 +39,7 @@ from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineRequest
+from tests.grammar.tokenizers import saved_for_grammars
 
 MODEL = "org/parrot"
 ALIAS = "parrot"
@@ -106,7 +106,7 @@ def create_babbler(options: dict[str, object]) -> EngineCore:
 
 def create_guided_parrot(options: dict[str, object]) -> EngineCore:
     """Our own engine, with grammars, on a device that wants to say what the user said."""
-    tokenizer = build_tokenizer(byte_library_tokenizer().to_str(), vocab_size=260, eos_token_ids=(END,))
+    tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
     return EngineCore(ParrotRunner(), grammars=GrammarCompiler(tokenizer, timeout_s=60))
 
 
@@ -129,7 +129,7 @@ class ParrotRunner(FakeRunner):
 
 def create_swamped(options: dict[str, object]) -> EngineCore:
     """Its grammar compiler never comes to a grammar, as one that has too many others in hand."""
-    tokenizer = build_tokenizer(byte_library_tokenizer().to_str(), vocab_size=260, eos_token_ids=(END,))
+    tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
     grammars = GrammarCompiler(tokenizer, timeout_s=0.01)
     grammars.close()
     return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256), grammars=grammars)

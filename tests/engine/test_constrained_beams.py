@@ -12,12 +12,11 @@ from tokenizers import AddedToken, Tokenizer, decoders, models
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
 from tests.engine.beam_references import all_outputs, assert_same, outputs_of, reference_search, tiny_runner
 from tests.engine.requests import Result, make_request, run, run_alone
-from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
+from tests.grammar.tokenizers import grammar_tokenizer, saved_for_grammars, special_ids, trained_tokenizer
 
 LETTERS = "abcd"
 END = len(LETTERS)
@@ -31,7 +30,7 @@ def tiny_compiler() -> Iterator[GrammarCompiler]:
     tokenizer = Tokenizer(models.BPE({letter: place for place, letter in enumerate(LETTERS)}, []))
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken("<end>", special=True)])
-    compiler = GrammarCompiler(build_tokenizer(tokenizer.to_str(), vocab_size=TINY_VOCAB_SIZE, eos_token_ids=(END,)))
+    compiler = GrammarCompiler(saved_for_grammars(tokenizer, TINY_VOCAB_SIZE, END))
     yield compiler
     compiler.close()
 

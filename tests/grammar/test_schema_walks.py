@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ouzel.engine.grammars.compiler import GrammarRefused
+from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import Session
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.schema.keywords import ANNOTATIONS, HONOURED

@@ -1,12 +1,13 @@
 """A byte-level tokenizer with marks, and one that merges."""
 
 import json
+import tempfile
 from functools import lru_cache
+from pathlib import Path
 
-from llguidance import LLTokenizer
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from ouzel.engine.grammars.tokenizer import build_tokenizer
+from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.grammar.vocabulary import special_token_ids
 
 MARKS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
@@ -36,6 +37,15 @@ def special_ids() -> dict[str, int]:
 
 
 @lru_cache
-def grammar_tokenizer(vocab_size: int = 512) -> LLTokenizer:
-    end = special_ids()["<|im_end|>"]
-    return build_tokenizer(trained_tokenizer().to_str(), vocab_size=vocab_size, eos_token_ids=(end,))
+def grammar_tokenizer(vocab_size: int = 512) -> GrammarTokenizer:
+    return saved_for_grammars(trained_tokenizer(), vocab_size, special_ids()["<|im_end|>"])
+
+
+_DIRECTORY = tempfile.TemporaryDirectory(prefix="ouzel-tokenizers-")
+
+
+def saved_for_grammars(tokenizer: Tokenizer, vocab_size: int, end: int) -> GrammarTokenizer:
+    """Saves it for as long as this process lives: another one reads it as well."""
+    path = Path(tempfile.mkdtemp(dir=_DIRECTORY.name)) / "tokenizer.json"
+    tokenizer.save(str(path))
+    return GrammarTokenizer(TokenizerSource(path, vocab_size, (end,)))

@@ -6,14 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
-from llguidance import LLTokenizer
 
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.grammars.tokenizer import build_tokenizer
+from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import special_token_ids
 from ouzel.tokenizer.model_files import read_json_object, read_model_eos_token_ids, read_special_tokens
@@ -42,14 +41,14 @@ def expected_vocab_size(directory: Path) -> int:
     return declared if isinstance(declared, int) else 0
 
 
-def grammar_tokenizer(directory: Path, vocab_size: int) -> LLTokenizer | None:
+def grammar_tokenizer(directory: Path, vocab_size: int) -> GrammarTokenizer | None:
     """Returns None when grammars cannot be honoured with this tokenizer; the log says why."""
     path = directory / "tokenizer.json"
     try:
         text = path.read_text(encoding="utf-8")
         named = special_token_ids(json.loads(text)).get(read_special_tokens(directory).get("eos_token", ""))
         eos_token_ids = (*read_model_eos_token_ids(directory), *(() if named is None else (named,)))
-        return build_tokenizer(text, vocab_size=vocab_size, eos_token_ids=eos_token_ids)
+        return GrammarTokenizer(TokenizerSource(path, vocab_size, eos_token_ids))
     except (OSError, ValueError, ModelLoadError) as error:
         logger.warning("response formats and strict tools will be refused: %s: %s", path, error)
         return None

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from ouzel.engine.columns import Row
-from ouzel.engine.grammars.compiler import Compilation, CompilerOverloaded, GrammarCompiler, GrammarRefused
+from ouzel.engine.grammars.compilation import Compilation, CompilerOverloaded
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import GrammarBroken, Masks, Session
 from ouzel.engine.sampler import PreparedRow
 from ouzel.engine.sequence import Sequence
@@ -31,7 +33,6 @@ class Constraints:
         """Gives the requests whose compilation is over, each with its session or with why it has none."""
         if not self._compiling or self._compiler is None:
             return
-        self._compiler.go_on()
         if is_idle:
             self._compiling[0][1].wait(_WAIT_S)
         for entry in [entry for entry in self._compiling if entry[1].is_done]:

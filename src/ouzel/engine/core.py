@@ -21,7 +21,9 @@ from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.constraints import Constraints, Refusal
-from ouzel.engine.grammars.compiler import CompilerOverloaded, GrammarCompiler, GrammarRefused
+from ouzel.engine.grammars.compilation import CompilerOverloaded
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import GrammarBroken, Session
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of

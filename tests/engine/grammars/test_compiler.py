@@ -4,10 +4,13 @@ import json
 from concurrent.futures import wait
 
 import numpy as np
+import psutil
 import pytest
 
-from ouzel.engine.grammars.compiler import GrammarCompiler, GrammarRefused
-from ouzel.engine.grammars.session import GrammarBroken, Masks, Session
+from ouzel.engine.grammars.compilation import CompilerOverloaded
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.matcher import GrammarRefused
+from ouzel.engine.grammars.session import GrammarBroken, Masks, Prototype, Session
 from ouzel.engine.grammars.tokenizer import build_tokenizer
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
@@ -69,7 +72,7 @@ def test_marks_are_single_tokens_and_no_text(compiler: GrammarCompiler) -> None:
     session = compiled(compiler, f'start: T <[{think}]> "x"\nT: /(?s:.*)/')
     assert think in allowed(session)
     spelled = compiled(compiler, 'start: "</think>"')  # as a client's schema may have it
-    for token_id in grammar_tokenizer().tokenize_str("</think>"):
+    for token_id in grammar_tokenizer().native.tokenize_str("</think>"):
         assert token_id in allowed(spelled)
         assert token_id != think
         spelled.accept(token_id)
@@ -104,32 +107,38 @@ def test_a_long_chain_of_references_does_not_overflow_the_stack(compiler: Gramma
     assert trained_tokenizer().encode("a").ids[0] in allowed(session)
 
 
-def test_one_that_takes_too_long_is_given_up_and_others_are_served() -> None:
-    hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=0.05)
-    slow = "start: " + " | ".join(f'"{number}"' for number in range(30_000))
-    late = [hurried.compile(slow + f' | "x{number}"') for number in range(2)]
-    for compilation in late:
-        compilation.wait(60)
-        with pytest.raises(GrammarRefused, match=r"takes longer than 0\.05 s"):
-            compilation.session()
-    other = hurried.compile('start: "a"')
-    wait((other.future,))
-    assert other.session().is_complete is False
+def hostile(number: int) -> str:
+    """Takes all the memory there is, and minutes for that."""
+    return f'start: %json {{"type": "integer", "multipleOf": {99_400_891 + 2 * number}}}'
+
+
+def test_one_that_takes_too_long_is_given_up_and_nothing_of_it_stays() -> None:
+    hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=0.1)
+    compiled(hurried, 'start: "a"')
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(GrammarRefused, match=r"^compiling the grammar takes longer than 0\.1 s$"):
+        compiled(hurried, hostile(0))
+    hurried.close()
+
+    assert psutil.Process().memory_info().rss - before < 4 * 2**20
+
+
+def test_many_that_take_too_long_leave_others_their_turn() -> None:
+    hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=600, quick_s=0.05)
+    late = [hurried.compile(hostile(number)) for number in range(7)]
+    others = [hurried.compile(f'start: "a{number}"') for number in range(3)]
+    wait([each.future for each in others])
+
+    assert [each.session().is_complete for each in others] == [False] * 3
+    assert not any(each.future.done() for each in late)
     hurried.close()
 
 
-def test_one_that_waits_behind_those_given_up_gets_its_turn() -> None:
-    hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=0.05)
-    slow = "start: " + " | ".join(f'"{number}"' for number in range(30_000))
-    late = [hurried.compile(slow + f' | "x{number}"') for number in range(2)]
-    waits = hurried.compile('start: "a"')
-    while not waits.future.done():
-        hurried.go_on()
-        waits.wait(0.001)
-
-    assert waits.session().is_complete is False
-    assert not any(compilation.future.done() for compilation in late)
-    hurried.close()
+def test_one_that_takes_too_much_memory_is_refused() -> None:
+    compiler = GrammarCompiler(grammar_tokenizer(), timeout_s=600, max_bytes=4 * 2**20)
+    with pytest.raises(GrammarRefused, match="takes more than 4 MiB of memory"):
+        compiled(compiler, hostile(0))
+    compiler.close()
 
 
 def test_closing_begins_nothing_that_waits() -> None:
@@ -183,18 +192,55 @@ def test_an_empty_language_is_refused(compiler: GrammarCompiler) -> None:
         compiled(compiler, "start: T\nT: /a/ & /b/")
 
 
-def test_grammars_that_took_long_make_room_for_others() -> None:
-    """They are large: 256 of them would fill the memory."""
-    compiler = GrammarCompiler(grammar_tokenizer())
-    heavy = [compiler.compile(f'start: "{number}" /[a-z]+/') for number in range(6)]
-    wait([compilation.future for compilation in heavy], 60)
-    for compilation in heavy:
-        compilation.cpu_s = 1.0
-    last = compiler.compile('start: "x"')
+def prototype_of(compiler: GrammarCompiler, grammar: str) -> Prototype:
+    result = compiler.compile(grammar).future.result(60)
+    assert isinstance(result, Prototype)
+    return result
 
-    assert compiler.compile('start: "x"') is last
-    assert [compiler.compile(each.grammar) is each for each in reversed(heavy)] == [*[True] * 5, False]
+
+def test_large_grammars_make_room_for_others() -> None:
+    compiler = GrammarCompiler(grammar_tokenizer())
+    texts = [f'start: "{number}" /[a-z]+/' for number in range(6)]
+    prototypes = [prototype_of(compiler, text) for text in texts]
+    for prototype in prototypes:
+        prototype.num_bytes = 50 * 2**20
+    last = prototype_of(compiler, 'start: "x"')
+
+    assert prototype_of(compiler, 'start: "x"') is last
+    for text, prototype in zip(texts[1:], prototypes[1:], strict=True):
+        assert prototype_of(compiler, text) is prototype
+    assert prototype_of(compiler, texts[0]) is not prototypes[0]
     compiler.close()
+
+
+def test_one_that_has_been_used_for_long_is_compiled_anew(compiler: GrammarCompiler) -> None:
+    text = "start: /[a-z]*/"
+    prototype = prototype_of(compiler, text)
+    session = prototype.session()
+    token_id = trained_tokenizer().encode("a").ids[0]
+    for _ in range(10_000):
+        session.accept(token_id)
+
+    assert prototype_of(compiler, text) is not prototype
+    assert token_id in allowed(session)
+
+
+def test_what_requests_go_on_with_is_bounded(compiler: GrammarCompiler) -> None:
+    prototypes = [prototype_of(compiler, f'start: "b{number}"') for number in range(2)]
+    for prototype in prototypes:
+        prototype.num_bytes = 2**29
+    with pytest.raises(CompilerOverloaded, match="take too much memory"):
+        compiled(compiler, 'start: "another"')
+    del prototypes, prototype
+
+    assert not compiled(compiler, 'start: "another"').is_complete
+
+
+def test_a_refusal_is_kept_without_what_it_came_through(compiler: GrammarCompiler) -> None:
+    for _ in range(3):
+        with pytest.raises(GrammarRefused) as refusal:
+            compiled(compiler, "start: nowhere")
+        assert len(refusal.traceback) == 3  # here, in `compiled`, where it is raised
 
 
 def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(compiler: GrammarCompiler) -> None:

@@ -28,11 +28,25 @@ class GrammarBroken(Exception):
         return bool(_LIMIT.search(str(self)))
 
 
+class Prototype:
+    """A compiled grammar. It is never stepped: sessions are copies, which share its lexer, and that grows with use."""
+
+    def __init__(self, matcher: LLMatcher, *, num_bytes: int, cpu_s: float) -> None:
+        self.num_bytes = num_bytes  # when it was compiled
+        self.cpu_s = cpu_s  # that this took
+        self.num_tokens = 0  # that sessions have taken
+        self._matcher = matcher
+
+    def session(self) -> "Session":
+        return Session(self._matcher.deep_copy(), self)
+
+
 class Session:
     """Takes the tokens of one sequence and gives masks; the engine's thread owns it."""
 
-    def __init__(self, matcher: LLMatcher) -> None:
+    def __init__(self, matcher: LLMatcher, prototype: Prototype) -> None:
         self._matcher = matcher
+        self._prototype = prototype
 
     @property
     def is_complete(self) -> bool:
@@ -41,6 +55,7 @@ class Session:
 
     def accept(self, token_id: int) -> None:
         """Takes note of a token. Raises GrammarBroken, after which the session is of no use."""
+        self._prototype.num_tokens += 1
         if not self._matcher.consume_token(token_id):
             raise GrammarBroken(self._matcher.get_error() or f"token {token_id} does not fit the grammar")
 
@@ -52,7 +67,7 @@ class Session:
         return token_ids
 
     def fork(self) -> "Session":
-        return Session(self._matcher.deep_copy())
+        return Session(self._matcher.deep_copy(), self._prototype)
 
     def error(self) -> str:
         """Returns why the last mask is not to be trusted, or "" when it is."""

@@ -6,11 +6,36 @@ normalisation, and a space put before the text. Token ids and the encoding of or
 """
 
 import json
+from dataclasses import dataclass
+from pathlib import Path
 
 from llguidance import LLTokenizer
 
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import JsonObject, marks_of
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerSource:
+    """All that another process needs to build the same tokenizer."""
+
+    path: Path  # of tokenizer.json
+    vocab_size: int
+    eos_token_ids: tuple[int, ...]
+
+
+class GrammarTokenizer:
+    """A tokenizer, and where it comes from."""
+
+    def __init__(self, source: TokenizerSource) -> None:
+        """Raises OSError, ValueError, and ModelLoadError where it cannot be used for grammars."""
+        text = source.path.read_text(encoding="utf-8")
+        self.source = source
+        self.native = build_tokenizer(text, vocab_size=source.vocab_size, eos_token_ids=source.eos_token_ids)
+
+    @property
+    def vocab_size(self) -> int:
+        return self.native.vocab_size
 
 
 def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]) -> LLTokenizer:

@@ -1,0 +1,108 @@
+"""A grammar is first compiled in a limited process, which tells what that takes: here it can be stopped.
+
+A matcher cannot leave its process, so the engine then compiles the grammar again, which is the same work.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from ouzel.engine.grammars.matcher import STACK_BYTES, GrammarRefused, compile_matcher
+from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
+from ouzel.limited_process import (
+    ChildDied,
+    JobFailed,
+    JobLost,
+    LimitedProcess,
+    Limits,
+    MemoryLimitExceeded,
+    TimeLimitExceeded,
+)
+
+MAX_BYTES = 128 * 2**20  # the largest formats that our caps let through take 30 MiB
+
+_MIN_BYTES = 256 * 2**10  # of a matcher; less may come out of what the process has in hand
+
+
+class TrialTooLong(Exception):
+    """A trial took more than its CPU time."""
+
+
+class TrialPutOff(Exception):
+    """A trial came to no end, for want of a processor or of a process."""
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """What compiling a grammar took, or why it is refused."""
+
+    cpu_s: float
+    num_bytes: int
+    refusal: str | None = None
+
+
+class Trials:
+    """They may be asked for from any thread."""
+
+    def __init__(self, source: TokenizerSource, max_bytes: int) -> None:
+        options = {"path": str(source.path), "vocab_size": source.vocab_size, "eos_token_ids": source.eos_token_ids}
+        self._process = LimitedProcess("ouzel.engine.grammars.trial:create_trial", options, _limits(5.0, max_bytes))
+        self._max_bytes = max_bytes
+
+    def run(self, grammar: str, *, cpu_s: float) -> Trial:
+        """Compiles a grammar elsewhere. Raises TrialTooLong, TrialPutOff, and GrammarRefused where that cannot be."""
+        try:
+            return msgspec.msgpack.decode(
+                self._process.run(grammar.encode(), _limits(cpu_s, self._max_bytes)), type=Trial
+            )
+        except TimeLimitExceeded as error:
+            raise (TrialTooLong if error.is_cpu_time else TrialPutOff)("compiling the grammar takes too long") from None
+        except MemoryLimitExceeded:
+            raise GrammarRefused(
+                f"compiling the grammar takes more than {self._max_bytes // 2**20} MiB of memory"
+            ) from None
+        except JobFailed as error:
+            raise GrammarRefused(f"the grammar cannot be compiled: {error}") from None
+        except JobLost as error:
+            raise TrialPutOff(str(error)) from None
+        except ChildDied as error:
+            raise GrammarRefused(f"the grammar cannot be compiled: {error}") from None
+
+    def close(self) -> None:
+        """Ends those that run, with TrialPutOff."""
+        self._process.close()
+
+
+def _limits(cpu_s: float, max_bytes: int) -> Limits:
+    """It may wait for a processor: long ones have a low priority."""
+    return Limits(wall_s=10 + 4 * cpu_s, cpu_s=cpu_s, memory_bytes=max_bytes, stack_bytes=STACK_BYTES)
+
+
+# In the limited process
+
+
+def create_trial(path: str, vocab_size: int, eos_token_ids: list[int]) -> Callable[[bytes], bytes]:
+    tokenizer = GrammarTokenizer(TokenizerSource(Path(path), vocab_size, tuple(eos_token_ids))).native
+
+    def try_grammar(grammar: bytes) -> bytes:
+        before_s, before_bytes = time.process_time(), _anonymous_bytes()
+        refusal = matcher = None
+        try:
+            matcher = compile_matcher(tokenizer, grammar.decode())
+        except GrammarRefused as error:
+            refusal = str(error)
+        num_bytes = max(_anonymous_bytes() - before_bytes, _MIN_BYTES)
+        del matcher
+        return msgspec.msgpack.encode(Trial(time.process_time() - before_s, num_bytes, refusal))
+
+    return try_grammar
+
+
+def _anonymous_bytes() -> int:
+    """Returns what no file is behind, 0 where the system does not say."""
+    try:
+        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
+    except OSError:
+        return 0
+    return (resident - shared) * 4096
