@@ -32,8 +32,8 @@ def ovms(*arguments: str) -> Options:
         (("--target_device", "GPU"), "engine", "device", "GPU"),
         (("--weight-format", "int4"), "model", "weights", "int4"),
         (("--weight-format", "fp16"), "model", "weights", "bf16"),
-        (("--log_level", "TRACE"), "server", "log_level", "debug"),
-        (("--log_level", "INFO"), "server", "log_level", "info"),
+        (("--log_level", "TRACE"), "observability", "log_level", "debug"),
+        (("--log_level", "INFO"), "observability", "log_level", "info"),
         (
             ("--allowed_origins", "http://a.org,http://b.org"),
             "server",

@@ -82,7 +82,7 @@ def _unknown_message(arguments: Sequence[str], model: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = read_command_line(sys.argv[1:] if argv is None else argv)
-        configure_logging(options.server.log_level)
+        configure_logging(options.observability.log_level)
         for remark in options.remarks:
             logger.info(remark)
         check_without_model(options.model)

@@ -15,9 +15,9 @@ from ouzel.cli.api_keys import with_all_keys
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.cli.suggestion import did_you_mean
-from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ServerConfig, StoreConfig
+from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ObservabilityConfig, ServerConfig, StoreConfig
 
-RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig, StoreConfig)
+RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig, StoreConfig, ObservabilityConfig)
 ENVIRONMENT_PREFIX = "OUZEL_"
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
 _OVMS_DEFAULTS = {"allowed_origins": ["*"]}  # OpenVINO Model Server's
@@ -32,6 +32,7 @@ class Options:
     limits: LimitsConfig
     server: ServerConfig
     store: StoreConfig
+    observability: ObservabilityConfig
     remarks: tuple[str, ...] = ()  # for the log
 
 

@@ -51,7 +51,7 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     return EngineSpec(
         factory="ouzel.cli.engines:openvino_engine",
         options={"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(options.engine)},
-        log_level=options.server.log_level,
+        log_level=options.observability.log_level,
     )
 
 

@@ -9,28 +9,24 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from ouzel.config.observability import ObservabilityConfig
+from ouzel.config.option import option as _option
+
+__all__ = [
+    "API_KEY_PATTERN",
+    "EngineConfig",
+    "LimitsConfig",
+    "ModelConfig",
+    "ObservabilityConfig",
+    "ServerConfig",
+    "StoreConfig",
+]
+
 Weights = Literal["int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
 Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
-
-
-def _option(
-    description: str,
-    *,
-    unset: str = "",
-    is_common: bool = False,
-    is_secret: bool = False,
-    heading: str = "",
-) -> Meta:
-    """Returns what `--help` says about a field.
-
-    `unset` says what holds where the default is empty or None. Common options are shown first. A secret's value is in
-    no message. `heading`, where it is not the record's own, is the section of `--help`.
-    """
-    facts = {"unset": unset, "isCommon": is_common, "writeOnly": is_secret, "heading": heading}
-    return Meta(description=description, extra_json_schema=facts)
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,9 +259,6 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     allow_credentials: Annotated[
         bool, _option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)")
     ] = False
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], _option("Least level logged.", is_common=True)
-    ] = "info"
 
 
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
