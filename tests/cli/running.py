@@ -24,6 +24,7 @@ class RunningServer:
     process: subprocess.Popen[str]
     url: str  # ends with /v1
     curl: str  # the line it printed
+    metrics_root: str = ""  # of the port that metrics have to themselves
 
     @property
     def root(self) -> str:
@@ -100,7 +101,8 @@ def serving(
         curl = re.search(r"(curl .*)", announcement)
         assert url is not None
         assert curl is not None
-        yield RunningServer(process, url[1], curl[1])
+        metrics = re.search(r"checks are at (\S+)", announcement)
+        yield RunningServer(process, url[1], curl[1], "" if metrics is None else metrics[1])
     finally:
         process.terminate()
         process.communicate()

@@ -86,6 +86,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "Compatibility",
         "Browsers (CORS)",
         "Storage of responses and conversations",
+        "Observability",
     ]
 
 

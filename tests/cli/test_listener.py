@@ -57,7 +57,7 @@ def keys_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def secured(cache_dir: Path, certificate: str, keys_file: str) -> Iterator[RunningServer]:
-    options = ("--ssl-certfile", certificate, "--api-key-file", keys_file)
+    options = ("--ssl-certfile", certificate, "--api-key-file", keys_file, "--metrics-port", "0")
     with serving(*options, cache_dir=cache_dir) as server:
         yield server
 
@@ -110,6 +110,21 @@ def test_plain_http_is_not_spoken_there(secured: RunningServer) -> None:
         httpx.get(f"{secured.root.replace('https', 'http')}/health")
 
 
+def test_the_port_of_metrics_speaks_plain_http_and_needs_no_key(secured: RunningServer) -> None:
+    assert httpx.get(f"{secured.metrics_root}/metrics").text.startswith("# HELP ")
+    assert httpx.get(f"{secured.metrics_root}/v2/health/live").status_code == 200
+    assert httpx.get(f"{secured.metrics_root}/v1/models").status_code == 404
+
+
+def test_a_port_of_metrics_that_is_in_use(cache_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+
+        message = failure("--metrics-port", str(port), cache_dir=cache_dir)
+
+    assert message == f"ouzel: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+
+
 def test_a_client_must_show_a_certificate_where_it_is_required(
     cache_dir: Path, certificate: str, authority: trustme.CA, tmp_path: Path
 ) -> None:
@@ -154,7 +169,8 @@ def test_a_unix_socket(cache_dir: Path, tmp_path: Path) -> None:
     stale.bind(str(path))
     stale.close()
 
-    with serving("--uds", str(path), cache_dir=cache_dir) as server:
+    with serving("--uds", str(path), "--metrics-port", "0", cache_dir=cache_dir) as server:
+        assert httpx.get(f"{server.metrics_root}/health").status_code == 200
         assert f"--unix-socket {path}" in server.curl
         assert send(server.curl)["choices"][0]["message"]["content"]
         assert f"cannot listen on {path}: it is in use" in failure("--uds", str(path), cache_dir=cache_dir)

@@ -12,6 +12,18 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
     return read_command_line(["serve", *arguments], environment or {})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--metrics-host", "::1"), "--metrics-host: needs --metrics-port"),
+        (("--metrics-port", "8000"), "--metrics-port: must differ from --port, given 8000 for both"),
+    ],
+)
+def test_a_port_of_metrics_that_cannot_be(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        parse(*arguments)
+
+
 def test_defaults() -> None:
     options = parse()
 

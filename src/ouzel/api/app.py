@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.edge import Edge
 from ouzel.api.http.error_answers import ErrorAnswers
-from ouzel.api.http.guard import Guard
+from ouzel.api.http.guard import OPEN_PATHS, Guard
 from ouzel.api.http.http_protocol import http_protocol
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
@@ -32,15 +32,26 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 
     `store` keeps responses; without one they are gone once they are answered.
     """
-    services = Services.of(model, limits, server, store)
+    return app_of(Services.of(model, limits, server, store))
+
+
+def app_of(services: Services) -> ASGIApp:
+    server = services.config
     app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=_unknown_url)
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
-        app = Guard(app, server.api_key)
+        app = Guard(app, server.api_key, OPEN_PATHS | {"/metrics"} if server.open_metrics else OPEN_PATHS)
     app = ErrorAnswers(app, {**lmi_error_styles(server.profile), **ovms_error_styles(server.profile)})
     if server.allowed_origins:
         app = _cors(app, server)
     return Lifespan(Upgrades(Edge(app)), services.runs.watch, services.runs.close)
+
+
+def watching_app_of(services: Services) -> ASGIApp:
+    """Returns an app of the probes and metrics alone, open to all who reach it; it needs no lifespan."""
+    watching = [operation for operation in OPERATIONS if operation.is_watching]
+    router = MethodRouter(routes_of(watching, services), redirect_slashes=False, default=_unknown_url)
+    return Edge(ErrorAnswers(router, {}))
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
@@ -60,7 +71,9 @@ async def _unknown_url(scope: Scope, receive: Receive, send: Send) -> None:
     raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
-def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None) -> uvicorn.Config:
+def server_config(
+    app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None, *, has_lifespan: bool = True
+) -> uvicorn.Config:
     """Returns how uvicorn runs on sockets it is given: by its fast parts, and without a log line of its own."""
     return uvicorn.Config(
         app,
@@ -71,7 +84,7 @@ def server_config(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None
         ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),
         ws_ping_timeout=limits.write_timeout_s,
         ws_per_message_deflate=False,  # costs more time than it saves on messages of a few hundred bytes
-        lifespan="on",
+        lifespan="on" if has_lifespan else "off",
         log_config=None,
         access_log=False,
         server_header=False,

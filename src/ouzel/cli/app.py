@@ -12,7 +12,7 @@ import uvloop
 import ouzel
 from ouzel.cli.help import full_help, short_help
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.listener import bound
+from ouzel.cli.listener import bound, bound_for_metrics
 from ouzel.cli.model_directory import locate_model
 from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.one_line_parser import OneLineParser
@@ -82,14 +82,15 @@ def _unknown_message(arguments: Sequence[str], model: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = read_command_line(sys.argv[1:] if argv is None else argv)
-        configure_logging(options.observability.log_level)
+        observability = options.observability
+        configure_logging(observability.log_level)
         for remark in options.remarks:
             logger.info(remark)
         check_without_model(options.model)
-        with bound(options.server) as listener:
+        with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
             local = locate_model(options.model.model)  # may download for minutes: not in the event loop
             check_with_model(options.model, options.engine, local.directory)
-            uvloop.run(serve(options, local, listener))
+            uvloop.run(serve(options, local, listener, watching))
     except KeyboardInterrupt:
         return 130
     except OuzelError as error:

@@ -1,19 +1,18 @@
 """The front is the HTTP side of a server: it opens the model's texts, the store and the app, listens and drains."""
 
 import asyncio
-import contextlib
 import logging
 import shlex
-import socket
 import sys
-from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
-import uvicorn
 from starlette.types import ASGIApp
 
 import ouzel
-from ouzel.api.app import create_app, server_config
+from ouzel.api.app import app_of, server_config, watching_app_of
+from ouzel.api.endpoint.services import Services
+from ouzel.cli.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
@@ -21,6 +20,7 @@ from ouzel.cli.options import Options
 from ouzel.cli.served_model import load_served_model
 from ouzel.cli.signals import first_of
 from ouzel.cli.store import store_of
+from ouzel.cli.watching import watched
 from ouzel.engine_client import EngineClient
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
@@ -48,12 +48,18 @@ class Front:
         self._options = options
         self._model = model
         self._store = store
-        self._app: ASGIApp = create_app(model, options.limits, options.server, store)
+        services = Services.of(model, options.limits, options.server, store)
+        self._app: ASGIApp = app_of(services)
+        self._watching_app: ASGIApp = watching_app_of(services)
+
+    def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
+        """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
+        return watched(server_config(self._watching_app, self._options.limits, has_lifespan=False), listener)
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""
         options, model = self._options, self._model
-        server = _Server(server_config(self._app, options.limits, listener.tls))
+        server = HttpServer(server_config(self._app, options.limits, listener.tls))
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
         await first_of(serving, asyncio.create_task(server.listening.wait()))
         if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded
@@ -85,22 +91,6 @@ class Front:
         """Closes the store; the engine is closed first, since what it still makes is kept."""
         if self._store is not None:
             await self._store.close()
-
-
-class _Server(uvicorn.Server):
-    """Leaves out uvicorn's signal handlers: ours drain first, and do not raise the signal again."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _announce(model: ServedModel, listener: Listener, *, needs_key: bool) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.tls import tls_context
-from ouzel.config import ServerConfig
+from ouzel.config import ObservabilityConfig, ServerConfig
 
 
 class UnixPath:
@@ -70,6 +70,17 @@ def bound(config: ServerConfig) -> Iterator[Listener]:
         bound_socket.close()
         if listener.unix is not None:
             listener.unix.remove()
+
+
+@contextlib.contextmanager
+def bound_for_metrics(config: ObservabilityConfig, host: str) -> Iterator[Listener | None]:
+    """Takes the port that metrics have to themselves, where they have one; the host is the server's unless told."""
+    if config.metrics_port is None:
+        yield None
+        return
+    host = config.metrics_host or host
+    with _bind_port(host, config.metrics_port) as bound_socket:
+        yield Listener(bound_socket, None, f"{host} port {config.metrics_port}")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -162,6 +162,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     _check_types(options.engine)
     _check_bodies(options.limits)
     _check_cors(options.server)
+    _check_metrics_port(options.observability, options.server)
     return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
 
 
@@ -237,6 +238,14 @@ def _check_cors(server: ServerConfig) -> None:
     for name in ("allowed_methods", "allowed_headers", "allow_credentials"):
         if getattr(server, name) != getattr(default, name):
             raise InvalidOption(f"{flag_of(name)}: needs --allowed-origins")
+
+
+def _check_metrics_port(observability: ObservabilityConfig, server: ServerConfig) -> None:
+    port = observability.metrics_port
+    if port is None and observability.metrics_host:
+        raise InvalidOption("--metrics-host: needs --metrics-port")
+    if port and port == server.port and not server.uds:
+        raise InvalidOption(f"--metrics-port: must differ from --port, given {port} for both")
 
 
 def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:

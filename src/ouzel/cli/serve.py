@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ouzel.cli.front import Front
 
 
-async def serve(options: Options, local: LocalModel, listener: Listener) -> None:
+async def serve(options: Options, local: LocalModel, listener: Listener, watching: Listener | None) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
     stopping, hurrying = stop_signals()
     engine = EngineClient(
@@ -38,7 +38,8 @@ async def serve(options: Options, local: LocalModel, listener: Listener) -> None
             await asyncio.gather(opening, return_exceptions=True)
             return
         front = opening.result()
-        await front.run(listener, stopping=stopping, hurrying=hurrying)
+        async with front.watched(watching):
+            await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
         await engine.close()
         if front is not None:

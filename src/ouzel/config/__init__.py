@@ -240,6 +240,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = ""
+    open_metrics: Annotated[bool, _option("/metrics needs no API key.")] = False
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
         _option(

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
 from ouzel.config.option import option
 
@@ -13,3 +14,15 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], option("Least level logged.", is_common=True)
     ] = "info"
+    metrics_port: (
+        Annotated[
+            int,
+            Meta(ge=0, le=65535),
+            option(
+                "A port for /metrics and the health checks alone, without keys and TLS; 0 takes a free one.",
+                unset="none",
+            ),
+        ]
+        | None
+    ) = None
+    metrics_host: Annotated[str, option("Address of --metrics-port.", unset="--host")] = ""

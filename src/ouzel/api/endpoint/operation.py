@@ -45,6 +45,12 @@ class Operation:
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     is_lmi: bool = False  # in its framing, and with its errors
     is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
+    is_scraped: bool = False  # by who collects metrics
+
+    @property
+    def is_watching(self) -> bool:
+        """Tells whether machines ask for it all the time, and nobody else."""
+        return self.is_probe or self.is_scraped
 
     @property
     def paths(self) -> list[str]:

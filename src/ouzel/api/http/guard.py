@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,12 +18,13 @@ _KEY_HEADERS = (b"x-api-key", b"api-key")  # the second is what Azure's clients 
 class Guard:
     """Raises Unauthenticated before anything of the body is read."""
 
-    def __init__(self, app: ASGIApp, api_keys: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, api_keys: Iterable[str], open_paths: Collection[str] = OPEN_PATHS) -> None:
         self._app = app
+        self._open_paths = open_paths
         self._key_ids = [key_id(key.encode()) for key in api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] not in OPEN_PATHS:
+        if scope["path"] not in self._open_paths:
             exchange_of(scope).key_id = self._check(scope)
         await self._app(scope, receive, send)
 

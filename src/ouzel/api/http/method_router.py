@@ -1,10 +1,18 @@
-"""The 405 of this router names all methods of the path, though each method of a path is a route of its own."""
+"""The 405 of this router names all methods of the path, though each method of a path is a route of its own.
 
+Its routes write into the exchange what they know of the request: the edge's log line is made of that.
+"""
+
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Match, Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.api.http.exchange import exchange_of
 
 
 class MethodRouter(Router):
@@ -20,3 +28,20 @@ class MethodRouter(Router):
         routes = [route for route in self.routes if isinstance(route, Route)]
         allowed = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
         return sorted(set().union(*allowed))
+
+
+class MethodRoute(Route):
+    def __init__(
+        self,
+        path: str,
+        endpoint: ASGIApp | Callable[[Request], Awaitable[Response]],
+        *,
+        method: str,
+        is_watching: bool = False,
+    ) -> None:
+        super().__init__(path, endpoint, methods=[method])
+        self._is_watching = is_watching
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange_of(scope).is_watching = self._is_watching
+        await super().handle(scope, receive, send)

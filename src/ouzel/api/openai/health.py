@@ -70,5 +70,6 @@ OPERATIONS = (
         path="/metrics",
         summary="Prometheus metrics.",
         endpoint=lambda services: Watch(services.model, services.metrics).metrics,
+        is_scraped=True,
     ),
 )

@@ -1,0 +1,34 @@
+"""Probes and metrics have a port of their own where one is asked for, which no client of the model needs to reach."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import uvicorn
+
+from ouzel.cli.http_server import HttpServer
+from ouzel.cli.invalid_option import CannotListen
+from ouzel.cli.listener import Listener
+from ouzel.cli.signals import first_of
+
+
+@asynccontextmanager
+async def watched(config: uvicorn.Config, listener: Listener | None) -> AsyncGenerator[None, None]:
+    """Serves while the block runs, if there is a listener. Raises CannotListen."""
+    if listener is None:
+        yield
+        return
+    try:
+        listener.socket.listen()
+    except OSError as error:  # another process took the port while the model loaded
+        raise CannotListen(f"cannot listen on {listener.address}: {error.strerror}") from error
+    server = HttpServer(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
+    await first_of(serving, asyncio.create_task(server.listening.wait()))
+    sys.stdout.write(f"\nMetrics and health checks are at {listener.url}\n")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving

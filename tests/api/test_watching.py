@@ -1,0 +1,59 @@
+"""Those that watch: /metrics without a key, the app of probes and metrics alone, and what the log tells of them."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from ouzel.api.app import watching_app_of
+from ouzel.api.endpoint.services import Services
+from ouzel.config import LimitsConfig, ServerConfig
+from tests.api.requests import error_of, metric
+from tests.api.serving import RunningServer, running_server
+
+PROBES = ("/health", "/ping", "/v2/health/live", "/v2/health/ready", "/v2/models/org/parrot/ready")
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[RunningServer]:
+    with running_server(config=ServerConfig(api_key=("sk-first",), open_metrics=True)) as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def watching(guarded: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app behind the port of metrics."""
+    services = Services.of(guarded.model, LimitsConfig(), ServerConfig(api_key=("sk-first",)), None)
+    transport = httpx.ASGITransport(watching_app_of(services))
+    async with httpx.AsyncClient(transport=transport, base_url="http://watch") as client:
+        yield client
+
+
+def test_open_metrics_need_no_key_and_all_else_does(guarded: RunningServer) -> None:
+    with guarded.client() as http:
+        assert metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0
+        assert http.get("/v1/models").status_code == 401
+        assert http.get("/metrics/").status_code == 401
+        assert http.get("/v2/models/parrot/ready").status_code == 401
+
+
+@pytest.mark.parametrize("path", [*PROBES, "/metrics"])
+async def test_the_app_for_those_that_watch_asks_for_no_key(watching: httpx.AsyncClient, path: str) -> None:
+    response = await watching.get(path, headers={"x-request-id": "mine"})
+
+    assert response.status_code == 200
+    assert response.headers["x-request-id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("GET", "/openapi.json"), ("GET", "/")],
+)
+async def test_the_app_for_those_that_watch_has_nothing_else(
+    watching: httpx.AsyncClient, method: str, path: str
+) -> None:
+    response = await watching.request(method, path)
+
+    assert response.status_code == 404
+    assert error_of(response)["code"] == "unknown_url"
