@@ -1,5 +1,6 @@
 """Those that watch: /metrics without a key, the app of probes and metrics alone, and what the log tells of them."""
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
@@ -9,7 +10,7 @@ import pytest_asyncio
 from ouzel.api.app import watching_app_of
 from ouzel.api.endpoint.services import Services
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.requests import error_of, metric
+from tests.api.requests import chat, error_of, metric, wait_until
 from tests.api.serving import RunningServer, running_server
 
 PROBES = ("/health", "/ping", "/v2/health/live", "/v2/health/ready", "/v2/models/org/parrot/ready")
@@ -57,3 +58,20 @@ async def test_the_app_for_those_that_watch_has_nothing_else(
 
     assert response.status_code == 404
     assert error_of(response)["code"] == "unknown_url"
+
+
+def test_scrapes_and_probes_are_in_the_log_of_level_debug_only(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="ouzel")
+    for path in (*PROBES, "/metrics"):
+        assert http.get(path).status_code == 200
+    assert http.get("/v2/models/owl/ready").status_code == 404
+    assert http.put("/health").status_code == 405
+    http.post("/v1/chat/completions", json=chat("Hi"))
+
+    wait_until(lambda: "chat/completions 200" in caplog.text)  # a line is written after its response
+    lines = [record for record in caplog.records if record.name == "ouzel.api.http.request_log"]
+    told = [record.getMessage().partition(" duration_s")[0] for record in lines if record.levelno >= logging.INFO]
+    assert told[:2] == ["GET /v2/models/owl/ready 404", "PUT /health 405"]
+    assert len([record for record in lines if record.levelno == logging.DEBUG]) == len(PROBES) + 1
