@@ -21,7 +21,7 @@ from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.serve import serve
 from ouzel.cli.suggestion import did_you_mean
 from ouzel.errors import OuzelError
-from ouzel.observability import configure_logging
+from ouzel.observability import LogFormat, configure_logging
 
 logger = logging.getLogger(__name__)
 
@@ -80,10 +80,11 @@ def _unknown_message(arguments: Sequence[str], model: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    options: Options | None = None
     try:
         options = read_command_line(sys.argv[1:] if argv is None else argv)
         observability = options.observability
-        configure_logging(observability.log_level)
+        configure_logging(observability.log_level, observability.log_format)
         for remark in options.remarks:
             logger.info(remark)
         check_without_model(options.model)
@@ -94,6 +95,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except OuzelError as error:
-        sys.stderr.write(f"ouzel: {error}\n")
+        _say(error, "text" if options is None else options.observability.log_format)
         return error.exit_status if isinstance(error, InvalidOption) else 1
     return 0
+
+
+def _say(error: OuzelError, log_format: LogFormat) -> None:
+    """Says why it ends, in one line of the log's form; before that form is known it is a sentence."""
+    if log_format == "json":
+        logger.critical("%s", error)
+    else:
+        sys.stderr.write(f"ouzel: {error}\n")

@@ -53,6 +53,7 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
         factory="ouzel.cli.engines:openvino_engine",
         options={"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(options.engine)},
         log_level=options.observability.log_level,
+        log_format=options.observability.log_format,
     )
 
 

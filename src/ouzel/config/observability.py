@@ -14,6 +14,9 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], option("Least level logged.", is_common=True)
     ] = "info"
+    log_format: Annotated[
+        Literal["text", "json"], option("Lines for people, or a JSON object a line for those who collect logs.")
+    ] = "text"
     metrics_port: (
         Annotated[
             int,

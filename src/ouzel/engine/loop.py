@@ -10,6 +10,7 @@ import msgspec
 from ouzel.engine.base import Engine
 from ouzel.engine.heart import Heart
 from ouzel.errors import STOPS, OuzelError
+from ouzel.observability import LogFormat
 from ouzel.types import (
     AbortRequest,
     AddRequest,
@@ -33,6 +34,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, object]
     log_level: str = "info"
     heartbeat_every_s: float = 1.0
+    log_format: LogFormat = "text"
 
 
 def load_engine(spec: EngineSpec) -> Engine:

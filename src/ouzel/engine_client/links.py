@@ -23,11 +23,10 @@ from typing import BinaryIO, ClassVar, Protocol
 import msgspec
 
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
+from ouzel.observability import configure_logging
 from ouzel.types import EngineCommand, EngineEvent, Shutdown
 
 logger = logging.getLogger(__name__)
-
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class EngineLink(Protocol):
@@ -173,7 +172,7 @@ def run_child(fd: int) -> None:
     connection = socket.socket(fileno=fd)
     reader = connection.makefile("rb")
     spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
-    logging.basicConfig(level=spec.log_level.upper(), format=_LOG_FORMAT)
+    configure_logging(spec.log_level, spec.log_format)
     inbox: Inbox = SimpleQueue()
     outbox: SimpleQueue[EngineEvent | None] = SimpleQueue()
     threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()

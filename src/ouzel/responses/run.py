@@ -21,6 +21,7 @@ from ouzel.responses.event_log import EventLog
 from ouzel.responses.events import ResponseEvent
 from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.response_builder import ResponseBuilder, end_event
+from ouzel.responses.response_log import log_end
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stage import Stage, step
 from ouzel.responses.stored_progress import StoredProgress
@@ -144,7 +145,7 @@ class Run:
         finally:
             self.log.close()
             if self.is_background:
-                self._log_end()
+                log_end(self.response, self.generation, self.error)
 
     async def _begin(self) -> None:
         events: list[bytes] = []
@@ -268,16 +269,6 @@ class Run:
             encoded[-1] = _encode(end_event(last[-1].sequence_number, ended))
         self._enter(Stage.ENDED)
         self.log.add(encoded)
-
-    def _log_end(self) -> None:
-        """Logs what the edge logs of a request."""
-        usage = self.generation.usage()
-        logger.info(
-            "response %s %s prompt_tokens=%d completion_tokens=%d finish=%s error=%s",
-            *(self.id, self.response.status, usage.prompt_tokens, usage.completion_tokens),
-            ",".join(self.generation.finish_reasons),
-            None if self.error is None else type(self.error).__name__,
-        )
 
 
 def response_error(error: BaseException) -> ResponseError:

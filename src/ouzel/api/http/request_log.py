@@ -5,6 +5,7 @@ import time
 from http import HTTPStatus
 
 from ouzel.api.http.exchange import Exchange
+from ouzel.observability import facts
 
 logger = logging.getLogger(__name__)
 
@@ -15,16 +16,28 @@ def log_exchange(exchange: Exchange, method: str, path: str) -> None:
     level = logging.DEBUG if exchange.is_watching and not is_error else logging.INFO
     if not logger.isEnabledFor(level):
         return
-    duration_s = time.perf_counter() - exchange.arrival_s
-    generation = exchange.generation
+    duration_s = round(time.perf_counter() - exchange.arrival_s, 4)
+    status, generation = exchange.status, exchange.generation
     if generation is None:
-        logger.log(level, "%s %s %s duration_s=%.4f", method, path, exchange.status, duration_s)
+        extra = facts(method=method, path=path, status=status, duration_s=duration_s)
+        logger.log(level, "%s %s %s duration_s=%.4f", method, path, status, duration_s, extra=extra)
         return
-    usage = generation.usage()
+    usage, finish = generation.usage(), ",".join(generation.finish_reasons)
+    ttft_s = None if generation.ttft_s is None else round(generation.ttft_s, 4)
     logger.log(
         level,
         "%s %s %s model=%s prompt_tokens=%d completion_tokens=%d ttft_s=%.4f duration_s=%.4f finish=%s",
-        *(method, path, exchange.status, generation.model_name),
-        *(usage.prompt_tokens, usage.completion_tokens, generation.ttft_s or 0.0, duration_s),
-        ",".join(generation.finish_reasons),
+        *(method, path, status, generation.model_name),
+        *(usage.prompt_tokens, usage.completion_tokens, ttft_s or 0.0, duration_s, finish),
+        extra=facts(
+            method=method,
+            path=path,
+            status=status,
+            duration_s=duration_s,
+            model=generation.model_name,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            ttft_s=ttft_s,
+            finish=finish,
+        ),
     )
