@@ -22,6 +22,7 @@ from ouzel.limited_process.protocol import (
     start_thread,
     with_length,
 )
+from ouzel.observability import log_settings
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +128,9 @@ class LimitedProcess:
         if self._control is None:
             self._control, theirs = socket.socketpair()
             with theirs:
-                program = f"from ouzel.limited_process.template import run_template; run_template({theirs.fileno()})"
+                logs = log_settings()
+                arguments = f"{theirs.fileno()}, {logs.level!r}, {logs.log_format!r}"
+                program = f"from ouzel.limited_process.template import run_template; run_template({arguments})"
                 self._template = subprocess.Popen(
                     (sys.executable, "-P", "-c", program),  # -P: nothing is imported from the working directory
                     pass_fds=[theirs.fileno()],

@@ -23,6 +23,7 @@ from ouzel.limited_process.protocol import (
     send,
     start_thread,
 )
+from ouzel.observability import LogFormat, configure_logging
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +33,11 @@ _LOW_PRIORITY = 10  # a tenth of what others get
 _SLACK_BYTES = 16 * 2**20  # of address space, for a thread and for what Python needs to report
 
 
-def run_template(fd: int) -> None:
+def run_template(fd: int, log_level: str, log_format: LogFormat) -> None:
     """Runs the template until its parent ends."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure_logging(log_level, log_format)
     control = socket.socket(fileno=fd)
     try:
         order = Order.from_json(receive_payload(control))

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal
@@ -23,8 +24,26 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 _uncaught = logging.getLogger("ouzel")
 
 
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """A process hands them on to those that it starts."""
+
+    level: str = "warning"
+    log_format: LogFormat = "text"
+
+
+_settings = LogSettings()
+
+
+def log_settings() -> LogSettings:
+    """Returns those of this process."""
+    return _settings
+
+
 def configure_logging(level: str, log_format: LogFormat = "text") -> None:
     """Gives this process one handler, on standard error; of others only warnings and worse are told."""
+    global _settings  # noqa: PLW0603  as the root logger is: one for the process
+    _settings = LogSettings(level, log_format)
     handler = logging.StreamHandler()
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
     number = logging.getLevelNamesMapping()[level.upper()]
