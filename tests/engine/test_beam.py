@@ -80,7 +80,7 @@ def search_requests() -> list[EngineRequest]:
 
 
 def test_preempted_searches_find_the_same() -> None:
-    roomy, short = EngineCore(FakeRunner(num_blocks=200)), EngineCore(FakeRunner(num_blocks=24))
+    roomy, short = EngineCore(FakeRunner(num_blocks=200)), EngineCore(FakeRunner(num_blocks=22))
     requests = search_requests()
     alone = [outputs_of(run_alone(roomy, request)) for request in requests]
 

@@ -10,6 +10,7 @@ Rules
 
 from collections import OrderedDict
 from hashlib import blake2b
+from itertools import takewhile
 
 import numpy as np
 
@@ -147,6 +148,12 @@ class BlockManager:
             sequence.block_table.append(block)
         sequence.num_computed_tokens = len(sequence.block_table) * self.block_size
         return True
+
+    def num_cached_tokens(self, sequence: Sequence) -> int:
+        """Counts the tokens that `share_prefix` would find now."""
+        num_full = sequence.num_shareable_tokens // self.block_size if self._prefix_caching else 0
+        blocks = (self._cache.find(*self._block_content(sequence, position)) for position in range(num_full))
+        return sum(1 for _ in takewhile(lambda block: block is not None, blocks)) * self.block_size
 
     def count_lookup(self, sequence: Sequence) -> None:
         """Counts what `share_prefix` found for a sequence that starts on it."""

@@ -2,24 +2,31 @@
 
 Rules
 1. Decodes first: every running sequence with one token to compute gets it, in `Sequence.order`.
-2. What is left of `max_num_batched_tokens` goes to prefill chunks, of running and waiting sequences alike, in
-   `Sequence.order`. So a long prompt delays the others' next token by one chunk at most.
+2. What is left of `max_num_batched_tokens` goes to prompts, of running and waiting sequences alike. A better priority
+   goes first. Among equals a quarter is kept for the oldest prompt, and they are served in the order of what they lack
+   (`Sequence.num_missing_tokens`), the shortest first: a short one waits for no long one, and every prompt is the
+   oldest after four times as many steps as all before it would take, one after the other, at most. Who is past its
+   prompt (a grammar forced several tokens) is no prompt: it lacks nothing, and goes first.
 3. A sequence starts only when blocks for all of its present tokens are free. Prefill therefore never runs out of
-   blocks; decode can. Nobody overtakes one that waits for blocks, so nobody starves; what already prefills goes on.
+   blocks; decode can. The oldest prompt is tried first. While it waits for blocks or places, another starts only if
+   all that run after it in `Sequence.order` leave it, together with that one, what it needs: so it waits for nobody
+   but those before it, and for no newcomers. What already prefills goes on.
 4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
    are released, it waits, and later computes everything again, its own tokens included.
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
-6. A chunk that is not a prompt's last ends with a block if it can: a quantised cache then holds the very values that
-   prefill in one chunk leaves there, and the block can be shared at once.
+6. A chunk that is not a prompt's last ends with a block: a quantised cache then holds the very values that prefill in
+   one chunk leaves there, and the block can be shared at once. Only the oldest prompt gets less where that is all.
 7. A prompt whose logprobs are asked for is computed in chunks that score MAX_SCORED_ROWS of its tokens at most, over
-   all such prompts of a step: so much logits memory and sampling time it costs its neighbours. What it does not score
-   it leaves to the other prompts, and it takes no unscored token from the prefix cache.
+   all such prompts of a step: so much logits memory and sampling time it costs its neighbours. Half is kept for the
+   oldest prompt. What it does not score it leaves to the other prompts, and it takes no unscored token from the
+   prefix cache.
 8. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
 9. The beams of a search run together or not at all. One that must go takes the others with it, and the search starts
    again from its prompt, as soon as there are as many free blocks as it had (see `beam`).
 """
 
 from bisect import insort
+from itertools import groupby
 from operator import attrgetter
 
 import msgspec
@@ -30,6 +37,8 @@ from ouzel.engine.sequence import Sequence, SequenceStatus
 MAX_SCORED_ROWS = 64  # 39 MB of logits with Qwen3's vocabulary
 
 _by_order = attrgetter("order")
+_by_priority = attrgetter("request.priority")
+_by_missing = attrgetter("num_missing_tokens")
 
 
 class Scheduled(msgspec.Struct, frozen=True):
@@ -41,6 +50,24 @@ class Scheduled(msgspec.Struct, frozen=True):
     def completes_prompt(self) -> bool:
         """Tells whether the step computes the last known token, so that the next one can be sampled."""
         return self.num_new_tokens == self.sequence.num_uncomputed_tokens
+
+
+class _Room:
+    """What the prompts of one step share."""
+
+    def __init__(self, num_tokens: int, *, num_free_places: int) -> None:
+        self.num_tokens = num_tokens
+        self.num_rows = MAX_SCORED_ROWS
+        self.num_free_places = num_free_places
+        self.held_up: Sequence | None = None  # an oldest prompt that waits for blocks or places
+        self.may_start = True  # whether more of those that wait
+
+    def hold_up(self, sequence: Sequence) -> None:
+        """Notes that there is too little for it: one more is tried beside it, and its like after that."""
+        if self.held_up is None:
+            self.held_up = sequence
+        else:
+            self.may_start = False
 
 
 class Scheduler:
@@ -57,6 +84,7 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         sequence.status = SequenceStatus.WAITING
+        sequence.num_expected_tokens = self._blocks.num_cached_tokens(sequence)
         insort(self.waiting, sequence, key=_by_order)
 
     def remove(self, sequence: Sequence) -> None:
@@ -120,44 +148,88 @@ class Scheduler:
                 return False
         return True
 
-    def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens_left: int) -> None:
+    def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens: int) -> None:
         prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
         candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
-        num_rows_left = MAX_SCORED_ROWS
-        num_free_places = self._max_num_seqs - self._num_places() if candidates else 0
-        may_start = True
-        for sequence in candidates:
-            if num_tokens_left <= 0:
+        if not candidates:
+            return
+        room = _Room(num_tokens, num_free_places=self._max_num_seqs - self._num_places())
+        for _, equals in groupby(candidates, key=_by_priority):
+            if room.num_tokens <= 0:
                 return
-            if sequence.num_unscored_tokens and num_rows_left == 0:
-                continue  # rule 7
-            if sequence.status is SequenceStatus.WAITING:
-                may_start = may_start and sequence.num_places <= num_free_places
-                if not may_start:
-                    continue  # those that prefill go on: they hold the blocks that others wait for
-                if not self._blocks.share_prefix(sequence):
-                    continue  # rule 5
-                if not self._start(sequence):
-                    self._blocks.release(sequence)
-                    sequence.num_computed_tokens = 0
-                    may_start = False
-                    continue
-                num_free_places -= sequence.num_places
-            num_new_tokens = self._chunk(sequence, min(num_tokens_left, _scoring_limit(sequence, num_rows_left)))
-            scored_rows = _scored_rows(sequence, num_new_tokens)
-            self._blocks.expect_blocks(sequence, num_new_tokens)
-            scheduled.append(Scheduled(sequence, num_new_tokens, scored_rows))
-            num_tokens_left -= num_new_tokens
-            num_rows_left -= len(scored_rows)
+            self._share(list(equals), room, scheduled)
 
-    def _chunk(self, sequence: Sequence, num_tokens_left: int) -> int:
-        """Returns how many of the sequence's tokens this step computes, at least one (rule 6)."""
-        num_uncomputed = sequence.num_uncomputed_tokens
-        if num_uncomputed <= num_tokens_left:
-            return num_uncomputed
+    def _share(self, prompts: list[Sequence], room: "_Room", scheduled: list[Scheduled]) -> None:
+        """Gives what there is to prompts of one priority (rule 2)."""
+        oldest = next((sequence for sequence in prompts if not sequence.is_past_prompt), prompts[0])
+        at_least = min(room.num_tokens, max(room.num_tokens // 4, self._blocks.block_size))
+        num_kept_tokens = self._portion(oldest, at_least, room.num_rows // 2, room, is_oldest=True)
+        num_kept_rows = len(_scored_rows(oldest, num_kept_tokens))
+        self._blocks.expect_blocks(oldest, num_kept_tokens)  # who has the same prompt waits for it (rule 5)
+        for sequence in sorted(prompts, key=_by_missing):
+            if sequence is not oldest:
+                limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
+                num_new_tokens = self._portion(sequence, limit, num_rows, room) if limit > 0 else 0
+            elif num_kept_tokens:
+                limit = min(room.num_tokens, _scoring_limit(oldest, room.num_rows))
+                num_new_tokens = self._chunk(oldest, limit) or limit
+                num_kept_tokens = num_kept_rows = 0
+            else:
+                continue
+            if num_new_tokens:
+                scored_rows = _scored_rows(sequence, num_new_tokens)
+                self._blocks.expect_blocks(sequence, num_new_tokens)
+                scheduled.append(Scheduled(sequence, num_new_tokens, scored_rows))
+                room.num_tokens -= num_new_tokens
+                room.num_rows -= len(scored_rows)
+
+    def _portion(
+        self, sequence: Sequence, num_tokens: int, num_rows: int, room: "_Room", *, is_oldest: bool = False
+    ) -> int:
+        """Returns how many of the sequence's tokens are computed out of so many, having started it where it waits."""
+        if sequence.num_unscored_tokens and num_rows == 0:
+            return 0  # rule 7
+        is_waiting = sequence.status is SequenceStatus.WAITING
+        if is_waiting and not (self._may_start(sequence, room) and self._blocks.share_prefix(sequence)):
+            return 0
+        limit = min(num_tokens, _scoring_limit(sequence, num_rows))
+        num_new_tokens = self._chunk(sequence, limit) or (limit if is_oldest else 0)
+        if is_waiting and not (num_new_tokens and self._start(sequence)):
+            self._blocks.release(sequence)
+            sequence.num_computed_tokens = 0
+            if num_new_tokens:
+                room.hold_up(sequence)
+            return 0
+        if is_waiting:
+            room.num_free_places -= sequence.num_places
+        return num_new_tokens
+
+    def _may_start(self, sequence: Sequence, room: "_Room") -> bool:
+        if not room.may_start:
+            return False
+        if sequence.num_places > room.num_free_places or not self._leaves_room(sequence, room.held_up):
+            room.hold_up(sequence)
+            return False
+        return True
+
+    def _leaves_room(self, sequence: Sequence, held_up: Sequence | None) -> bool:
+        """Tells whether one that is held up finds what it needs beside all that have overtaken it (rule 3)."""
+        if held_up is None:
+            return True
+        later = [each for each in self.running if each.order > held_up.order]
+        num_places = sum(each.num_places for each in (*later, sequence, held_up))
+        num_blocks = sum(len(each.block_table) for each in later) + sum(map(self._num_blocks, (sequence, held_up)))
+        return num_places <= self._max_num_seqs and num_blocks <= self._blocks.num_blocks
+
+    def _num_blocks(self, sequence: Sequence) -> int:
+        return max(sequence.num_blocks_wanted, -(-sequence.num_tokens // self._blocks.block_size))
+
+    def _chunk(self, sequence: Sequence, limit: int) -> int:
+        """Returns how many of the sequence's tokens this step computes: all, or whole blocks (rule 6)."""
+        if sequence.num_uncomputed_tokens <= limit:
+            return sequence.num_uncomputed_tokens
         begin, block_size = sequence.num_computed_tokens, self._blocks.block_size
-        num_aligned = (begin + num_tokens_left) // block_size * block_size - begin
-        return num_aligned if num_aligned > 0 else num_tokens_left
+        return max(0, (begin + limit) // block_size * block_size - begin)
 
     def _num_places(self) -> int:
         return sum(sequence.num_places for sequence in self.running)

@@ -31,6 +31,7 @@ class Sequence:
         self.num_computed_tokens = 0
         scores_prompt = self.params.num_prompt_logprobs is not None and index == 0
         self.num_unscored_tokens = self.num_prompt_tokens - 1 if scores_prompt else 0  # the prompt's last ones
+        self.num_expected_tokens = 0  # so many the prefix cache had when it came to wait
         self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
@@ -63,6 +64,20 @@ class Sequence:
     @property
     def num_uncomputed_tokens(self) -> int:
         return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def is_past_prompt(self) -> bool:
+        return self.num_computed_tokens >= self.num_prompt_tokens
+
+    @property
+    def num_missing_tokens(self) -> int:
+        """Estimates how many tokens come before the next sampled one; none for who is past its prompt.
+
+        What the prefix cache has may change until it starts.
+        """
+        if self.is_past_prompt:
+            return 0
+        return len(self.token_ids) - max(self.num_computed_tokens, self.num_expected_tokens)
 
     @property
     def first_unscored_row(self) -> int:

@@ -1,0 +1,167 @@
+"""How long a prompt waits for others: counted in steps, of 16 tokens in blocks of 4 where nothing else is said."""
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+import pytest
+
+from ouzel.backends.fake import FakeRunner
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.core import EngineCore
+from ouzel.engine.scheduler import Scheduler
+from ouzel.engine.sequence import Sequence
+from ouzel.types import EngineRequest
+from tests.engine.requests import MAX_STEPS, make_request, run
+
+STEP, BLOCK = 16, 4
+QUARTER = STEP // 4
+
+
+def engine_of(*, num_blocks: int = 2000, max_model_len: int = 1000, prefix_caching: bool = False) -> EngineCore:
+    runner = FakeRunner(
+        num_blocks=num_blocks,
+        block_size=BLOCK,
+        max_model_len=max_model_len,
+        max_num_batched_tokens=STEP,
+        max_num_seqs=8,
+    )
+    return EngineCore(runner, prefix_caching=prefix_caching)
+
+
+def prompt(num_tokens: int, *, max_tokens: int = 1, priority: int = 0, seed: int = 0) -> EngineRequest:
+    random = Random(seed)
+    return make_request([random.randrange(97) for _ in range(num_tokens)], max_tokens=max_tokens, priority=priority)
+
+
+def first_tokens(
+    engine: EngineCore, requests: Iterable[EngineRequest], before_step: Callable[[int], None] = lambda step: None
+) -> list[int]:
+    """Returns the number of the step that gives each request its first token."""
+    requests = list(requests)
+    for request in requests:
+        engine.add(request)
+    steps: dict[str, int] = {}
+    step = 0
+    while not {request.request_id for request in requests} <= steps.keys():
+        before_step(step)
+        for output in engine.step():
+            steps.setdefault(output.request_id, step)
+        step += 1
+        assert step < MAX_STEPS, "somebody waits for ever"
+    return [steps[request.request_id] for request in requests]
+
+
+def test_short_prompts_do_not_wait_for_long_ones() -> None:
+    long_ones = [prompt(800), prompt(800)]
+    engine = engine_of()
+    for request in long_ones:
+        engine.add(request)
+    engine.step()
+
+    assert first_tokens(engine, [prompt(4), prompt(4), prompt(4)]) == [0, 0, 0]
+
+
+def test_an_endless_flow_of_short_prompts_leaves_a_long_one_its_quarter() -> None:
+    engine = engine_of()
+
+    def add_more_than_a_step(step: int) -> None:
+        engine.add(prompt(STEP, seed=1))
+        engine.add(prompt(STEP, seed=2))
+
+    [step] = first_tokens(engine, [prompt(200)], add_more_than_a_step)
+
+    assert 150 // QUARTER < step < 200 // QUARTER
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nobody_waits_for_more_than_four_times_what_came_before(seed: int) -> None:
+    random = Random(seed)
+    requests = [prompt(random.choice([1, 3, 16, 50, 300]), seed=i) for i in range(25)]
+
+    steps = first_tokens(engine_of(), requests)
+
+    num_steps_before = 0
+    for request, step in zip(requests, steps, strict=True):
+        num_steps_before += -(-len(request.prompt_token_ids) // QUARTER)
+        assert step < num_steps_before
+
+
+def test_the_sum_of_the_work_is_no_more_than_before() -> None:
+    """The budget of a step is used to its last block."""
+    requests = [prompt(200, seed=1), prompt(5, seed=2), prompt(300, seed=3), prompt(17, seed=4), prompt(100, seed=5)]
+    num_tokens = sum(len(request.prompt_token_ids) for request in requests)
+
+    assert max(first_tokens(engine_of(), requests)) <= num_tokens // (STEP - BLOCK)
+
+
+def test_a_better_priority_goes_before_a_shorter_prompt() -> None:
+    urgent, short = prompt(100, priority=-1), prompt(4)
+
+    assert first_tokens(engine_of(), [short, urgent]) == [6, 6]
+
+
+def test_a_long_prompt_out_of_the_cache_is_short() -> None:
+    engine = engine_of(prefix_caching=True)
+    known = prompt(400, seed=9)
+    run(engine, [known])
+    engine.add(prompt(300, seed=1))
+    engine.step()
+
+    [follow_up] = first_tokens(engine, [make_request([*known.prompt_token_ids, 5, 6, 7], max_tokens=1)])
+
+    assert follow_up == 0
+
+
+def test_who_waits_for_blocks_is_passed_by_what_leaves_it_room() -> None:
+    engine = engine_of(num_blocks=50)  # of 4 tokens
+    running = prompt(8, max_tokens=150)  # 2 blocks, then more and more
+    engine.add(running)
+    engine.step()
+    engine.add(prompt(190))  # 48 blocks: they are free when `running` is over
+
+    assert first_tokens(engine, [prompt(4)]) == [0]
+    assert (
+        max(first_tokens(engine, [prompt(16), prompt(4)])) > 100
+    )  # 4 + 48 are too many: it waits, and others behind it
+
+
+def test_who_waits_for_blocks_waits_for_no_newcomers() -> None:
+    engine = engine_of(num_blocks=50)
+    running = prompt(40, max_tokens=60)
+    engine.add(running)
+    for _ in range(3):
+        engine.step()
+    large = prompt(160)  # 40 blocks
+
+    def add_newcomer(step: int) -> None:
+        engine.add(prompt(4, max_tokens=12, seed=step))
+
+    [step] = first_tokens(engine, [large], add_newcomer)
+
+    assert step <= 60 + 12 + 160 // QUARTER
+
+
+def test_only_the_oldest_prompt_is_cut_within_a_block() -> None:
+    runner = FakeRunner(num_blocks=2000, block_size=BLOCK, max_model_len=1000, max_num_batched_tokens=STEP)
+    run(EngineCore(runner, prefix_caching=False), [prompt(num, seed=num) for num in (50, 7, 61, 33, 9)])
+
+    ends = [
+        int(past + new)
+        for batch in runner.batches
+        for past, new in zip(batch.past_lens, batch.subsequence_begins[1:] - batch.subsequence_begins[:-1], strict=True)
+    ]
+    assert {end for end in ends if end % BLOCK} == {50, 7, 61, 33, 9}
+
+
+def test_tokens_that_a_grammar_forced_wait_for_no_prompt() -> None:
+    blocks = BlockManager(num_blocks=100, block_size=BLOCK, prefix_caching=False)
+    scheduler = Scheduler(blocks, max_num_seqs=8, max_num_batched_tokens=STEP)
+    answering, long, short = (Sequence(prompt(num), 0, arrival) for arrival, num in enumerate((3, 100, 4)))
+    scheduler.add(answering)
+    assert [entry.num_new_tokens for entry in scheduler.schedule()] == [3]
+    answering.num_computed_tokens = 3
+    answering.token_ids += [1] * 9
+    for sequence in (long, short):
+        scheduler.add(sequence)
+
+    assert {entry.sequence: entry.num_new_tokens for entry in scheduler.schedule()} == {answering: 9, long: 4}
