@@ -35,6 +35,13 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
         ({"minimum": "1"}, "#/minimum must be a number, given '1'"),
         ({"multipleOf": 0}, "#/multipleOf must be > 0, given 0"),
         ({"multipleOf": 2**53 + 1}, "#/multipleOf must be a number of at most 15 digits"),
+        ({"multipleOf": 99400891}, "#/multipleOf without .* must be <= 10000, given 99400891"),
+        ({"items": {"multipleOf": 0.12345}}, "#/items/multipleOf without .* must be <= 10000, given 12345"),
+        (
+            {"prefixItems": [{"multipleOf": n} for n in range(51, 251, 2)]},
+            "and added up, must be <= 10000, given 15000",
+        ),
+        ({"allOf": [{"multipleOf": n} for n in (97, 8, 83)]}, "and multiplied, must be <= 10000, given 64408"),
         ({"minimum": 2**63}, "#/minimum must be a number of at most 15 digits"),
         ({"maximum": 1e-300}, "#/maximum must be a number of at most 15 digits"),
         ({"const": [1, {"a": 2**53 + 1}]}, "#/const must be a number of at most 15 digits"),
@@ -56,6 +63,11 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
 def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(schema: object, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         normalised([schema], is_strict=False)
+
+
+def test_multiples_of_what_has_few_digits_are_honoured_however_often() -> None:
+    each = [{"multipleOf": value} for value in (0.01, 1000, 5000, 9973, 9.973, 0.5)]
+    normalised([{"items": {"anyOf": each}, "const": {"multipleOf": 99400891}}], is_strict=False)
 
 
 @pytest.mark.parametrize(

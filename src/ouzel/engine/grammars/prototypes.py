@@ -10,7 +10,7 @@ from weakref import WeakSet
 from ouzel.engine.grammars.compilation import Compilation
 from ouzel.engine.grammars.session import Prototype
 
-MAX_KEPT = 256
+MAX_KEPT = 64
 MAX_KEPT_BYTES = 256 * 2**20
 MAX_LIVE_BYTES = 2**30  # compiled, with those that requests still use
 

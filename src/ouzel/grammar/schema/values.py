@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from ouzel.grammar.caps import MAX_ENUM_VALUES, MAX_LITERAL_CHARS, MAX_PROPERTIES, check_at_most
+from ouzel.grammar.caps import MAX_DIVISOR, MAX_ENUM_VALUES, MAX_LITERAL_CHARS, MAX_PROPERTIES, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.write.regex import search_pattern
 
@@ -74,6 +74,13 @@ def _check_divisor(value: object, path: str) -> None:
     if isinstance(value, int | float) and value <= 0:
         raise GrammarError(f"{path} must be > 0, given {value!r}")
     _check_exact(value, path)
+    check_at_most(f"{path} without its decimal point and zeros at its end", significand(value), MAX_DIVISOR)
+
+
+def significand(value: object) -> int:
+    """Returns a number's digits as one without a decimal point and zeros at its end: 7 of 0.07 and of 700."""
+    digits = Decimal(repr(value)).as_tuple().digits
+    return int("".join(map(str, digits)).rstrip("0") or "0")
 
 
 def _check_names(value: object, path: str) -> None:
