@@ -12,6 +12,7 @@ import pytest
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.cache import CachedWeights, EntryWriter
+from ouzel.backends.openvino.entry_check import is_remembered, seal_entry
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.models.mistral import sliding_window
@@ -44,6 +45,20 @@ def create(directory: Path, engine: EngineConfig = EXACT, **model: object) -> Mo
 def change_config(directory: Path, **values: object) -> None:
     path = directory / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def replace_text(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def flip_blocks(path: Path, number: int) -> None:
+    """Inverts as many blocks of 64 bytes, spread over the file."""
+    content = np.fromfile(path, np.uint8)
+    starts = np.linspace(0, len(content) - 64, number).astype(int)
+    content[starts[:, None] + np.arange(64)] ^= 255
+    content.tofile(path)
 
 
 def cut_short(path: Path, num_bytes: int) -> None:
@@ -178,6 +193,11 @@ def entries(directory: Path) -> list[Path]:
     return sorted((directory.parent / "cache").iterdir())
 
 
+def open_weights(entry: Path) -> dict[str, object]:
+    weights: dict[str, object] = json.loads((entry / "index.json").read_text().partition("\n")[2])["weights"]
+    return weights
+
+
 def logits_error(runner: ModelRunner) -> float:
     golden = read_golden("llama")
     _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
@@ -220,9 +240,10 @@ def test_a_cached_model_computes_the_same(directory: Path, weights: str) -> None
         lambda entry: (entry / "index.json").unlink(),
         lambda entry: cut_short(entry / "index.json", 300),
         lambda entry: (entry / "index.json").write_text("[]"),
-        lambda entry: (entry / "index.json").write_text(
-            json.dumps({"bytes": (entry / "weights.bin").stat().st_size, "weights": {}})
-        ),
+        lambda entry: replace_text(entry / "index.json", '"columns": 64', '"columns": 32'),
+        lambda entry: seal_entry(entry, entry.name, {}),
+        lambda entry: seal_entry(entry, "another-model-f32-source-content", {}),
+        lambda entry: flip_blocks(entry / "weights.bin", 50),
     ],
 )
 def test_a_broken_entry_is_made_again(
@@ -236,6 +257,38 @@ def test_a_broken_entry_is_made_again(
     caplog.clear()
     assert logits_error(create(directory)) < 1e-5
     assert "is broken" not in caplog.text
+
+
+def test_the_weights_are_checked_once_for_each_change_of_their_file(directory: Path) -> None:
+    create(directory)
+    [entry] = entries(directory)
+    assert is_remembered(entry)
+    os.utime(entry / "weights.bin")
+    assert not is_remembered(entry)
+    create(directory)
+    assert is_remembered(entry)
+
+
+def test_a_cached_model_that_fails_its_self_check_is_made_again(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(directory)
+    [entry] = entries(directory)
+    (entry / "weights.bin").write_bytes(b"\xff" * (entry / "weights.bin").stat().st_size)  # all NaN
+    seal_entry(entry, entry.name, open_weights(entry))
+    assert logits_error(create(directory)) < 1e-5
+    assert f"cache entry {entry} will be made again: self-check" in caplog.text
+    caplog.clear()
+    assert logits_error(create(directory)) < 1e-5
+    assert caplog.text == ""
+
+
+def test_a_model_that_fails_its_self_check_when_just_made_is_refused(directory: Path) -> None:
+    path = directory / WEIGHTS
+    header = 8 + int.from_bytes(path.read_bytes()[:8], "little")
+    path.write_bytes(path.read_bytes()[:header] + b"\xff" * (path.stat().st_size - header))  # all NaN
+    with pytest.raises(ModelLoadError, match="self-check"):
+        create(directory)
 
 
 def test_without_a_place_for_the_cache_the_model_is_served_all_the_same(

@@ -1,6 +1,7 @@
 """The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO has)."""
 
 import logging
+import shutil
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner
-from ouzel.backends.openvino.selfcheck import check_runner
+from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -29,11 +30,41 @@ logger = logging.getLogger(__name__)
 def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
     """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend."""
     started = time.perf_counter()
-    directory = Path(model.model)
     core = ov.Core()
     check_options(core, engine)
-    config = read_config(directory)
-    language_model = load(core, directory, config, model)
+    config = read_config(Path(model.model))
+    runner = checked_runner(core, config, model, engine) or checked_runner(core, config, model, engine)
+    assert runner is not None, "without its entry the model is not a cached one"
+    runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
+    info = runner.info
+    logger.info("loaded %s (%s, %s) in %.1f s", model.model, info.model_type, info.weights, info.load_s)
+    return runner
+
+
+def checked_runner(core: ov.Core, config: HfConfig, model: ModelConfig, engine: EngineConfig) -> OpenVINORunner | None:
+    """Returns None where weights of an earlier start fail the self-check: their entry is gone then.
+
+    Raises SelfCheckFailed where the weights were made just now.
+    """
+    language_model = load(core, Path(model.model), config, model)
+    runner = make_runner(core, language_model, config, model, engine)
+    try:
+        with pages_given_back(language_model.mapping):
+            check_runner(runner, language_model.max_positions, is_rotary=is_rotary(language_model, config))
+    except SelfCheckFailed as error:
+        entry = language_model.cache_entry
+        if entry is None:
+            raise
+        logger.warning("cache entry %s will be made again: %s", entry, error)
+        shutil.rmtree(entry, ignore_errors=True)
+        runner.close()
+        return None
+    return runner
+
+
+def make_runner(
+    core: ov.Core, language_model: LanguageModel, config: HfConfig, model: ModelConfig, engine: EngineConfig
+) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     with pages_given_back(language_model.mapping):
         compiled = compile_graph(core, language_model, engine)
@@ -45,7 +76,7 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
         backend="openvino",
         model_type=config.model_type,
         device=engine.device,
-        weights="ir" if is_ir_directory(directory) else model.weights,
+        weights="ir" if is_ir_directory(Path(model.model)) else model.weights,
         precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
         kv_cache_dtype=type_name(inputs[0].dtype),
         vocab_size=language_model.vocab_size,
@@ -56,12 +87,7 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
         max_num_batched_tokens=engine.max_num_batched_tokens,
         load_s=0.0,  # known when the checks are done
     )
-    runner = OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model, info)
-    with pages_given_back(language_model.mapping):
-        check_runner(runner, language_model.max_positions, is_rotary=is_rotary(language_model, config))
-    runner.info = msgspec.structs.replace(info, load_s=time.perf_counter() - started)
-    logger.info("loaded %s (%s, %s) in %.1f s", directory, info.model_type, info.weights, runner.info.load_s)
-    return runner
+    return OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model, info)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

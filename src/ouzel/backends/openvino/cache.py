@@ -3,7 +3,7 @@
 An entry is a directory `<directory's name>-<encoding>-<source key>-<content key>/` with
 
     weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT bytes
-    index.json    bytes of weights.bin, and name -> encoding, columns, and dtype, shape, offset of each part
+    index.json    name -> encoding, columns, and dtype, shape, offset of each part; checksums (entry_check.py)
 
 The source key is the path of the checkpoint; the content key covers path, size and time of change of its files, the
 versions of openvino and ouzel, and FORMAT. An entry is written under a temporary name and renamed, so it is complete
@@ -32,15 +32,14 @@ from numpy.typing import NDArray
 
 import ouzel
 from ouzel.backends.openvino.encodings import Encoding
+from ouzel.backends.openvino.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights import Array, Matrix, entry_name
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1  # raise it when the encodings or the layout of an entry change
+FORMAT = 2  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
-WEIGHTS_FILE = "weights.bin"
-INDEX_FILE = "index.json"
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0
 
@@ -49,13 +48,10 @@ class CachedWeights:
     """It reads a finished entry. Raises OSError, ValueError, KeyError or TypeError where that is broken."""
 
     def __init__(self, entry: Path) -> None:
-        document = json.loads((entry / INDEX_FILE).read_text(encoding="utf-8"))
-        self._index = document["weights"]
+        self._index = open_entry(entry)["weights"]
         with (entry / WEIGHTS_FILE).open("rb") as file:
             # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        if len(self.mapping) != document["bytes"]:
-            raise ValueError(f"{WEIGHTS_FILE} has {len(self.mapping)} bytes instead of {document['bytes']}")
 
     def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix:
         entry = self._index[entry_name(names)]
@@ -105,8 +101,7 @@ class EntryWriter:
         self._file.flush()
         os.fsync(self._file.fileno())  # a rename may outlive a power cut that its data did not
         self._file.close()
-        document = {"bytes": self._path.stat().st_size, "weights": index}
-        (self._directory / INDEX_FILE).write_text(json.dumps(document), encoding="utf-8")
+        seal_entry(self._directory, self._entry.name, index)
         self._directory.chmod(0o755)
         try:
             self._directory.rename(self._entry)

@@ -2,6 +2,7 @@
 
 import mmap
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,3 +22,4 @@ class LanguageModel:
     vocab_size: int
     max_positions: int
     mapping: mmap.mmap | None = None  # the file that the arrays lie in
+    cache_entry: Path | None = None  # of an earlier start, that the weights were taken from

@@ -23,7 +23,7 @@ def load_checkpoint(directory: Path, config: HfConfig, encoding: Encoding, cache
     files = [directory / "config.json", *find_files(directory)]
     entry = entry_path(cache_dir, directory, files, encoding)
     if (cached := load_cached(entry, config, build, encoding)) is not None:
-        return cached
+        return replace(cached, cache_entry=entry)
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, encoding, entry)
     checkpoint = Checkpoint(directory)
     try:

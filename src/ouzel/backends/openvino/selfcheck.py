@@ -24,8 +24,12 @@ LARGEST_SHIFT_CHANGE = 0.1
 ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks may do so under the shift, too
 
 
+class SelfCheckFailed(ModelLoadError):
+    """The model does not agree with itself."""
+
+
 def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) -> None:
-    """Raises ModelLoadError when the model does not agree with itself. Uses the first blocks of the cache.
+    """Raises SelfCheckFailed when the model does not agree with itself. Uses the first blocks of the cache.
 
     With `is_rotary` positions are relative; else (learned positions, perhaps) a shift may change the logits.
     """
@@ -41,7 +45,7 @@ def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) ->
     shift_change = relative_change(run_chunk(runner, token_ids, 0, shift), whole)
     logger.debug("self-check: chunks change the logits by %.4f, a shift by %.4f", chunk_change, shift_change)
     if not chunk_change <= LARGEST_CHUNK_CHANGE:  # so that NaN fails
-        raise ModelLoadError(
+        raise SelfCheckFailed(
             f"self-check: computing the prompt in two chunks changes the logits by {chunk_change:.0%}; "
             f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run correctly on this device"
         )
@@ -49,7 +53,7 @@ def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) ->
     if not is_rotary and shift_change > largest:
         logger.warning("self-check: a shift by %d changes the logits by %.0f %%", shift, 100 * shift_change)
     elif not shift_change <= largest:
-        raise ModelLoadError(
+        raise SelfCheckFailed(
             f"self-check: shifting all positions by {shift} changes the logits by {shift_change:.0%}; rounding "
             f"explains {largest:.0%} at most. Positions lose precision in this model's graph: try --precision f32"
         )
