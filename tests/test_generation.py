@@ -242,7 +242,7 @@ def run(engine: EngineClient) -> Run:
         metrics: Metrics | None = None,
     ) -> Generation:
         asked = request(said, max_tokens=max_tokens, stop=stop, n=n)
-        return Generation(asked, served(engine, make_parser), metrics or Metrics("parrot"))
+        return Generation(asked, served(engine, make_parser), metrics or Metrics("parrot"), key_id=None)
 
     return run
 
@@ -250,7 +250,7 @@ def run(engine: EngineClient) -> Run:
 @pytest.fixture
 def run_several(engine: EngineClient) -> RunSeveral:
     def run_several(*requests: GenerationRequest) -> SeveralGenerations:
-        return SeveralGenerations(requests, served(engine), Metrics("parrot"))
+        return SeveralGenerations(requests, served(engine), Metrics("parrot"), key_id=None)
 
     return run_several
 
@@ -292,7 +292,9 @@ async def test_nothing_depends_on_how_many_tokens_came_at_once(
 async def test_a_scored_prompt_is_the_first_event(engine: EngineClient, said: str, is_slow: bool) -> None:
     asked = request(said, n=2, num_prompt_logprobs=0)
 
-    first, *rest = await collect(Generation(asked, served(engine), Metrics("parrot")), engine, is_slow=is_slow)
+    first, *rest = await collect(
+        Generation(asked, served(engine), Metrics("parrot"), key_id=None), engine, is_slow=is_slow
+    )
 
     assert isinstance(first, PromptScored)
     assert [position.sampled.token_id for position in first.logprobs] == list(said.encode()[1:])
@@ -302,7 +304,7 @@ async def test_a_scored_prompt_is_the_first_event(engine: EngineClient, said: st
 async def test_each_of_several_scored_prompts_names_its_first_choice(engine: EngineClient) -> None:
     requests = [request(said, n=2, num_prompt_logprobs=0) for said in ("abc", "de")]
 
-    events = await collect(SeveralGenerations(requests, served(engine), Metrics("parrot")), engine)
+    events = await collect(SeveralGenerations(requests, served(engine), Metrics("parrot"), key_id=None), engine)
 
     scored = {event.index: len(event.logprobs) for event in events if isinstance(event, PromptScored)}
     assert scored == {0: 2, 2: 1}
@@ -368,7 +370,9 @@ async def test_a_request_that_leaves_itself_no_token_is_refused() -> None:
     engine = EngineClient(EngineSpec(factory="tests.test_generation:create_random_model", options={}), in_thread=True)
     await engine.start()
     params = SamplingParams(max_tokens=20, allowed_token_ids=(5, 6), no_repeat_ngram_size=1)
-    refused = Generation(msgspec.structs.replace(request("abc"), params=params), served(engine), Metrics("parrot"))
+    refused = Generation(
+        msgspec.structs.replace(request("abc"), params=params), served(engine), Metrics("parrot"), key_id=None
+    )
 
     with pytest.raises(InvalidRequest, match="no token is left to choose: allowed_token_ids, no_repeat_ngram_size"):
         await collect(refused, engine)
@@ -403,7 +407,7 @@ async def test_tokens_are_counted_as_they_come(run: Run, engine: EngineClient) -
 async def test_a_request_that_only_scores_is_counted_without_a_token(engine: EngineClient) -> None:
     metrics = Metrics("parrot")
     asked = request("abc", n=2, max_tokens=0, num_prompt_logprobs=0)
-    scored, *ends = await collect(Generation(asked, served(engine), metrics), engine)
+    scored, *ends = await collect(Generation(asked, served(engine), metrics, key_id=None), engine)
 
     assert isinstance(scored, PromptScored)
     assert ends == [Finished(index, FinishReason.LENGTH, None) for index in (0, 1)]
@@ -488,7 +492,9 @@ async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(
 async def test_the_best_show_logprobs_only_when_asked(engine: EngineClient, num_logprobs: int | None) -> None:
     asked = request("abc", stop=("ca",))
     params = msgspec.structs.replace(asked.params, num_logprobs=num_logprobs)
-    generation = Generation(msgspec.structs.replace(asked, best_of=3, params=params), served(engine), Metrics("parrot"))
+    generation = Generation(
+        msgspec.structs.replace(asked, best_of=3, params=params), served(engine), Metrics("parrot"), key_id=None
+    )
 
     [best] = fold(await collect(generation, engine))
 
@@ -501,7 +507,7 @@ async def test_the_best_show_logprobs_only_when_asked(engine: EngineClient, num_
 
 async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: EngineClient) -> None:
     asked = msgspec.structs.replace(request("abc", max_tokens=4000), best_of=3)
-    generation = Generation(asked, served(engine), Metrics("parrot"))
+    generation = Generation(asked, served(engine), Metrics("parrot"), key_id=None)
     reader = asyncio.create_task(collect(generation, engine))
     while generation.usage().completion_tokens < 30:
         await asyncio.sleep(0.001)
@@ -510,7 +516,7 @@ async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: Engi
     await asyncio.wait([reader])
 
     assert generation.finish_reasons == ["abort"] * 3
-    await collect(Generation(request("abc"), served(engine), Metrics("parrot")), engine)
+    await collect(Generation(request("abc"), served(engine), Metrics("parrot"), key_id=None), engine)
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
 

@@ -66,7 +66,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     n: int = 1  # choices 0..n-1
     priority: int = 0  # smaller goes first
     grammar: Grammar | None = None
-    cache_salt: str = ""  # requests share cached blocks only under the same salt
+    cache_salt: str = ""  # requests share cached blocks only under the same salt; of API keys each has its own
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -174,6 +174,7 @@ class ServerSetup:
     sampling_defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     store_url: str | None = None
     step_timeout_s: float = 300
+    shares_prefix_cache: bool = False
 
     def engine_spec(self) -> EngineSpec:
         always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
@@ -196,6 +197,7 @@ class ServerSetup:
             output_format=self.output_format,
             vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
             max_tokens_limit=self.limits.max_tokens_limit,
+            shares_prefix_cache=self.shares_prefix_cache,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )

@@ -51,6 +51,7 @@ async def load_served_model(
         output_format=chosen_format,
         vocabulary=_grammar_vocabulary(tokenizer),
         max_tokens_limit=options.limits.max_tokens_limit,
+        shares_prefix_cache=options.engine.shared_prefix_cache,
         guides_tools=options.model.enable_tool_guided_generation,
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         created=int(time.time()),

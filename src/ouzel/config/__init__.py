@@ -102,7 +102,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_num_batched_tokens: Annotated[
         int, Meta(ge=16), _option("Tokens in one step; prompts beyond it are prefilled in chunks.")
     ] = 512
-    prefix_caching: Annotated[bool, _option("Reuse full KV blocks between requests.")] = True
+    prefix_caching: Annotated[bool, _option("Reuse full KV blocks between requests, each API key its own.")] = True
+    shared_prefix_cache: Annotated[
+        bool,
+        _option("API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."),
+    ] = False
     grammar_timeout_s: Annotated[
         float, Meta(gt=0, le=600), _option("How long a response format or a tool's schema may take to be compiled.")
     ] = 5.0

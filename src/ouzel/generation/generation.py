@@ -23,7 +23,8 @@ _RETRY_AFTER_S = 5.0  # what keeps the engine busy has been given up by then: th
 class Generation:
     """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
 
-    def __init__(self, request: GenerationRequest, model: ServedModel, metrics: Metrics) -> None:
+    def __init__(self, request: GenerationRequest, model: ServedModel, metrics: Metrics, *, key_id: str | None) -> None:
+        """`key_id` is of the API key whose request it is, None where none is asked for."""
         self.request = request
         self.model_name = model.names[0]
         self.ttft_s: float | None = None
@@ -31,6 +32,7 @@ class Generation:
         self._engine = model.engine
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
+        self._cache_salt = model.cache_salt(key_id, request.cache_salt)
         self._choices = [Choice(index, request, model) for index in range(request.best_of)]
         self._best_of = BestOf(request) if request.best_of > request.n else None
         self._num_cached_tokens = 0
@@ -88,7 +90,7 @@ class Generation:
             eos_token_ids=self._eos_token_ids,
             n=request.best_of,
             priority=request.priority,
-            cache_salt=request.cache_salt,
+            cache_salt=self._cache_salt,
             grammar=request.grammar,
         )
 

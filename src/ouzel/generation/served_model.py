@@ -25,8 +25,16 @@ class ServedModel:
     max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking
     guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
+    shares_prefix_cache: bool = False  # all API keys have one
     created: int  # unix seconds
     system_fingerprint: str
+
+    def cache_salt(self, key_id: str | None, own_salt: str) -> str:
+        """Returns under which salt a request's prompt is cached: no key finds what another has asked.
+
+        `own_salt` is what the request gives. Ids of keys are all of the same length, so no two pairs are the same salt.
+        """
+        return own_salt if key_id is None or self.shares_prefix_cache else f"{key_id}:{own_salt}"
 
     def grammar_for(
         self,

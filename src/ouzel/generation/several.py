@@ -19,11 +19,13 @@ from ouzel.observability import Metrics
 class SeveralGenerations:
     """Has the surface of `Generation`. Choice c of prompt p has the index p * n + c."""
 
-    def __init__(self, requests: Sequence[GenerationRequest], model: ServedModel, metrics: Metrics) -> None:
+    def __init__(
+        self, requests: Sequence[GenerationRequest], model: ServedModel, metrics: Metrics, *, key_id: str | None
+    ) -> None:
         """`requests` must have the same n."""
         self.model_name = model.names[0]
         self._n = requests[0].n
-        self._generations = [Generation(request, model, metrics) for request in requests]
+        self._generations = [Generation(request, model, metrics, key_id=key_id) for request in requests]
         self._batch = _Batch()
 
     @property

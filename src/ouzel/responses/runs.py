@@ -62,7 +62,7 @@ class Runs:
             new = _new_response(prepared, key_id)
             begins_at_once = prepared.is_stream or new.is_background or new.conversation_id is not None
             progress = StoredProgress(self.store, new.id, key_id, log, new=new, begins_at_once=begins_at_once)
-        return self._run(prepared, place, log, progress)
+        return self._run(prepared, place, log, progress, key_id)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
         """Returns the run that makes this response, if it is kept and belongs to the key."""
@@ -87,8 +87,15 @@ class Runs:
         if self._runs:
             await asyncio.wait([run.task for run in self._runs.values()])
 
-    def _run(self, prepared: PreparedResponse, place: ExitStack, log: EventLog, progress: StoredProgress | None) -> Run:
-        generation = Generation(prepared.request, self._model, self._metrics)
+    def _run(
+        self,
+        prepared: PreparedResponse,
+        place: ExitStack,
+        log: EventLog,
+        progress: StoredProgress | None,
+        key_id: str | None,
+    ) -> Run:
+        generation = Generation(prepared.request, self._model, self._metrics, key_id=key_id)
         run = Run(prepared, generation, place, log=log, progress=progress)
         self._runs[run.id] = run
         run.task.add_done_callback(lambda _: self._forget(run))
@@ -154,7 +161,8 @@ class Runs:
                 await fail_stored(store, stored, response_error(error))
                 return
             log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
-            self._run(prepared, place.pop_all(), log, StoredProgress(store, stored.id, stored.key_id, log))
+            progress = StoredProgress(store, stored.id, stored.key_id, log)
+            self._run(prepared, place.pop_all(), log, progress, stored.key_id)
 
 
 async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> None:

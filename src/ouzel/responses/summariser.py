@@ -28,7 +28,12 @@ class Summariser:
         return min(max(max_model_len // _SHARE_OF_SUMMARY, 1), self._model.max_tokens_limit or max_model_len)
 
     async def summarise(
-        self, messages: Sequence[InputMessage], arrival_s: float, on_generation: Callable[[Generation], None]
+        self,
+        messages: Sequence[InputMessage],
+        *,
+        key_id: str | None,
+        arrival_s: float,
+        on_generation: Callable[[Generation], None],
     ) -> tuple[str, Usage]:
         """Returns the summary, and what all its parts have used together.
 
@@ -38,7 +43,7 @@ class Summariser:
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         while messages:
             request, num = await asyncio.to_thread(self._longest_part, messages, summary, arrival_s)
-            generation = Generation(request, self._model, self._metrics)
+            generation = Generation(request, self._model, self._metrics, key_id=key_id)
             on_generation(generation)
             summary = await self._write_summary(generation)
             usage = _sum(usage, generation.usage())

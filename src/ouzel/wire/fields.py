@@ -45,7 +45,10 @@ class GenerationFields(ChoiceFields, kw_only=True):
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
     cache_salt: (
-        Annotated[str, Meta(max_length=256, description="Cached prompts are shared only under the same salt.")] | None
+        Annotated[
+            str, Meta(max_length=256, description="Cached prompts are shared only under the same salt (and API key).")
+        ]
+        | None
     ) = None
     response_format: ResponseFormat | None = None
     structured_outputs: Annotated[

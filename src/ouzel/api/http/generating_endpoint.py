@@ -41,12 +41,12 @@ class GeneratingEndpoint:
         if answer.is_stream:
             exchange.framing = answer.framing
         if len(requests) == 1:
-            generation = Generation(requests[0], self._model, self._metrics)
+            generation = Generation(requests[0], self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generation)
             await _send(generation, answer, send)
             return
         with self._model.engine.admit(len(requests) - 1):  # the first has its place since the door
-            generations = SeveralGenerations(requests, self._model, self._metrics)
+            generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generations)
             await _send(generations, answer, send)
 

@@ -63,7 +63,9 @@ class CompactResponse:
         )
         items = (await context_of(continuation, self._store, exchange.key_id)).items
         messages = await asyncio.to_thread(messages_of, items, fields.instructions)
-        summary, usage = await self._summariser.summarise(messages, exchange.arrival_s, exchange.follow)
+        summary, usage = await self._summariser.summarise(
+            messages, key_id=exchange.key_id, arrival_s=exchange.arrival_s, on_generation=exchange.follow
+        )
         users = [msgspec.Raw(item.body) for item in stored_items(filter(_is_users, items))]
         return CompactedResponse(
             new_id("resp"),
