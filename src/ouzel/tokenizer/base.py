@@ -44,11 +44,23 @@ class Tokenizer(Protocol):
         ...
 
     @property
+    def control_tokens(self) -> Mapping[str, int]:
+        """Maps the spellings of the tokens by which a prompt says more than its text to their ids."""
+        ...
+
+    @property
     def spaces_special_tokens(self) -> bool:
         """Says whether special tokens that are shown together have spaces between them, which no token stands for."""
         ...
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
+
+    def encode_guarded(self, text: str, spans: Sequence[tuple[int, int]], *, add_special_tokens: bool) -> list[int]:
+        """Encodes a text in which control tokens are at the spans alone: their spellings elsewhere are ordinary text.
+
+        The spans are ascending, each the begin and the end of the spelling of one.
+        """
+        ...
 
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import tokenizers
 
-from ouzel.errors import InvalidRequest, ModelLoadError
+from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.base import Detokenizer
 from ouzel.tokenizer.byte_table import build_byte_table
+from ouzel.tokenizer.control_tokens import control_tokens_of
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
+from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
 from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens
 
 
@@ -55,6 +57,10 @@ class HuggingFaceTokenizer:
         added = self.added_tokens = library_tokenizer.get_added_tokens_decoder()  # by id
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
         self.special_token_ids = frozenset(token_id for token_id, token in added.items() if token.special)
+        self.control_tokens = control_tokens_of(added)
+        unknown = {special_tokens.get("unk_token", ""), getattr(library_tokenizer.model, "unk_token", None) or ""}
+        unknown_ids = frozenset(vocabulary[token] for token in unknown if token in vocabulary)
+        self._guarded_encoder = GuardedEncoder(library_tokenizer, self.control_tokens, unknown_ids)
         self._ids = frozenset(vocabulary.values())
         self._table = build_byte_table(
             _decoder_of(library_tokenizer), {token_id: token for token, token_id in vocabulary.items()}
@@ -71,11 +77,10 @@ class HuggingFaceTokenizer:
         return False
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-        try:
-            # A batch of one: the library's single encode() holds the GIL, a second for every megabyte.
-            return self._library_tokenizer.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0].ids
-        except TypeError as error:  # a lone surrogate: legal in JSON, not in Unicode text
-            raise InvalidRequest("the text holds a half of a surrogate pair, which is no character") from error
+        return encode_one(self._library_tokenizer, text, add_special_tokens=add_special_tokens).ids
+
+    def encode_guarded(self, text: str, spans: Spans, *, add_special_tokens: bool) -> list[int]:
+        return self._guarded_encoder.encode(text, spans, add_special_tokens=add_special_tokens)
 
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         if self._table is None:
