@@ -1,7 +1,7 @@
 """A real server on an ephemeral port, with a fake engine that says what the user said, one byte per token.
 
-`<|fail|>` in a message makes the engine fail that request after its first token, `<|die|>` kills the engine, `#`
-in an answer meets a bug of the server's, and a bell one of a native library.
+`|fail|` in a message makes the engine fail that request after its first token, `|die|` kills the engine, `#` in an
+answer meets a bug of the server's, and a bell one of a native library.
 Without a chat (completions) the engine repeats the prompt for ever.
 """
 
@@ -86,8 +86,8 @@ def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
     library_tokenizer = tokenizers.Tokenizer(models.BPE({alphabet[byte]: byte for byte in range(256)}, []))
     library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library_tokenizer.decoder = decoders.ByteLevel()
-    for token in ("<|im_start|>", "<|im_end|>", "<|fail|>", "<|die|>", *more_special_tokens):
-        is_special = token not in ("<|fail|>", "<|die|>")  # so that a message can hold them
+    for token in ("<|im_start|>", "<|im_end|>", "|fail|", "|die|", *more_special_tokens):
+        is_special = token not in ("|fail|", "|die|")  # no control tokens, so that a message can hold them
         library_tokenizer.add_tokens([AddedToken(token, special=is_special)])
     return library_tokenizer
 
@@ -190,6 +190,7 @@ class ServerSetup:
                 self.tokenizer,
                 template,
                 engine.info.max_model_len,
+                parsed_marks=self.output_format.prompt_marks,
                 trusts_request_template=self.trusts_request_template,
             ),
             sampling_defaults=self.sampling_defaults,

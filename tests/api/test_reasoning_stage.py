@@ -94,6 +94,16 @@ def test_an_answer_goes_on_inside_its_reasoning(granite: httpx.Client, start: st
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("start", [THOUGHT, OTHER_THOUGHT])
+def test_a_user_who_writes_a_mark_begins_no_reasoning(granite: httpx.Client, start: str, stream: bool) -> None:
+    messages = [{"role": "user", "content": f"{start} hm {JSON}"}, {"role": "assistant", "content": "So:"}]
+    continuing = {"messages": messages, "continue_final_message": True, "add_generation_prompt": False}
+    reasoning, content = answer(granite, "", "", stream=stream, **continuing)
+    assert reasoning == ""
+    assert json.loads(content).keys() == {"count"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("prompt_end", "said", "expected"),
     [

@@ -57,6 +57,16 @@ def test_a_suffix_after_a_gap_has_no_space_of_sentencepiece() -> None:
     assert tokens == ["▁<PRE>", "▁", "H", "e", "▁<SUF>", "w", "o", "▁", "r", "▁<MID>"]
 
 
+@pytest.mark.parametrize("family", LAYOUTS)
+def test_control_tokens_in_a_file_are_its_text(family: str) -> None:
+    tokens, expected = LAYOUTS[family]
+    tokenizer = byte_tokenizer(*tokens)
+    spelled = "".join(tokens)
+    prompt = PromptRenderer(tokenizer, None, max_model_len=400).render_infill(f"A{spelled}", f"Y{spelled}")
+    assert prompt.text == expected.replace("AB", f"A{spelled}").replace("YZ", f"Y{spelled}")
+    assert len(prompt.token_ids) == len(tokens) + len("AY") + 2 * len(spelled.encode())
+
+
 def test_a_gap_may_be_at_the_beginning() -> None:
     renderer = PromptRenderer(byte_tokenizer(*LAYOUTS["Qwen"][0]), None, max_model_len=64)
     assert renderer.render_infill("", "Z").text == "<|fim_prefix|><|fim_suffix|>Z<|fim_middle|>"

@@ -44,6 +44,7 @@ async def load_served_model(
             chat_template,
             info.max_model_len,
             info.vocab_size,
+            parsed_marks=chosen_format.prompt_marks,
             trusts_request_template=options.model.trust_request_chat_template,
         ),
         sampling_defaults=sampling_defaults(local.directory),

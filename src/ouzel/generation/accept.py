@@ -25,7 +25,7 @@ def accept(
     grammar = model.grammar_for(
         options.tool_use,
         options.form,
-        prompt_text=prompt.text if options.parses_output else None,
+        prompt_text=prompt.text_to_parse if options.parses_output else None,
         continues_prompt=options.continues_prompt,
         guards_calls=not options.continues_prompt,
     )

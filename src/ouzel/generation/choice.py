@@ -40,7 +40,7 @@ class Choice:
         self._num_chars_given = 0  # by the matcher
         self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
         self._parser = output_format.make_parser(
-            request.tools, request.prompt.text, continues_prompt=request.continues_prompt
+            request.tools, request.prompt.text_to_parse, continues_prompt=request.continues_prompt
         )
         self._is_reasoning = False
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.

@@ -82,6 +82,14 @@ class Reasoning:
     answer_start: str = ""  # what a demanded answer begins with, unless the prompt has begun it
     own_stage: Callable[[str], ReasoningStage] | None = None  # of a prompt's text, where marks alone do not tell it
 
+    @property
+    def starts(self) -> tuple[str, ...]:
+        return (self.start, *self.other_starts)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        return (self.end, *self.other_ends, *self.ended_by)
+
     def stage_after(self, prompt_text: str, *, continues_prompt: bool) -> ReasoningStage:
         """Returns where the output begins. Parsers and grammars both go by this.
 
@@ -90,8 +98,8 @@ class Reasoning:
         """
         if self.own_stage is not None:
             return self.own_stage(prompt_text)
-        starts = tuple(start.rstrip() for start in (self.start, *self.other_starts))
-        ends = tuple(end.rstrip() for end in (self.end, *self.other_ends, *self.ended_by))
+        starts = tuple(map(str.rstrip, self.starts))
+        ends = tuple(map(str.rstrip, self.ends))
         if continues_prompt:
             is_open = max(map(prompt_text.rfind, starts)) > max(map(prompt_text.rfind, ends))
             return ReasoningStage.OPEN if is_open else ReasoningStage.OVER

@@ -82,6 +82,12 @@ class OutputFormat:
         marks = self.reasoning.reasoning if self.reasoning else None
         return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt) if marks else parser
 
+    @property
+    def prompt_marks(self) -> frozenset[str]:
+        """Are what says, in a prompt's text, whether it ends inside the reasoning."""
+        marks = self.reasoning.reasoning if self.reasoning else None
+        return frozenset(map(str.rstrip, marks.starts + marks.ends)) if marks else frozenset()
+
     def special_tokens(self, *, with_calls: bool) -> frozenset[str]:
         """Returns the special tokens that the parser must see in the text."""
         calls = self.calls.calls if self.calls and (with_calls or self.calls.interleaved) else None

@@ -1,5 +1,6 @@
 """A chat template is found, compiled and probed at load and rendered per request. It is stateless, so thread-safe."""
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -10,6 +11,7 @@ from jinja2.meta import find_undeclared_variables
 
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts import template_capabilities, template_environment
+from ouzel.prompts.marked_text import Brackets, MarkedText, bare
 from ouzel.prompts.messages import Message
 from ouzel.tokenizer.model_files import read_chat_templates, read_special_tokens
 
@@ -43,6 +45,7 @@ class ChatTemplate:
         self._variables = {name: frozenset(self._variables_of(name)) for name in sources}
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
+        self._brackets: Brackets | None = None
         self.reserved_names = frozenset({*_OTHERS_NAMES, *special_tokens})  # variables that no request may set
         text = "".join(sources.values()).lower()
         self.reasons = "think" in text or "reasoning" in text  # it has been written for a model that may
@@ -63,6 +66,16 @@ class ChatTemplate:
                 f"the chat template in {texts.source} is broken: line {error.lineno}: {error}"
             ) from error
 
+    def with_brackets(self, brackets: Brackets) -> "ChatTemplate":
+        """Returns the same template, whose `render_marked` tells which control tokens are its own."""
+        marking = copy.copy(self)
+        marking._brackets = brackets
+        marking._templates = {
+            name: template_environment.compile_template(text, brackets) for name, text in self.sources.items()
+        }
+        marking._special_tokens = {name: brackets.around_marks(text) for name, text in self._special_tokens.items()}
+        return marking
+
     def variables_read(self, *, tools: Tools | None = None, documents: Documents | None = None) -> frozenset[str]:
         """Returns the names that the template for such a request reads from outside."""
         return self._variables[self._name(tools, documents)]
@@ -76,6 +89,26 @@ class ChatTemplate:
         max_cpu_s: float | None = None,
     ) -> str:
         """Raises InvalidRequest for whatever the template cannot render."""
+        return bare(self._render(messages, tools, variables, max_cpu_s))
+
+    def render_marked(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Tools | None = None,
+        variables: Mapping[str, object] | None = None,
+    ) -> MarkedText:
+        """Renders with the control tokens that the template writes; one without brackets writes none."""
+        rendered = self._render(messages, tools, variables, None)
+        return self._brackets.read(rendered) if self._brackets is not None else MarkedText(rendered, ())
+
+    def _render(
+        self,
+        messages: Sequence[Message],
+        tools: Tools | None,
+        variables: Mapping[str, object] | None,
+        max_cpu_s: float | None,
+    ) -> str:
         values = {
             **self._special_tokens,
             "documents": None,

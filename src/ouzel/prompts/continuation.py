@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Callable
 
 from ouzel.errors import InvalidRequest
+from ouzel.prompts.marked_text import MarkedText, bare
 from ouzel.prompts.messages import Message
 
 _FIELD = "continue_final_message"
 _REASONING_END = "</think>"  # many templates take the text apart here
 
 
-def render_unfinished(messages: list[Message], render: Callable[[list[Message]], str]) -> str:
+def render_unfinished(messages: list[Message], render: Callable[[list[Message]], MarkedText]) -> MarkedText:
     """Renders messages that are shaped for the template. Raises InvalidRequest where the text cannot be found again."""
     *before, last = messages
     if last.get("tool_calls"):
@@ -22,10 +23,11 @@ def render_unfinished(messages: list[Message], render: Callable[[list[Message]],
     mark = f"mark{secrets.token_hex(8)}"
     text, marked = _with_mark(last["content"], mark)
     rendered = render([*before, {**last, "content": marked}])
-    prompt, found, _ = rendered.rpartition(mark)
-    if not found or not prompt.endswith(text.rpartition(_REASONING_END)[2].lstrip()):
+    end = rendered.text.rfind(mark)
+    shown = bare(text).rpartition(_REASONING_END)[2].lstrip()
+    if end < 0 or not rendered.text[:end].endswith(shown):
         raise InvalidRequest(": the chat template does not write the last message as it is", field=_FIELD)
-    return prompt
+    return rendered.cut(0, end)
 
 
 def _with_mark(content: object, mark: str) -> tuple[str, object]:

@@ -69,7 +69,8 @@ class Infill:
 def _encoded_after_a_gap(text: str, tokenizer: Tokenizer) -> list[int]:
     """Leaves out the space that SentencePiece puts before every text: the suffix does not begin one."""
     mark = tokenizer.encode("\n", add_special_tokens=False)
-    if not mark or not tokenizer.token_bytes(mark[0]).startswith(b" "):
-        return tokenizer.encode(text, add_special_tokens=False)
-    marked = tokenizer.encode("\n" + text, add_special_tokens=False)
-    return marked[len(mark) :] if marked[: len(mark)] == mark else tokenizer.encode(text, add_special_tokens=False)
+    if mark and tokenizer.token_bytes(mark[0]).startswith(b" "):
+        marked = tokenizer.encode_guarded("\n" + text, (), add_special_tokens=False)
+        if marked[: len(mark)] == mark:
+            return marked[len(mark) :]
+    return tokenizer.encode_guarded(text, (), add_special_tokens=False)

@@ -1,21 +1,23 @@
 """A request's messages, text or token ids become a prompt that fits the model: the last step before the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import jinja2
 
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.prompts.answer_marks import bracket_answers
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.infill import Infill
-from ouzel.prompts.messages import normalise_messages
+from ouzel.prompts.marked_text import Brackets, MarkedText
+from ouzel.prompts.messages import Message, normalise_messages
 from ouzel.prompts.shaped_messages import shape_messages
-from ouzel.prompts.spelled_marks import SpelledMarks
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
+from ouzel.tokenizer.control_tokens import Spellings
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
 _AS_USUAL = ChatRendering()
@@ -26,6 +28,13 @@ class Prompt:
     text: str
     token_ids: list[int]  # at least one, and room for one more in max_model_len
     end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
+    # As long as `text`, without the marks that clients have merely spelled; None where there are none.
+    text_without_spelled: str | None = None
+
+    @property
+    def text_to_parse(self) -> str:
+        """Is what says where an answer begins."""
+        return self.text if self.text_without_spelled is None else self.text_without_spelled
 
 
 class PromptRenderer:
@@ -38,16 +47,24 @@ class PromptRenderer:
         max_model_len: int,
         vocab_size: int | None = None,
         *,
+        parsed_marks: Collection[str] = (),
         trusts_request_template: bool = False,
     ) -> None:
-        """`vocab_size` is the model's, which may be smaller than the tokenizer's."""
+        """`vocab_size` is the model's, which may be smaller than the tokenizer's. `parsed_marks` say to parsers where
+        an answer begins: they are the template's and the answers' alone, as control tokens are, be they tokens or not.
+        """
         self._trusts_request_template = trusts_request_template
         self._request_template = lru_cache(maxsize=8)(self._compile_request_template)
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
-        self._chat_template = chat_template
+        own = tokenizer.control_tokens
+        words = [mark for mark in parsed_marks if mark and not Spellings(own).are_in(mark)]
+        self._marks = Spellings({*own, *words})
+        self._brackets = Brackets(self._marks)
+        visible = {text for text, token_id in own.items() if token_id not in tokenizer.special_token_ids}
+        self._brackets_in_answers = Brackets(Spellings({*visible, *words}))
+        self._chat_template = chat_template.with_brackets(self._brackets) if chat_template is not None else None
         self._infill = Infill.of(tokenizer)
-        self._marks = SpelledMarks(tokenizer)
         self._max_model_len = max_model_len
         longest_token_bytes = max((len(tokenizer.token_bytes(id_)) for id_ in range(tokenizer.vocab_size)), default=1)
         self._max_chars = _MAX_SHRINKAGE * max_model_len * longest_token_bytes
@@ -60,29 +77,41 @@ class PromptRenderer:
         self, messages: object, rendering: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
     ) -> Prompt:
         """Takes `messages` as the client sent them."""
-        text, separator = self._render_separated(messages, rendering)
         # The template writes the special tokens itself.
-        return self._encoded(
-            text,
-            separator=separator,
-            add_special_tokens=rendering.add_special_tokens,
-            truncation=truncation,
-            param="messages",
-        )
+        special = rendering.add_special_tokens
+        marked = self._render(messages, rendering)
+        return self._encoded(marked, add_special_tokens=special, truncation=truncation, param="messages")
 
     def chat_text(self, messages: object, rendering: ChatRendering = _AS_USUAL) -> str:
         """Returns the text of what `render_chat` gives, before it is checked against the model's limits."""
-        text, separator = self._render_separated(messages, rendering)
-        return text.replace(separator, "") if separator else text
+        return self._render(messages, rendering).text
 
-    def _render_separated(self, messages: object, rendering: ChatRendering) -> tuple[str, str]:
-        """Returns the text, and the separator in it (see spelled_marks)."""
+    def encode_chat(self, messages: object, rendering: ChatRendering = _AS_USUAL) -> tuple[str, list[int]]:
+        """Returns text and token ids of what `render_chat` gives, not checked against the model's limits either."""
+        marked = self._render(messages, rendering)
+        return marked.text, self._token_ids(marked, rendering.add_special_tokens)
+
+    def _render(self, messages: object, rendering: ChatRendering) -> MarkedText:
         template = self._template_for(rendering)
-        shaped, separator = self._marks.separated(shape_messages(normalise_messages(messages), template))
+        shaped = shape_messages(normalise_messages(messages), template)
         if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest(": this model's chat template has no tools", field="tools")
-        render = partial(template.render, tools=rendering.tools, variables=template_variables(rendering, template))
-        return (render_unfinished(shaped, render) if rendering.continue_final_message else render(shaped)), separator
+        variables = template_variables(rendering, template)
+        render: Callable[[list[Message]], MarkedText]
+        render = partial(template.render_marked, tools=rendering.tools, variables=variables)
+        if rendering.continue_final_message:
+            render = partial(render_unfinished, render=render)
+        marked = render(shaped)
+        with_answers = bracket_answers(shaped, self._brackets_in_answers)
+        if with_answers == shaped:
+            return marked
+        # The brackets must have changed nothing for the template; else what the answers spell is text.
+        with_marked_answers = render(with_answers)
+        return with_marked_answers if with_marked_answers.text == marked.text else marked
+
+    def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:
+        spans = [span for span in text.spans if text.text[slice(*span)] in self._tokenizer.control_tokens]
+        return self._tokenizer.encode_guarded(text.text, spans, add_special_tokens=add_special_tokens)
 
     def _template_for(self, rendering: ChatRendering) -> ChatTemplate:
         if rendering.chat_template is not None:
@@ -102,7 +131,8 @@ class PromptRenderer:
 
     def _compile_request_template(self, text: str) -> ChatTemplate:
         try:
-            return ChatTemplate({"default": text}, self._tokenizer.special_tokens, param="chat_template")
+            template = ChatTemplate({"default": text}, self._tokenizer.special_tokens, param="chat_template")
+            return template.with_brackets(self._brackets)
         except jinja2.TemplateSyntaxError as error:
             field = "chat_template"
             raise InvalidRequest(f"is broken: line {error.lineno}: {error.message}", field=field) from error
@@ -130,14 +160,14 @@ class PromptRenderer:
     def render_infill(
         self, prefix: str | Sequence[int], suffix: str, *, add_special_tokens: bool = True, param: str = "prompt"
     ) -> Prompt:
-        """Makes the prompt for what stands between `prefix` and `suffix`."""
+        """Makes the prompt for what stands between `prefix` and `suffix`. Control tokens that they spell are text."""
         if self._infill is None:
             raise InvalidRequest(": this model has no tokens to fill in the middle with", field="suffix")
         num_chars = len(suffix) + (len(prefix) if isinstance(prefix, str) else 0)
         if num_chars > self._max_chars:
             raise self._too_long(f"{num_chars} characters", param)
         if isinstance(prefix, str):
-            prefix = self._tokenizer.encode(prefix, add_special_tokens=False)
+            prefix = self._tokenizer.encode_guarded(prefix, (), add_special_tokens=False)
         else:
             self._check_token_ids(prefix, param)
         added = self._tokenizer.encode("", add_special_tokens=True) if add_special_tokens else []
@@ -153,21 +183,33 @@ class PromptRenderer:
                 raise InvalidRequest(f"must be a token id from 0 to {last_id}, given {token_id}", field=path)
 
     def _encoded(
-        self, text: str, *, add_special_tokens: bool, truncation: Truncation | None, param: str, separator: str = ""
+        self, text: str | MarkedText, *, add_special_tokens: bool, truncation: Truncation | None, param: str
     ) -> Prompt:
+        """In a plain text every control token counts."""
+        num_chars = len(text if isinstance(text, str) else text.text)
         if truncation is not None:
             truncation = truncation.within(self._max_model_len)
-            text = truncation.of_text(text, self._max_chars)
-        if len(text) > self._max_chars:
+            begin, end = truncation.span_of_text(num_chars, self._max_chars)
+            text, num_chars = text[begin:end] if isinstance(text, str) else text.cut(begin, end), end - begin
+        if num_chars > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
-            raise self._too_long(f"{len(text)} characters", param)
-        token_ids = self._marks.token_ids(text, separator, add_special_tokens=add_special_tokens)
-        text = text.replace(separator, "") if separator else text
+            raise self._too_long(f"{num_chars} characters", param)
+        without_spelled = None
+        if isinstance(text, str):
+            token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        else:
+            token_ids = self._token_ids(text, add_special_tokens)
+            without_spelled = text.without_spelled(self._marks)
+            text = text.text
         if truncation is not None and len(token_ids) > truncation.max_tokens:
             num_added = self._num_added_before(token_ids) if add_special_tokens else 0
             token_ids = truncation.of_token_ids(token_ids, num_added)
             text = self._tokenizer.decode(token_ids[num_added:], skip_special_tokens=False)
-        return self._checked(text, token_ids, param)
+            if without_spelled is not None:
+                begin, end = truncation.span_of_text(len(without_spelled), len(text))
+                without_spelled = without_spelled[begin:end]
+        prompt = self._checked(text, token_ids, param)
+        return prompt if without_spelled is None else replace(prompt, text_without_spelled=without_spelled)
 
     def _num_added_before(self, token_ids: list[int]) -> int:
         """Counts the tokens that the tokenizer puts before every text."""

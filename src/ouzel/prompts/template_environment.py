@@ -21,6 +21,15 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from ouzel.prompts.marked_text import Brackets, bare
+from ouzel.prompts.template_marks import (
+    BARE,
+    bare_value,
+    bracket_texts,
+    replace_without_brackets,
+    search_without_brackets,
+)
+
 MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
 MAX_CPU_S = 10.0  # of one rendering
 _MAX_INTEGER_BITS = 2**16
@@ -55,12 +64,14 @@ class TemplateTooSlow(jinja2.TemplateError):
     """The rendering passed `MAX_CPU_S`."""
 
 
-def compile_template(source: str) -> jinja2.Template:
-    """Raises `jinja2.TemplateSyntaxError`."""
+def compile_template(source: str, brackets: Brackets | None = None) -> jinja2.Template:
+    """Puts brackets into the template's own texts (see marked_text). Raises `jinja2.TemplateSyntaxError`."""
     environment = BoundedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationBlock]
     )
+    environment.brackets = brackets
     environment.filters |= {"tojson": to_json, "from_json": json.loads, _ROUND: check_time, _JOINED: join_bounded}
+    environment.filters |= {BARE: bare_value, "replace": replace_without_brackets}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     del environment.globals["lipsum"]  # makes text without end
     try:
@@ -90,6 +101,7 @@ _ROUND, _JOINED = "ouzel_round", "ouzel_joined"  # filters, because the compiler
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("+", "*", "**", "%"))
+    brackets: Brackets | None = None
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         _check_operands(operator, left, right)
@@ -97,12 +109,16 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
+        if self.brackets is not None:
+            obj, args = search_without_brackets(obj, args)
         return super().call(context, obj, *args, **kwargs)
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
-        """Adds the checks to the syntax tree. Jinja calls this before the tree becomes code."""
+        """Adds the brackets and the checks to the syntax tree. Jinja calls this before the tree becomes code."""
+        if self.brackets is not None:
+            bracket_texts(source, self.brackets)
         for loop in source.find_all(nodes.For):
             loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(None), _ROUND)))
         for concat in source.find_all(nodes.Concat):
@@ -178,7 +194,7 @@ def to_json(
 
 
 def refuse(message: str) -> NoReturn:
-    raise TemplateRefusal(message)
+    raise TemplateRefusal(bare(message))
 
 
 def strftime_now(date_format: str) -> str:

@@ -23,9 +23,9 @@ class Truncation:
             raise InvalidRequest(f"{limit}, given {self.max_tokens}", field=_FIELD)
         return self
 
-    def of_text(self, text: str, max_chars: int) -> str:
+    def span_of_text(self, num_chars: int, max_chars: int) -> tuple[int, int]:
         """Cuts where more characters than this cannot matter, so that megabytes are not tokenised for a few tokens."""
-        return text[-max_chars:] if self.keeps_end else text[:max_chars]
+        return (max(num_chars - max_chars, 0), num_chars) if self.keeps_end else (0, min(num_chars, max_chars))
 
     def of_token_ids(self, token_ids: list[int], num_leading: int) -> list[int]:
         """Cuts behind the first `num_leading`, which the tokenizer puts before every text, or at the end."""

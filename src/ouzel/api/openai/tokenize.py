@@ -108,8 +108,9 @@ class Tokenizing:
             return TokenizedText(self._texts_to_ids(request, request.text))
         if request.prompt is not None:
             return self._counted(request, self._encoded(request.prompt, request.add_special_tokens is not False))
-        text = self._model.renderer.chat_text(request.messages, chat_rendering(request, tools=request.tools))
-        counted = self._counted(request, self._encoded(text, request.add_special_tokens or False))
+        rendering = chat_rendering(request, tools=request.tools)
+        text, token_ids = self._model.renderer.encode_chat(request.messages, rendering)
+        counted = self._counted(request, token_ids)
         counted.prompt = text
         return counted
 
