@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from ouzel.config.limits import LimitsConfig
 from ouzel.config.observability import ObservabilityConfig
-from ouzel.config.option import option as _option
+from ouzel.config.option import option
 
 __all__ = [
     "API_KEY_PATTERN",
@@ -33,64 +34,64 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Model"
 
     model: Annotated[
-        str, _option("A local directory or a Hugging Face repo id.", unset="the bundled demo model", is_common=True)
+        str, option("A local directory or a Hugging Face repo id.", unset="the bundled demo model", is_common=True)
     ] = ""
     served_model_name: Annotated[
         tuple[str, ...],
-        _option(
+        option(
             "A `model` value that clients may send; the first is the one in answers.",
             unset="the directory's name or the repo id",
             is_common=True,
         ),
     ] = ()
-    weights: Annotated[Weights, _option("Compression of safetensors weights while reading.", is_common=True)] = "int8"
+    weights: Annotated[Weights, option("Compression of safetensors weights while reading.", is_common=True)] = "int8"
     max_model_len: (
         Annotated[
-            int, Meta(ge=1), _option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
+            int, Meta(ge=1), option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
         ]
         | None
     ) = None
-    chat_template: Annotated[str, _option("A Jinja file with the chat template.", unset="the model's own")] = ""
+    chat_template: Annotated[str, option("A Jinja file with the chat template.", unset="the model's own")] = ""
     tool_parser: Annotated[
         str,
-        _option(
+        option(
             "How the model writes tool calls: auto (by its chat template, or else its response_template), none, "
             "response_template, or a family's name."
         ),
     ] = "auto"
     reasoning_parser: Annotated[
-        str, _option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
+        str, option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
     ] = "auto"
     trust_request_chat_template: Annotated[
-        bool, _option("Render chats with a request's own chat_template, a program that may cost much.")
+        bool, option("Render chats with a request's own chat_template, a program that may cost much.")
     ] = False
     enable_tool_guided_generation: Annotated[
-        bool, _option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
+        bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
     ] = False
     reasoning_field: Annotated[
         Literal["both", "reasoning_content", "reasoning"],
-        _option("Under which name a chat's answer shows the reasoning; clients differ."),
+        option("Under which name a chat's answer shows the reasoning; clients differ."),
     ] = "both"
     cache_dir: Annotated[
-        str, _option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
+        str, option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
     ] = ""
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Engine"
 
-    device: Annotated[str, _option("OpenVINO device: CPU, GPU, GPU.1.", is_common=True)] = "CPU"
-    precision: Annotated[Precision, _option("Precision of inference; auto is bf16 where the CPU has it, else f32.")] = (
+    device: Annotated[str, option("OpenVINO device: CPU, GPU, GPU.1.", is_common=True)] = "CPU"
+    precision: Annotated[Precision, option("Precision of inference; auto is bf16 where the CPU has it, else f32.")] = (
         "auto"
     )
     kv_cache_dtype: Annotated[
-        KvCacheDtype, _option("Type of the KV cache; auto is the device's default (u8 on x86).")
+        KvCacheDtype, option("Type of the KV cache; auto is the device's default (u8 on x86).")
     ] = "auto"
     kv_cache_gib: (
         Annotated[
             float,
             Meta(gt=0, le=2**20),
-            _option(
+            option(
                 "KV cache size in GiB.",
                 unset="max_num_seqs full contexts, at most 40 % of the free memory",
                 is_common=True,
@@ -98,104 +99,53 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    max_num_seqs: Annotated[int, Meta(ge=1, le=4096), _option("Sequences in one batch.", is_common=True)] = 128
+    max_num_seqs: Annotated[int, Meta(ge=1, le=4096), option("Sequences in one batch.", is_common=True)] = 128
     max_num_batched_tokens: Annotated[
-        int, Meta(ge=16), _option("Tokens in one step; prompts beyond it are prefilled in chunks.")
+        int, Meta(ge=16), option("Tokens in one step; prompts beyond it are prefilled in chunks.")
     ] = 512
-    prefix_caching: Annotated[bool, _option("Reuse full KV blocks between requests, each API key its own.")] = True
+    prefix_caching: Annotated[bool, option("Reuse full KV blocks between requests, each API key its own.")] = True
     shared_prefix_cache: Annotated[
         bool,
-        _option("API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."),
+        option("API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."),
     ] = False
     grammar_timeout_s: Annotated[
-        float, Meta(gt=0, le=600), _option("How long a response format or a tool's schema may take to be compiled.")
+        float, Meta(gt=0, le=600), option("How long a response format or a tool's schema may take to be compiled.")
     ] = 5.0
     step_timeout_s: Annotated[
         float,
         Meta(ge=2, le=86400),
-        _option("How long a step may take until the engine counts as hung and is replaced."),
+        option("How long a step may take until the engine counts as hung and is replaced."),
     ] = 300.0
-    num_threads: Annotated[int, Meta(ge=0), _option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
-    engine_process: Annotated[bool, _option("Run the engine in a child process (else in a thread).")] = True
-
-
-class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    heading: ClassVar[str] = "Limits of requests"
-
-    max_queued_requests: Annotated[
-        int, Meta(ge=0), _option("Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
-    ] = 256
-    max_body_bytes: Annotated[int, Meta(ge=1024), _option("Longest accepted request body.")] = 16 * 2**20
-    max_body_bytes_total: (
-        Annotated[
-            int,
-            Meta(ge=1024),
-            _option(
-                "Bytes of all request bodies that are read or answered at a time, beyond the first 64 KiB of each.",
-                unset="256 MiB, or max_body_bytes where that is more",
-            ),
-        ]
-        | None
-    ) = None
-    body_timeout_s: Annotated[float, Meta(gt=0, le=86400), _option("How long a request body may take to arrive.")] = (
-        30.0
-    )
-    write_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), _option("How long a client may not read its answer until it counts as gone.")
-    ] = 60.0
-    max_websockets: Annotated[int, Meta(ge=0), _option("WebSockets that may be open at a time; one more is a 429.")] = (
-        1024
-    )
-    websocket_lifetime_s: Annotated[
-        float, Meta(gt=0, le=86400), _option("How long a WebSocket takes requests; what it runs then is finished.")
-    ] = 3600.0
-    max_tokens_limit: (
-        Annotated[
-            int,
-            Meta(ge=1),
-            _option(
-                "Most tokens that a request may ask for, and what it gets when it does not say.",
-                unset="what the context leaves",
-            ),
-        ]
-        | None
-    ) = None
-    max_choices: Annotated[int, Meta(ge=1, le=128), _option("Largest n.")] = 128
-    max_prompts: Annotated[
-        int, Meta(ge=1), _option("Most prompts in one completions request, each of its n choices counting as one.")
-    ] = 256
-    max_logprobs: Annotated[int, Meta(ge=0), _option("Most alternatives per token.")] = 20
-    drain_timeout_s: Annotated[float, Meta(ge=0, le=86400), _option("How long SIGTERM waits for running requests.")] = (
-        30.0
-    )
+    num_threads: Annotated[int, Meta(ge=0), option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
+    engine_process: Annotated[bool, option("Run the engine in a child process (else in a thread).")] = True
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Address"
 
-    host: Annotated[str, _option("Address to listen on; 0.0.0.0 is every network interface.", is_common=True)] = (
+    host: Annotated[str, option("Address to listen on; 0.0.0.0 is every network interface.", is_common=True)] = (
         "127.0.0.1"
     )
-    port: Annotated[int, Meta(ge=0, le=65535), _option("Port to listen on; 0 takes a free one.", is_common=True)] = 8000
-    uds: Annotated[str, _option("A unix socket to listen on, instead of host and port.", unset="none")] = ""
+    port: Annotated[int, Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", is_common=True)] = 8000
+    uds: Annotated[str, option("A unix socket to listen on, instead of host and port.", unset="none")] = ""
     ssl_certfile: Annotated[
         str,
-        _option(
+        option(
             "A PEM certificate (and what leads to its root); with it, HTTPS is spoken.", unset="none", heading="TLS"
         ),
     ] = ""
     ssl_keyfile: Annotated[
-        str, _option("The certificate's private key.", unset="in the certificate's file", heading="TLS")
+        str, option("The certificate's private key.", unset="in the certificate's file", heading="TLS")
     ] = ""
     ssl_ca_certs: Annotated[
-        str, _option("PEM certificates of who may issue those of clients.", unset="none", heading="TLS")
+        str, option("PEM certificates of who may issue those of clients.", unset="none", heading="TLS")
     ] = ""
     ssl_client_auth: Annotated[
-        Literal["none", "optional", "required"], _option("Whether clients show a certificate.", heading="TLS")
+        Literal["none", "optional", "required"], option("Whether clients show a certificate.", heading="TLS")
     ] = "none"
     profile: Annotated[
         Profile,
-        _option(
+        option(
             "lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start. "
             "ovms: errors, best_of and some defaults are those of OpenVINO Model Server, and its flags are read.",
             heading="Compatibility",
@@ -203,7 +153,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "openai"
     responses_done: Annotated[
         bool,
-        _option(
+        option(
             "Streams of /v1/responses end with `data: [DONE]`, which OpenVINO Model Server sends there.",
             heading="Compatibility",
         ),
@@ -211,24 +161,24 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     lmi_default_max_tokens: Annotated[
         int,
         Meta(ge=1),
-        _option(
+        option(
             "Limit of generated tokens where a request in one of LMI's schemas gives none.", heading="Compatibility"
         ),
     ] = 30
     lmi_tgi_compat: Annotated[
         bool,
-        _option("LMI's standard schema is answered as text-generation-inference does.", heading="Compatibility"),
+        option("LMI's standard schema is answered as text-generation-inference does.", heading="Compatibility"),
     ] = False
     lmi_strict_logprobs: Annotated[
         bool,
-        _option(
+        option(
             "Logprobs in LMI's chat streams in the form that LMI gives them, mistakes included.",
             heading="Compatibility",
         ),
     ] = False
     api_key: Annotated[
         tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
-        _option(
+        option(
             "A key that clients may send. Other users of the machine can read flags: prefer OUZEL_API_KEY or "
             "--api-key-file.",
             unset="none: everybody may ask",
@@ -238,16 +188,16 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     api_key_file: Annotated[
         str,
-        _option(
+        option(
             "A file with further keys, one per line; empty lines and # lines are skipped.",
             unset="none",
             is_common=True,
         ),
     ] = ""
-    open_metrics: Annotated[bool, _option("/metrics needs no API key.")] = False
+    open_metrics: Annotated[bool, option("/metrics needs no API key.")] = False
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
-        _option(
+        option(
             "An origin whose pages may call from a browser, like https://chat.example.org, or * for all.",
             unset="none, and no CORS headers",
             heading="Browsers (CORS)",
@@ -255,24 +205,24 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     allowed_methods: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Z]+)$")], ...],
-        _option("An HTTP method those pages may use, or * for all.", unset="none", heading="Browsers (CORS)"),
+        option("An HTTP method those pages may use, or * for all.", unset="none", heading="Browsers (CORS)"),
     ] = ("*",)
     allowed_headers: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...],
-        _option("A request header those pages may send, or * for all.", unset="none", heading="Browsers (CORS)"),
+        option("A request header those pages may send, or * for all.", unset="none", heading="Browsers (CORS)"),
     ] = ("*",)
     allow_credentials: Annotated[
-        bool, _option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)")
+        bool, option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)")
     ] = False
 
 
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Storage of responses and conversations"
 
-    store: Annotated[bool, _option("Keep responses (unless a request says store: false) and conversations.")] = True
+    store: Annotated[bool, option("Keep responses (unless a request says store: false) and conversations.")] = True
     store_url: Annotated[
         str,
-        _option(
+        option(
             "Where: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/NAME, which several servers may share. Other "
             "users of the machine can read flags: prefer OUZEL_STORE_URL for a password.",
             unset="responses.sqlite3 in --data-dir",
@@ -280,11 +230,11 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     data_dir: Annotated[
-        str, _option("Where the server keeps its data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel")
+        str, option("Where the server keeps its data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel")
     ] = ""
     store_max_age_days: Annotated[
-        float, Meta(gt=0, le=36500), _option("What nobody has used for longer is deleted.")
+        float, Meta(gt=0, le=36500), option("What nobody has used for longer is deleted.")
     ] = 30.0
     store_max_gib: Annotated[
-        float, Meta(gt=0, le=2**20), _option("Above it, what was used least recently is deleted.")
+        float, Meta(gt=0, le=2**20), option("Above it, what was used least recently is deleted.")
     ] = 1.0

@@ -1,0 +1,57 @@
+"""What may be asked of the server, and how long it may take."""
+
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.config.option import option
+
+
+class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    heading: ClassVar[str] = "Limits of requests"
+
+    max_queued_requests: Annotated[
+        int, Meta(ge=0), option("Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
+    ] = 256
+    max_body_bytes: Annotated[int, Meta(ge=1024), option("Longest accepted request body.")] = 16 * 2**20
+    max_body_bytes_total: (
+        Annotated[
+            int,
+            Meta(ge=1024),
+            option(
+                "Bytes of all request bodies that are read or answered at a time, beyond the first 64 KiB of each.",
+                unset="256 MiB, or max_body_bytes where that is more",
+            ),
+        ]
+        | None
+    ) = None
+    body_timeout_s: Annotated[float, Meta(gt=0, le=86400), option("How long a request body may take to arrive.")] = 30.0
+    write_timeout_s: Annotated[
+        float, Meta(gt=0, le=86400), option("How long a client may not read its answer until it counts as gone.")
+    ] = 60.0
+    max_websockets: Annotated[int, Meta(ge=0), option("WebSockets that may be open at a time; one more is a 429.")] = (
+        1024
+    )
+    websocket_lifetime_s: Annotated[
+        float, Meta(gt=0, le=86400), option("How long a WebSocket takes requests; what it runs then is finished.")
+    ] = 3600.0
+    max_tokens_limit: (
+        Annotated[
+            int,
+            Meta(ge=1),
+            option(
+                "Most tokens that a request may ask for, and what it gets when it does not say.",
+                unset="what the context leaves",
+            ),
+        ]
+        | None
+    ) = None
+    max_choices: Annotated[int, Meta(ge=1, le=128), option("Largest n.")] = 128
+    max_prompts: Annotated[
+        int, Meta(ge=1), option("Most prompts in one completions request, each of its n choices counting as one.")
+    ] = 256
+    max_logprobs: Annotated[int, Meta(ge=0), option("Most alternatives per token.")] = 20
+    drain_timeout_s: Annotated[float, Meta(ge=0, le=86400), option("How long SIGTERM waits for running requests.")] = (
+        30.0
+    )
