@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import Any, cast  # ASGI messages and process entry points are untyped
 
 import msgspec
-import uvicorn
 import uvloop
 
 import ouzel.demo
 from ouzel import __version__
-from ouzel.api.app import create_app, server_config
+from ouzel.api.app import create_app
+from ouzel.api.http.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
@@ -169,7 +169,7 @@ async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def run_uvicorn(app: Any, listener: socket.socket) -> None:
-    await uvicorn.Server(server_config(app, LimitsConfig())).serve([listener])
+    await HttpServer(app, LimitsConfig()).serve([listener])
 
 
 # The load
@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
         self._answered = asyncio.get_running_loop().create_future()
         self._is_stream = is_stream
         self._received.clear()
-        head = f"{what} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"{what} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(body)}\r\n\r\n"
         self._transport.write(head.encode() + body)
         await self._answered
         return bytes(self._received.partition(b"\r\n\r\n")[2])

@@ -17,9 +17,13 @@ OuzelError
 │   ├── SocketTooOld          400
 │   ├── PayloadTooLarge       413
 │   ├── UnsupportedEncoding   415
-│   └── BodyTimeout           408
+│   ├── BodyTimeout           408
+│   ├── HeadTimeout           408
+│   ├── HeadTooLarge          431
+│   └── ForeignHost           403
 ├── TryLater                       try again after `retry_after_s`
 │   ├── Overloaded            429
+│   ├── TooManyConnections    503
 │   ├── EngineUnavailable     503  the engine is starting, restarting or draining
 │   └── StoreUnavailable      503  the database is full, locked or out of reach
 ├── EngineFailed              500  this request was lost to a fault of ours
@@ -217,6 +221,27 @@ class BodyTimeout(InvalidRequest):
     code = "request_timeout"
 
 
+class HeadTimeout(InvalidRequest):
+    """The request line and the headers did not arrive within `header_timeout_s`."""
+
+    status = 408
+    code = "request_timeout"
+
+
+class HeadTooLarge(InvalidRequest):
+    """The request line and the headers are too long, or too many."""
+
+    status = 431
+    code = "request_header_fields_too_large"
+
+
+class ForeignHost(InvalidRequest):
+    """The request is for a host that this server does not answer for."""
+
+    status = 403
+    code = "host_not_allowed"
+
+
 class TryLater(OuzelError):
     """Nothing is wrong with the request; it may succeed after `retry_after_s`."""
 
@@ -231,6 +256,14 @@ class Overloaded(TryLater):
     status = 429
     type = "rate_limit_error"
     code = "overloaded"
+
+
+class TooManyConnections(TryLater):
+    """As many connections as may be have requests that are being answered."""
+
+    status = 503
+    type = "service_unavailable_error"
+    code = "too_many_connections"
 
 
 class EngineUnavailable(TryLater):

@@ -17,12 +17,12 @@ import httpx
 import msgspec
 import numpy as np
 import tokenizers
-import uvicorn
 from numpy.typing import NDArray
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from ouzel import __version__
-from ouzel.api.app import create_app, server_config
+from ouzel.api.app import create_app
+from ouzel.api.http.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions, FakeRunner, echo
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
@@ -218,7 +218,7 @@ class RunningServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.engine: EngineClient
         self.model: ServedModel
-        self._server: uvicorn.Server
+        self._server: HttpServer
         self._loop: asyncio.AbstractEventLoop
 
     def client(self) -> httpx.Client:
@@ -262,7 +262,7 @@ class RunningServer:
         url = setup.store_url
         store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
         app = create_app(self.model, limits, setup.config, store)
-        self._server = uvicorn.Server(server_config(app, limits))
+        self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
             await asyncio.sleep(0.001)

@@ -1,9 +1,7 @@
 """`create_app` puts the layers of the HTTP application around its routes, the innermost first."""
 
-import ssl
 from http import HTTPStatus
 
-import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,7 +10,6 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.http.edge import Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
-from ouzel.api.http.http_protocol import http_protocol
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origins import OwnPages
@@ -24,11 +21,9 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 
-_PING_EVERY_S = 20.0
-
 
 def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None) -> ASGIApp:
-    """`server` says who may ask and in which dialect; where to listen is `server_config`'s.
+    """`server` says who may ask and in which dialect; where to listen is the caller's matter.
 
     `store` keeps responses; without one they are gone once they are answered.
     """
@@ -69,26 +64,3 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
 
 async def _unknown_url(scope: Scope, receive: Receive, send: Send) -> None:
     raise HTTPException(HTTPStatus.NOT_FOUND)
-
-
-def server_config(
-    app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None, *, has_lifespan: bool = True
-) -> uvicorn.Config:
-    """Returns how uvicorn runs on sockets it is given: by its fast parts, and without a log line of its own."""
-    return uvicorn.Config(
-        app,
-        loop="auto",  # uvloop where it is installed
-        http=http_protocol(limits.write_timeout_s),
-        ws="ouzel.api.http.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
-        ws_max_size=limits.max_body_bytes,
-        ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),
-        ws_ping_timeout=limits.write_timeout_s,
-        ws_per_message_deflate=False,  # costs more time than it saves on messages of a few hundred bytes
-        lifespan="on" if has_lifespan else "off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ssl_context_factory=None if tls is None else lambda *_: tls,
-        timeout_keep_alive=60,  # longer than clients keep idle connections, so that they close them and not we
-        timeout_graceful_shutdown=2,  # seconds; requests have been drained before
-    )

@@ -10,9 +10,9 @@ import msgspec
 from starlette.types import ASGIApp
 
 import ouzel
-from ouzel.api.app import app_of, server_config, watching_app_of
+from ouzel.api.app import app_of, watching_app_of
 from ouzel.api.endpoint.services import Services
-from ouzel.cli.http_server import HttpServer
+from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
@@ -54,12 +54,12 @@ class Front:
 
     def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
-        return watched(server_config(self._watching_app, self._options.limits, has_lifespan=False), listener)
+        return watched(self._watching_app, self._options.limits, listener)
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""
         options, model = self._options, self._model
-        server = HttpServer(server_config(self._app, options.limits, listener.tls))
+        server = HttpServer(self._app, options.limits, listener.tls)
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
         await first_of(serving, asyncio.create_task(server.listening.wait()))
         if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded

@@ -5,16 +5,17 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import uvicorn
+from starlette.types import ASGIApp
 
-from ouzel.cli.http_server import HttpServer
+from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
 from ouzel.cli.signals import first_of
+from ouzel.config import LimitsConfig
 
 
 @asynccontextmanager
-async def watched(config: uvicorn.Config, listener: Listener | None) -> AsyncGenerator[None, None]:
+async def watched(app: ASGIApp, limits: LimitsConfig, listener: Listener | None) -> AsyncGenerator[None, None]:
     """Serves while the block runs, if there is a listener. Raises CannotListen."""
     if listener is None:
         yield
@@ -23,7 +24,7 @@ async def watched(config: uvicorn.Config, listener: Listener | None) -> AsyncGen
         listener.socket.listen()
     except OSError as error:  # another process took the port while the model loaded
         raise CannotListen(f"cannot listen on {listener.address}: {error.strerror}") from error
-    server = HttpServer(config)
+    server = HttpServer(app, limits, has_lifespan=False)
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
     sys.stdout.write(f"\nMetrics and health checks are at {listener.url}\n")

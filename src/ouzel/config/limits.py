@@ -14,6 +14,23 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_queued_requests: Annotated[
         int, Meta(ge=0), option("Requests that may wait beyond max_num_seqs running ones; one more is a 429.")
     ] = 256
+    max_connections: (
+        Annotated[
+            int,
+            Meta(ge=1),
+            option(
+                "Connections that may have requests at a time; one more closes one that is idle, or is a 503.",
+                unset="4096, or what the limit of file descriptors leaves",
+            ),
+        ]
+        | None
+    ) = None
+    header_timeout_s: Annotated[
+        float, Meta(gt=0, le=86400), option("How long a request's head, or the start of TLS, may take to arrive.")
+    ] = 10.0
+    idle_timeout_s: Annotated[
+        float, Meta(gt=0, le=86400), option("How long a connection may wait for its next request.")
+    ] = 60.0
     max_body_bytes: Annotated[int, Meta(ge=1024), option("Longest accepted request body.")] = 16 * 2**20
     max_body_bytes_total: (
         Annotated[

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope
 
 from ouzel.api.http.body_budget import BodyBudget, Share
 from ouzel.api.http.exchange import ClientDisconnected, header
+from ouzel.api.http.refusal import raise_refusal
 from ouzel.config import LimitsConfig
 from ouzel.errors import BodyTimeout, InvalidRequest, Overloaded, PayloadTooLarge, UnsupportedEncoding
 from ouzel.generation import ServedModel
@@ -107,6 +108,7 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, sha
             raise _too_large(max_body_bytes)
         share.grow_to(len(body))
         more = message.get("more_body", False)
+    raise_refusal(scope)
     return bytes(body)
 
 

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
 from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
+from ouzel.api.http.refusal import raise_refusal
 from ouzel.api.http.send import send_json
 from ouzel.errors import STOPS, OuzelError
 
@@ -24,6 +25,7 @@ class ErrorAnswers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self  # makes the router raise its 404 and 405
         try:
+            raise_refusal(scope)
             await self._app(scope, receive, send)
         except ClientDisconnected:
             exchange_of(scope).status = CLIENT_CLOSED_REQUEST

@@ -1,8 +1,26 @@
-"""uvicorn's HTTP is made safe here from clients that read nothing."""
+"""uvicorn's HTTP is made safe here from clients that read nothing, never finish, or send what is no HTTP.
+
+A connection waits for its client in one of the states of `connections.py`, or it has a request that is being answered.
+What cannot be read is answered by the application, through `refusal.py`; after that the connection is closed, and
+nothing more of it is read.
+"""
 
 import asyncio
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from ouzel.api.http.connections import Connections, Wait
+from ouzel.api.http.handshake import check_handshake
+from ouzel.api.http.last_words import LastWords
+from ouzel.api.http.refusal import UNREAD, refuse
+from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, Overloaded, TooManyConnections
+
+MAX_HEAD_BYTES = 2**16
+MAX_HEADERS = 100
+MAX_PIPELINED = 16  # requests that wait for the answers to earlier ones of their connection
+_RETRY_AFTER_S = 1.0
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -12,19 +30,219 @@ class HttpProtocol(HttpToolsProtocol):
     """
 
     write_timeout_s: float
+    header_timeout_s: float
+    shared: Connections
     _watching: asyncio.TimerHandle | None = None
+    _wait: Wait | None = None
+    _is_in_head = False
+    _is_deaf = False  # nothing more is read
+    _num_head_bytes = 0  # of an unfinished head, as far as is known
+    _num_fed = 0  # bytes that came last
+    _begins_with_head = False  # what came last
+
+    # What comes
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's is as narrow
+        super().connection_made(transport)
+        self._wait_for(Wait.HEAD)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
+        self._num_fed = len(data)
+        self._begins_with_head = not self._is_in_head and (self.cycle is None or not self.cycle.more_body)
+        if self._is_in_head:
+            self._num_head_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._upgrade()
+        except httptools.HttpParserError as error:
+            self._refuse(InvalidRequest(f"this is no request in HTTP/1.1: {error}"))
+        if self._is_in_head and not self._is_deaf:
+            self._check_unfinished_head()
+        self._wait_for(self._what_is_missing())
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = True
+        self._num_head_bytes = self._num_fed if self._begins_with_head else 0
+        self._begins_with_head = False
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        if self._is_deaf:
+            return
+        fault = self._fault_of_head()
+        if fault is None:
+            super().on_headers_complete()
+        else:
+            self._refuse(fault)
+
+    def on_body(self, body: bytes) -> None:
+        if not self._is_deaf:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self._is_deaf:
+            return
+        if self.cycle is not None:
+            self.cycle.more_body = False  # also of one that has been answered before it was read
+        super().on_message_complete()
+
+    def _fault_of_head(self) -> OuzelError | None:
+        if len(self.headers) > MAX_HEADERS:
+            return HeadTooLarge(f"a request must have <= {MAX_HEADERS} headers, given {len(self.headers)}")
+        if self._num_head_bytes + self._num_fed > MAX_HEAD_BYTES:  # at most so much
+            num_bytes = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if num_bytes > MAX_HEAD_BYTES:
+                return _head_too_large()
+        if len(self.pipeline) >= MAX_PIPELINED:
+            limit = f"{MAX_PIPELINED} requests of this connection wait for their turn, which is the limit"
+            return Overloaded(limit, retry_after_s=_RETRY_AFTER_S)
+        if self._wait is not None and self.shared.is_busy:
+            limit = f"max_connections is {self.shared.max_connections}"
+            return TooManyConnections(f"too many connections have requests: {limit}", retry_after_s=_RETRY_AFTER_S)
+        return None
+
+    def _check_unfinished_head(self) -> None:
+        if self._num_head_bytes > MAX_HEAD_BYTES:
+            self._refuse(_head_too_large())
+        elif len(self.headers) > MAX_HEADERS:
+            self._refuse(HeadTooLarge(f"a request must have <= {MAX_HEADERS} headers, given more"))
+
+    def _upgrade(self) -> None:
+        """To a WebSocket; another wish is passed over, but what follows such a head could not be told apart."""
+        if self._is_deaf:
+            return
+        if not self._should_upgrade():
+            self._is_deaf = True
+            self.cycle.keep_alive = False
+        elif self.cycle is not None and not self.cycle.response_complete:
+            self._refuse(InvalidRequest("a WebSocket cannot begin before earlier requests have been answered"))
+        else:
+            try:
+                check_handshake(self.scope["method"].encode(), self.url, self.headers)
+            except InvalidRequest as error:
+                self._refuse(error)
+            else:
+                self._is_deaf = True
+                self.handle_websocket_upgrade()
+
+    def _refuse(self, error: OuzelError) -> None:
+        """Answers with the error after all that has been asked before, and closes."""
+        self._is_deaf = True
+        cycle = self.cycle
+        if cycle is not None and cycle.more_body and not self._is_in_head:  # its body is at fault
+            if cycle.response_complete:
+                self.transport.close()
+            refuse(cycle.scope, error)  # type: ignore[arg-type]  # a dictionary of the request's own
+            cycle.more_body = cycle.keep_alive = False
+            cycle.message_event.set()
+            return
+        self.cycle = self._cycle_of(self._unread_scope(error))
+        if cycle is None or cycle.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _unread_scope(self, error: OuzelError) -> Scope:
+        scope: Scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": UNREAD,
+            "path": UNREAD,
+            "raw_path": UNREAD.encode(),
+            "query_string": b"",
+            "root_path": self.root_path,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "headers": [],
+            "state": self.app_state.copy(),
+        }
+        refuse(scope, error)
+        return scope
+
+    def _cycle_of(self, scope: Scope) -> RequestResponseCycle:
+        cycle = RequestResponseCycle(
+            scope=scope,  # type: ignore[arg-type]  # Starlette's type is a wider one
+            transport=LastWords(self.transport, self.flow),  # type: ignore[arg-type]  # as much of one as it uses
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=False,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        cycle.message_event.set()
+        return cycle
+
+    # Waiting
+
+    def _what_is_missing(self) -> Wait | None:
+        cycle = self.cycle
+        if self._is_deaf:
+            return None
+        if cycle is None or (cycle.response_complete and (self._is_in_head or cycle.more_body)):
+            return Wait.HEAD
+        if cycle.response_complete:
+            return Wait.IDLE
+        return Wait.BODY if cycle.more_body and not self.pipeline else None
+
+    def _wait_for(self, wait: Wait | None) -> None:
+        if wait is not self._wait:
+            self.shared.move(self, self._wait, wait)
+            self._wait = wait
+
+    def on_response_complete(self) -> None:
+        """Goes on with the next request. Its own timer for idle connections is what uvicorn would do besides."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            self._wait_for(None)
+            if self.transport.get_write_buffer_size() and self._watching is None:
+                self._watch()
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        self._wait_for(self._what_is_missing())
+
+    def wait_is_over(self) -> None:
+        """The client has had its time."""
+        self._wait = None
+        if self._is_in_head:
+            self._refuse(HeadTimeout(f"the request's head must arrive within {self.header_timeout_s:g} s"))
+        else:
+            self.make_way()
+
+    def make_way(self) -> None:
+        """Closes at once: an ordinary close waits for a client that has not read its answer."""
+        self._wait_for(None)
+        self.transport.abort()
+
+    # What goes
 
     def pause_writing(self) -> None:
         """More waits to be sent than the transport likes to hold."""
         super().pause_writing()
-        self._watch()
+        if self._watching is None:
+            self._watch()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop_watching()
+        if not self.transport.is_closing():
+            self._stop_watching()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._wait_for(None)
         self._stop_watching()
 
     def _watch(self) -> None:
@@ -32,6 +250,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._watching = self.loop.call_later(self.write_timeout_s, self._look_again, num_bytes)
 
     def _look_again(self, num_bytes_before: int) -> None:
+        self._watching = None
         if self.transport.get_write_buffer_size() < num_bytes_before:
             self._watch()
         else:
@@ -43,6 +262,11 @@ class HttpProtocol(HttpToolsProtocol):
             self._watching = None
 
 
-def http_protocol(write_timeout_s: float) -> type[HttpProtocol]:
-    """Returns a class that has the timeout, for uvicorn takes a class and makes its objects."""
-    return type("HttpProtocol", (HttpProtocol,), {"write_timeout_s": write_timeout_s})
+def _head_too_large() -> HeadTooLarge:
+    return HeadTooLarge(f"the request line and the headers must be <= {MAX_HEAD_BYTES} bytes long together")
+
+
+def http_protocol(connections: Connections, *, write_timeout_s: float, header_timeout_s: float) -> type[HttpProtocol]:
+    """Returns a class that has what all connections share, for uvicorn takes a class and makes its objects."""
+    shared = {"shared": connections, "write_timeout_s": write_timeout_s, "header_timeout_s": header_timeout_s}
+    return type("HttpProtocol", (HttpProtocol,), shared)

@@ -1,7 +1,6 @@
-"""uvicorn's WebSockets are made safe from clients that read nothing, never finish or send what is no WebSocket's."""
+"""uvicorn's WebSockets are made safe from clients that read nothing or never end; `handshake.py` sees their start."""
 
 import asyncio
-from http import HTTPStatus
 
 from starlette.types import Message
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -22,16 +21,6 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.queue.put_nowait({"type": "websocket.disconnect", "code": SERVER_STOPS})
         else:
             super().shutdown()
-
-    def data_received(self, data: bytes) -> None:
-        """Refuses what cannot become a WebSocket, as a POST: uvicorn would wait for more."""
-        super().data_received(data)
-        if self.conn.handshake_exc is not None and not (self.handshake_initiated or self.close_sent):
-            self.close_sent = True
-            self.transport.write(
-                self.conn.reject(HTTPStatus.BAD_REQUEST, "A WebSocket begins with a GET.\n").serialize()
-            )
-            self.transport.close()
 
     async def send(self, message: Message) -> None:  # type: ignore[override]  # uvicorn's own type is a narrower one
         """Raises OSError where nobody is there; uvicorn would go on for a while, with a warning for each message.

@@ -1,0 +1,98 @@
+"""All connections of a server: how many there may be, which of them wait for their client, and for how long.
+
+    HEAD   for a request's head to be whole, from the first byte (of a new connection: from the start)
+    IDLE   for the next request
+    BODY   for a request's body, which the door puts a limit to
+
+Whoever waits longest in a state comes first, so closing the late ones costs nothing for the others. When too many are
+open, one that waits is closed for each new one; those whose request is being answered never are.
+"""
+
+import asyncio
+import math
+from enum import Enum
+from typing import Protocol
+
+NUM_SPARE = 32  # connections beyond the limit, which are told so
+_LEAST_PAUSE_S = 0.05  # between two looks at those that are late
+
+
+class Wait(Enum):
+    HEAD = "head"
+    IDLE = "idle"
+    BODY = "body"
+
+
+class Waiting(Protocol):
+    """A connection as it is seen here."""
+
+    def wait_is_over(self) -> None:
+        """The client has had its time."""
+
+    def make_way(self) -> None:
+        """Closes at once, for another connection."""
+
+
+class Connections:
+    def __init__(self, max_connections: int, *, header_timeout_s: float, idle_timeout_s: float) -> None:
+        self.max_connections = max_connections
+        self.open: set[object] = set()  # uvicorn adds and removes
+        self.num_opening = 0  # accepted, but not open yet: TLS is being agreed on
+        self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s, Wait.BODY: math.inf}
+        self._deadlines_s: dict[Wait, dict[Waiting, float]] = {wait: {} for wait in Wait}
+        self._timer: asyncio.TimerHandle | None = None
+        self._next_look_s = math.inf
+
+    @property
+    def is_busy(self) -> bool:
+        """Tells whether as many connections as may be have a request that is being answered."""
+        num_waiting = sum(map(len, self._deadlines_s.values()))
+        return len(self.open) - num_waiting >= self.max_connections
+
+    def move(self, connection: Waiting, before: Wait | None, after: Wait | None) -> None:
+        """Notes that the connection waits for something else; None is for nothing of its client's."""
+        if before is not None:
+            self._deadlines_s[before].pop(connection, None)
+        if after is not None:
+            loop = asyncio.get_running_loop()
+            deadline_s = loop.time() + self._timeouts_s[after]
+            self._deadlines_s[after][connection] = deadline_s
+            if deadline_s < self._next_look_s:
+                self._look_at(deadline_s, loop)
+
+    @property
+    def has_room(self) -> bool:
+        """Tells whether one more may be accepted."""
+        return len(self.open) + self.num_opening < self.max_connections + NUM_SPARE
+
+    def make_room(self) -> bool:
+        """Closes a connection that waits, and tells whether there was one."""
+        for waiting in self._deadlines_s.values():
+            for connection in waiting:
+                connection.make_way()
+                self.open.discard(connection)  # uvicorn does so a moment later
+                return True
+        return False
+
+    def _look_at(self, time_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._next_look_s = time_s
+        self._timer = loop.call_at(time_s, self._end_late_ones, loop)
+
+    def _end_late_ones(self, loop: asyncio.AbstractEventLoop) -> None:
+        now_s = loop.time()
+        self._timer, self._next_look_s = None, math.inf
+        earliest_s = math.inf
+        for waiting in self._deadlines_s.values():
+            late: list[Waiting] = []
+            for connection, deadline_s in waiting.items():
+                if deadline_s > now_s:
+                    earliest_s = min(earliest_s, deadline_s)
+                    break
+                late.append(connection)
+            for connection in late:
+                waiting.pop(connection, None)
+                connection.wait_is_over()
+        if earliest_s < self._next_look_s:
+            self._look_at(max(earliest_s, now_s + _LEAST_PAUSE_S), loop)

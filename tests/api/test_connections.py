@@ -1,0 +1,244 @@
+"""Connections of clients that are no friends: on plain sockets, before any API key is looked at."""
+
+import base64
+import json
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+
+from ouzel.config import LimitsConfig, ServerConfig
+from tests.api.requests import chat, wait_until
+from tests.api.serving import RunningServer, running_server
+
+PATH = "/v1/chat/completions"
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+GET_AND_CLOSE = GET[:-2] + b"Connection: close\r\n\r\n"
+WEBSOCKET = b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+BODY = json.dumps(chat("Hi")).encode()
+POST = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+REQUEST_LOG = "ouzel.api.http.request_log"
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[RunningServer]:
+    with running_server(config=ServerConfig(api_key=("sk-of-the-test",))) as server:
+        yield server
+
+
+def connected(server: RunningServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port))
+
+
+def received(connection: socket.socket) -> bytes:
+    """All that comes until the server closes."""
+    pieces = []
+    while piece := connection.recv(65536):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def answer_to(server: RunningServer, *pieces: bytes) -> bytes:
+    """All that comes on one connection until the server closes it."""
+    with connected(server) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+        return received(connection)
+
+
+def refusal(answer: bytes, status: int) -> dict[str, str]:
+    """The error object of the only answer; it has an id, and closes the connection."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    assert lines[0].startswith(f"http/1.1 {status} ".encode()), answer
+    assert {b"connection: close", b"content-type: application/json", b"content-length: %d" % len(body)} <= {*lines}
+    assert sum(line.startswith(b"x-request-id: ") for line in lines) == 1
+    error: dict[str, str] = json.loads(body)["error"]
+    assert error.keys() == {"message", "type", "param", "code"}
+    return error
+
+
+def head_of(num_bytes: int, *, ends: bool = True) -> bytes:
+    beginning = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: "
+    return beginning + b"x" * (num_bytes - len(beginning)) + (b"\r\n\r\n" if ends else b"")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        head_of(70_000),
+        head_of(70_000, ends=False),
+        head_of(400_000),
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 100 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 101,
+        WEBSOCKET + b"a: b\r\n" * 100 + b"\r\n",
+    ],
+    ids=["long", "long, unfinished", "very long", "long URL", "many", "many, unfinished", "many of a WebSocket"],
+)
+def test_a_head_that_is_too_large_is_a_431(guarded: RunningServer, head: bytes) -> None:
+    error = refusal(answer_to(guarded, head), 431)
+    assert "65536 bytes" in error["message"] or "100 headers" in error["message"]
+    assert (error["type"], error["code"]) == ("invalid_request_error", "request_header_fields_too_large")
+
+
+def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
+    headers = b"".join(b"a%d: b\r\n" % number for number in range(97))
+    ends = b"Connection: close\r\n\r\n"
+    for head in (head_of(2**16 - 50, ends=False) + b"\r\n", GET[:-2] + headers):
+        assert answer_to(guarded, head + ends).startswith(b"HTTP/1.1 200 ")
+    assert answer_to(guarded, *(bytes([byte]) for byte in GET_AND_CLOSE)).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x00",
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: local\x00host\r\n\r\n",
+        b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_a_400_and_one_line_in_the_log(
+    guarded: RunningServer, nonsense: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    error = refusal(answer_to(guarded, nonsense), 400)
+    assert error["message"].startswith("this is no request in HTTP/1.1: ")
+    wait_until(lambda: "- - 400 duration_s=" in caplog.text)
+    assert [(record.name, record.levelname) for record in caplog.records] == [(REQUEST_LOG, "INFO")]
+
+
+def test_a_broken_body_is_a_400_of_its_request(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    error = refusal(answer_to(server, head, b"1\r\n{\r\n", b"no length\r\n"), 400)
+    assert error["message"].startswith("this is no request in HTTP/1.1: ")
+    wait_until(lambda: f"POST {PATH} 400 duration_s=" in caplog.text)
+
+
+def test_nonsense_after_a_request_waits_for_its_answer(server: RunningServer) -> None:
+    answers = answer_to(server, POST + BODY + b"\x00\x01")
+    first, _, second = answers[5:].partition(b"HTTP/1.1 ")
+    assert b"chat.completion" in first
+    refusal(b"HTTP/1.1 " + second, 400)
+
+
+def test_only_so_many_requests_may_wait_for_answers_to_earlier_ones(server: RunningServer) -> None:
+    answers = answer_to(server, POST + BODY + GET * 40).split(b"HTTP/1.1 ")
+    assert [answer[:3] for answer in answers[1:]] == [b"200"] * 17 + [b"429"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Sec-WebSocket-Key: \xff\xfe",
+        b"Sec-WebSocket-Key: \xc3\xbc\xc3\xbc",
+        b"Sec-WebSocket-Key: c2hvcnQ=",
+        b"Sec-WebSocket-Protocol: \xff",
+        b"Sec-WebSocket-Protocol: a b",
+        b"Sec-WebSocket-Version: 12",
+        b"X-Long: " + b"x" * 9000,
+    ],
+)
+def test_a_websocket_that_cannot_be_opened_is_told_why(
+    guarded: RunningServer, header: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    headers = {
+        b"Sec-WebSocket-Version": b"13",
+        b"Sec-WebSocket-Key": base64.b64encode(bytes(16)),
+        **dict([header.split(b": ")]),
+    }
+    lines = [name + b": " + value + b"\r\n" for name, value in headers.items()]
+    refusal(answer_to(guarded, WEBSOCKET + b"".join(lines) + b"\r\n"), 431 if b"Long" in header else 400)
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+
+
+def test_a_wish_for_another_protocol_is_passed_over(guarded: RunningServer) -> None:
+    answer = answer_to(guarded, GET[:-2] + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ") and b"connection: close" in answer
+
+
+def test_a_key_of_strange_bytes_is_a_wrong_key(guarded: RunningServer) -> None:
+    for key in (b"Bearer \xff\xfe", "Bearer ü".encode()):
+        asked = GET_AND_CLOSE.replace(b"health", b"v1/models")[:-2] + b"Authorization: " + key + b"\r\n\r\n"
+        assert refusal(answer_to(guarded, asked), 401)["code"] == "invalid_api_key"
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[RunningServer]:
+    with running_server(limits=LimitsConfig(header_timeout_s=0.2, idle_timeout_s=0.3, body_timeout_s=0.2)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("beginning", [b"G", GET[:-1], head_of(1000, ends=False)])
+def test_a_head_that_does_not_come_to_its_end_is_a_408(hasty: RunningServer, beginning: bytes) -> None:
+    error = refusal(answer_to(hasty, beginning), 408)
+    assert error["message"] == "the request's head must arrive within 0.2 s"
+
+
+def test_trickling_is_no_help(hasty: RunningServer) -> None:
+    with connected(hasty) as connection, pytest.raises(OSError):
+        for byte in head_of(20_000):
+            connection.sendall(bytes([byte]))
+            time.sleep(0.01)
+
+
+def test_a_connection_without_a_request_is_closed(hasty: RunningServer) -> None:
+    assert answer_to(hasty) == answer_to(hasty, b"\r\n") == b""
+
+
+def test_a_connection_that_waits_for_its_next_request_is_closed(hasty: RunningServer) -> None:
+    assert answer_to(hasty, GET).count(b"HTTP/1.1 ") == 1
+    answers = answer_to(hasty, GET, GET[:20])
+    assert answers.count(b"HTTP/1.1 ") == 2 and b" 408 " in answers
+
+
+def test_the_rest_of_a_body_that_nobody_reads_has_its_time_too(hasty: RunningServer) -> None:
+    answer = answer_to(hasty, b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n12345678")
+    assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(b"HTTP/1.1 ") == 1
+
+
+ENDLESS = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": True}
+SLOW = {"step_s": 0.001, "max_model_len": 20_000}
+
+
+@contextmanager
+def streaming(server: RunningServer) -> Iterator[Iterator[bytes]]:
+    """The pieces of an answer that has begun."""
+    with httpx.stream("POST", f"{server.url}/v1/completions", json=ENDLESS, timeout=None) as response:
+        pieces = response.iter_raw()
+        next(pieces)
+        yield pieces
+
+
+def test_who_waits_makes_way_for_new_connections_and_streams_never_do() -> None:
+    with (
+        running_server(SLOW, LimitsConfig(max_connections=8)) as server,
+        streaming(server) as pieces,
+        ExitStack() as stack,
+    ):
+        waiting = [stack.enter_context(connected(server)) for _ in range(100)]
+        for connection in waiting[::2]:
+            connection.send(POST)
+        assert received(waiting[1]) == b""
+        assert all(httpx.get(f"{server.url}/health", timeout=None).status_code == 200 for _ in range(3))
+        assert next(pieces)
+
+
+def test_more_requests_than_connections_may_have_are_a_503() -> None:
+    with running_server(SLOW, LimitsConfig(max_connections=2)) as server:
+        with streaming(server), streaming(server):
+            answer = answer_to(server, GET_AND_CLOSE)
+            assert "max_connections is 2" in refusal(answer, 503)["message"]
+            assert b"\r\nretry-after: 1\r\n" in answer
+        wait_until(lambda: b" 200 " in answer_to(server, GET_AND_CLOSE))
