@@ -12,7 +12,7 @@ DOOR, READER, ERRORS = (
 CHECK, SEND = Function("wire/checks.py", "check"), Function("door/sender.py", "send")
 
 
-LIMITS = {"chat": 30, "responses": 50}
+LIMITS = {"chat": 32, "responses": 50}
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)

@@ -416,7 +416,7 @@ def test_a_body_that_does_not_come_gives_its_place_back() -> None:
     limits = LimitsConfig(body_timeout_s=0.05)
     with running_server(limits=limits) as server, server.client() as http:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
             answer = ""
             while not answer.endswith("}"):
                 answer += connection.recv(65536).decode()

@@ -101,7 +101,7 @@ def test_a_stream_without_a_key_is_a_plain_401(http: httpx.Client) -> None:
 
 def test_the_401_does_not_wait_for_the_body(guarded: RunningServer) -> None:
     with socket.create_connection(("127.0.0.1", guarded.port)) as connection:
-        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n")
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n")
 
         assert connection.recv(65536).startswith(b"HTTP/1.1 401")
 

@@ -34,7 +34,9 @@ def send_raw(server: RunningServer, body: dict[str, object], path: str = "/v1/co
     connection = socket.create_connection(("127.0.0.1", server.port))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     content = json.dumps(body).encode()
-    connection.sendall(f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content)
+    connection.sendall(
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
+    )
     return connection
 
 
@@ -92,7 +94,9 @@ def test_a_client_that_reads_slowly_is_waited_for() -> None:
             wait_until(lambda: num_running(server) == 0)
             text = b""
             while not text.endswith(b"\r\n0\r\n\r\n"):
-                text += connection.recv(2**14)
+                piece = connection.recv(2**14)
+                assert piece, "this client was so late that it counted as gone"
+                text += piece
                 time.sleep(0.005)
     assert b"data: [DONE]" in text
 

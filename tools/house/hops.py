@@ -222,7 +222,7 @@ async def _answer(app: ASGIApp, path: str, body: bytes, recorder: Recorder) -> N
         "raw_path": path.encode(),
         "root_path": "",
         "query_string": b"",
-        "headers": [(b"content-type", b"application/json")],
+        "headers": [(b"host", b"localhost"), (b"content-length", str(len(body)).encode())],
         "client": ("127.0.0.1", 1),
     }
     await app(scope, receive, send)

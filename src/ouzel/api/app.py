@@ -10,6 +10,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.http.edge import Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
+from ouzel.api.http.hosts import Hosts, allowed_hosts
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origins import OwnPages
@@ -36,6 +37,7 @@ def app_of(services: Services) -> ASGIApp:
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(app, server.api_key, OPEN_PATHS | {"/metrics"} if server.open_metrics else OPEN_PATHS)
+    app = Hosts(app, allowed_hosts(server))
     app = ErrorAnswers(app, {**lmi_error_styles(server.profile), **ovms_error_styles(server.profile)})
     if server.allowed_origins:
         app = _cors(app, server)

@@ -128,6 +128,13 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     )
     port: Annotated[int, Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", is_common=True)] = 8000
     uds: Annotated[str, option("A unix socket to listen on, instead of host and port.", unset="none")] = ""
+    allowed_hosts: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Za-z0-9._-]+)$")], ...],
+        option(
+            "A name by which clients may call the server, besides addresses and this machine's; * is every name.",
+            unset="every name; none on a loopback address without API keys",
+        ),
+    ] = ()
     ssl_certfile: Annotated[
         str,
         option(

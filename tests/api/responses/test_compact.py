@@ -200,7 +200,7 @@ def test_who_leaves_ends_the_summary() -> None:
     with running_server({"step_s": 0.02, "max_model_len": 2**16}) as server:
         address, body = ("127.0.0.1", server.port), json.dumps({"input": "word " * 2000}).encode()
         with socket.create_connection(address) as connection:
-            head = f"POST /v1/responses/compact HTTP/1.1\r\nHost: ouzel\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = f"POST /v1/responses/compact HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall(head.encode() + body)
             metrics = f"{server.url}/metrics"
             wait_until(lambda: metric(httpx.get(metrics).text, "vllm:generation_tokens_total") > 0)

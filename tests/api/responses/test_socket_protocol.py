@@ -20,7 +20,7 @@ MASK = bytes(4)  # changes nothing
 
 
 def opening(method: str = "GET") -> bytes:
-    headers = ["Host: x", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    headers = ["Host: localhost", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
     headers.append(f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}")
     return "\r\n".join([f"{method} /v1/responses HTTP/1.1", *headers, "", ""]).encode()
 

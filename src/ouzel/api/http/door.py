@@ -46,7 +46,7 @@ class Door:
         Raises Overloaded, EngineUnavailable, PayloadTooLarge, BodyTimeout or UnsupportedEncoding. An Overloaded of the
         block's own counts as a refusal too.
         """
-        self.place().close()  # refused early where there is none
+        self.place().close()  # a full server need not read it
         with self._budget.share() as share:
             with self._counting_refusals():
                 body = await self._read(scope, receive, share)
@@ -92,11 +92,11 @@ def _check_encoding(scope: Scope) -> None:
 
 
 async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, share: Share) -> bytes:
-    announced = header(scope, b"content-length")
-    if announced is not None and announced.isdecimal():
-        if int(announced) > max_body_bytes:
+    announced = _announced_bytes(scope)
+    if announced is not None:
+        if announced > max_body_bytes:
             raise _too_large(max_body_bytes)
-        share.expect(int(announced))
+        share.expect(announced)
     body = bytearray()  # pieces may be a byte long
     more = True
     while more:
@@ -110,6 +110,11 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, sha
         more = message.get("more_body", False)
     raise_refusal(scope)
     return bytes(body)
+
+
+def _announced_bytes(scope: Scope) -> int | None:
+    announced = header(scope, b"content-length")
+    return int(announced) if announced is not None and announced.isdecimal() else None
 
 
 def _too_large(max_body_bytes: int) -> InvalidRequest:

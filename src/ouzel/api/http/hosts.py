@@ -1,0 +1,71 @@
+"""A request names the host that it is for.
+
+A page of any site can reach a server that listens on this machine only, once its site's name leads here (DNS
+rebinding): to the browser both are one origin. Such a request names the site, and is refused where nothing else
+protects the server.
+"""
+
+import ipaddress
+import re
+import socket
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.config import ServerConfig
+from ouzel.errors import ForeignHost, InvalidRequest
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?")
+_MAX_SHOWN = 100
+
+
+class Hosts:
+    """Raises InvalidRequest for a Host that is missing, repeated or malformed, and ForeignHost for another's."""
+
+    def __init__(self, app: ASGIApp, allowed: frozenset[str] | None) -> None:
+        """`allowed` are names in lower case, besides which addresses and localhost are; None allows all."""
+        self._app = app
+        self._allowed = allowed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._check(scope)
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        values = [value for name, value in scope["headers"] if name == b"host"]
+        if not values and scope.get("http_version") == "1.0":
+            return
+        if len(values) != 1:
+            raise InvalidRequest(f"a request must have one Host header, given {len(values)}")
+        text = values[0].decode("latin-1")
+        match = _HOST.fullmatch(text)
+        if match is None:
+            raise InvalidRequest(f"the Host header must be a name or an address, given {text[:_MAX_SHOWN]!r}")
+        if self._allowed is not None and not self._is_allowed(match[1].lower().removesuffix("."), self._allowed):
+            how = "--allowed-hosts names others than this machine's"
+            raise ForeignHost(f"this server does not answer for the host {match[1][:_MAX_SHOWN]}: {how}")
+
+    @staticmethod
+    def _is_allowed(name: str, allowed: frozenset[str]) -> bool:
+        return name in allowed or name == "localhost" or name.endswith(".localhost") or _is_address(name.strip("[]"))
+
+
+def allowed_hosts(server: ServerConfig) -> frozenset[str] | None:
+    """Returns the names that are checked for; None where all are allowed."""
+    if "*" in server.allowed_hosts or server.uds:
+        return None
+    if not server.allowed_hosts and (server.api_key or not _is_loopback(server.host)):
+        return None
+    own = socket.gethostname().lower()
+    return frozenset({*map(str.lower, server.allowed_hosts), own, own.partition(".")[0]})
+
+
+def _is_loopback(host: str) -> bool:
+    return ipaddress.ip_address(host).is_loopback if _is_address(host) else host == "localhost"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

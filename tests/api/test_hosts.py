@@ -1,0 +1,85 @@
+"""The Host header: which names a server answers for."""
+
+import socket
+
+import httpx
+import pytest
+
+from ouzel.config import ServerConfig
+from tests.api.requests import error_of
+from tests.api.serving import RunningServer, running_server
+from tests.api.test_connections import answer_to, refusal
+
+
+def status_of(http: httpx.Client, host: str) -> int:
+    return http.get("/v1/models", headers={"host": host, "authorization": "Bearer sk"}).status_code
+
+
+OWN = [
+    "127.0.0.1",
+    "127.0.0.1:80",
+    "10.1.2.3:8000",
+    "[::1]:80",
+    "localhost",
+    "LOCALHOST:1",
+    "a.localhost",
+    "localhost.",
+]
+
+
+@pytest.mark.parametrize("host", [*OWN, socket.gethostname()])
+def test_addresses_and_own_names_are_answered(http: httpx.Client, host: str) -> None:
+    assert status_of(http, host) == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", "notlocalhost"]
+)
+def test_names_of_others_are_a_403_that_names_the_option(http: httpx.Client, host: str) -> None:
+    response = http.get("/v1/models", headers={"host": host})
+    assert response.status_code == 403
+    error = error_of(response)
+    assert host.partition(":")[0] in error["message"] and "--allowed-hosts" in error["message"]
+    assert error["code"] == "host_not_allowed"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"",
+        b"Host: a\r\nHost: a\r\n",
+        b"Host:\r\n",
+        b"Host: a b\r\n",
+        b"Host: a/b\r\n",
+        b"Host: \xff\r\n",
+        b"Host: a:b\r\n",
+    ],
+)
+def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(server: RunningServer, headers: bytes) -> None:
+    answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + headers + b"\r\n")
+    assert "Host header" in refusal(answer, 400)["message"]
+
+
+def test_http_1_0_has_no_host(server: RunningServer) -> None:
+    assert answer_to(server, b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("config", "is_allowed"),
+    [
+        (ServerConfig(allowed_hosts=("llm.Example.org",)), True),
+        (ServerConfig(allowed_hosts=("*",)), True),
+        (ServerConfig(host="0.0.0.0"), True),
+        (ServerConfig(api_key=("sk",)), True),
+        (ServerConfig(uds="/run/ouzel.sock"), True),
+        (ServerConfig(host="localhost"), False),
+        (ServerConfig(host="::1"), False),
+        (ServerConfig(api_key=("sk",), allowed_hosts=("other",)), False),
+        (ServerConfig(host="0.0.0.0", allowed_hosts=("other",)), False),
+    ],
+    ids=str,
+)
+def test_what_is_checked_depends_on_what_else_protects(config: ServerConfig, is_allowed: bool) -> None:
+    with running_server(config=config) as server, server.client() as http:
+        assert status_of(http, "llm.example.org:8000") == (200 if is_allowed else 403)
+        assert status_of(http, "127.0.0.1") == 200
