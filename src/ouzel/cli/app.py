@@ -10,6 +10,7 @@ from typing import NoReturn
 import uvloop
 
 import ouzel
+from ouzel.cli.descriptors import with_max_connections
 from ouzel.cli.help import full_help, short_help
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listener import bound, bound_for_metrics
@@ -87,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         configure_logging(observability.log_level, observability.log_format)
         for remark in options.remarks:
             logger.info(remark)
+        options = replace(options, limits=with_max_connections(options.limits))
         check_without_model(options.model)
         with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
             local = locate_model(options.model.model)  # may download for minutes: not in the event loop

@@ -1,0 +1,36 @@
+"""Every connection takes a file descriptor, and the engine's next process, the store and the logs need some too."""
+
+import resource
+
+import msgspec
+
+from ouzel.api.http.connections import NUM_SPARE
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.config import LimitsConfig
+
+_RESERVED = 128
+_MAX_FILES = 2**20  # where the system has no limit
+_MAX_CONNECTIONS = 4096
+
+
+def with_max_connections(limits: LimitsConfig) -> LimitsConfig:
+    """Takes as many descriptors as the system allows, and leaves as many connections as fit. Raises InvalidOption."""
+    num_files = _raise_limit()
+    most = num_files - min(_RESERVED, num_files // 2) - NUM_SPARE
+    if most < 1:
+        raise InvalidOption(f"the limit of open files is {num_files}, which is too low to serve: see `ulimit -n`")
+    if limits.max_connections is None:
+        return msgspec.structs.replace(limits, max_connections=min(most, _MAX_CONNECTIONS))
+    if limits.max_connections > most:
+        of_files = f"which the limit of {num_files} open files leaves (ulimit -n)"
+        raise InvalidOption(f"--max-connections: must be <= {most}, {of_files}, given {limits.max_connections}")
+    return limits
+
+
+def _raise_limit() -> int:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft >= most:
+        return soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return most

@@ -1,0 +1,35 @@
+"""Clients that open all the connections they can leave the server the file descriptors that it needs."""
+
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+
+from tests.cli.running import failure, serving
+
+ASK = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 4}
+MAX_FILES = 256
+WITH_FEW_FILES = ("sh", "-c", f'ulimit -n {MAX_FILES} && exec "$@"', "sh")
+
+
+def test_the_engine_comes_back_while_clients_hold_every_connection(tmp_path: Path) -> None:
+    with serving(cache_dir=tmp_path, wrapper=WITH_FEW_FILES) as server, ExitStack() as stack:
+        url = httpx.URL(server.root)
+        for number in range(2 * MAX_FILES):
+            connection = stack.enter_context(socket.create_connection((url.host, url.port)))
+            if number % 2:
+                connection.send(b"GET / HTTP/1.1\r\nX: ")
+        engine = server.engine_process()
+        engine.kill()
+        engine.wait()
+        while httpx.get(f"{server.root}/health", timeout=None).status_code != 200:
+            time.sleep(0.02)
+        assert server.engine_process().pid != engine.pid
+        assert httpx.post(f"{server.url}/chat/completions", json=ASK, timeout=None).status_code == 200
+
+
+def test_more_connections_than_descriptors_are_an_error(tmp_path: Path) -> None:
+    error = failure("--max-connections", "100000000", cache_dir=tmp_path)
+    assert error.startswith("ouzel: --max-connections: must be <= ")
