@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def create(greeting: str) -> Callable[[bytes], bytes]:
-    """Its result shows that every job runs in a process of its own, made from this one."""
+    """Its result counts the jobs of a process, which is made from this one."""
     parent = os.getpid()
     num_jobs = 0
 

@@ -1,13 +1,14 @@
-"""A function from bytes to bytes runs in a process of its own for each job, under limits that the kernel keeps.
+"""A function from bytes to bytes runs in processes of its own, under limits that the kernel keeps.
 
 Rules
 1. One process, the template, is started when the first job comes. It builds the function once, by a factory that is
-   named by its import path, and forks for every job: a job begins with all that was built, costs some 2 ms, and leaves
-   nothing behind. So the factory must start no threads.
-2. A job's limits are timers and limits of its own process. The kernel ends what goes over them, whatever native code
+   named by its import path, and forks for jobs: they begin with all that was built. The factory must start no threads.
+2. A process runs one job at a time, and others after it as long as each gave a result, soon. So a job costs a
+   millisecond, a kill a fork, and nothing that went wrong is left to the next.
+3. A job's limits are timers and limits of its process. The kernel ends what goes over them, whatever native code
    is doing, and also when nobody is left who waits for it.
-3. The template ends when its parent does, and its jobs with it. Signals for the server are the parent's business.
-4. A job that takes longer than a moment goes on with what processor time others leave.
+4. The template ends when its parent does, and its jobs with it. Signals for the server are the parent's business.
+5. A job that takes longer than a moment goes on with what processor time others leave.
 """
 
 from ouzel.limited_process.process import (

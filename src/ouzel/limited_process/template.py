@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import itertools
 import logging
 import os
 import selectors
@@ -15,6 +16,7 @@ from typing import NoReturn
 from ouzel.limited_process.protocol import (
     BEGUN,
     DIED,
+    DONE,
     Job,
     Limits,
     Order,
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 _FULL_PRIORITY_S = 0.1  # of CPU time
 _WATCH_S = 0.02
 _LOW_PRIORITY = 10  # a tenth of what others get
+_MAX_JOBS = 200  # of one process
+_MAX_IDLE = 2
 _SLACK_BYTES = 16 * 2**20  # of address space, for a thread and for what Python needs to report
 
 
@@ -63,6 +67,9 @@ class _Template:
         self._control = control
         self._function = function
         self._jobs: dict[int, socket.socket] = {}  # by process id
+        self._idle: list[int] = []
+        self._channels: dict[int, socket.socket] = {}  # by process id: a job's socket goes there, a byte comes back
+        self._selector = selectors.DefaultSelector()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if _address_space_bytes() is None:
             logger.warning("this system does not say how much memory a process has: jobs have no limit of memory")
@@ -73,74 +80,122 @@ class _Template:
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler nothing wakes
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._control, selectors.EVENT_READ)
-            selector.register(awake, selectors.EVENT_READ)
-            while True:
-                ready = [key.fileobj for key, _ in selector.select()]
-                if awake in ready:
-                    with suppress(BlockingIOError):
-                        awake.recv(4096)
-                    self._bury()
-                if self._control in ready:
-                    self._begin_job()
+        self._selector.register(self._control, selectors.EVENT_READ)
+        self._selector.register(awake, selectors.EVENT_READ)
+        while True:
+            ready = [(key.fileobj, key.data) for key, _ in self._selector.select()]
+            for pid in [data for _, data in ready if data is not None and data in self._channels]:
+                self._hear(pid)
+            if (awake, None) in ready:
+                with suppress(BlockingIOError):
+                    awake.recv(4096)
+                self._bury()
+            if (self._control, None) in ready:
+                self._begin_job()
 
     def _begin_job(self) -> None:
         message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
         if not message:
-            for pid in self._jobs:
+            for pid in self._channels:
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
         connection = socket.socket(fileno=fds[0])
         try:
-            pid = os.fork()
-        except OSError as error:  # its parent sees the socket close
+            pid = self._idle.pop() if self._idle else self._fork()
+            self._jobs[pid] = connection
+            socket.send_fds(self._channels[pid], [b"j"], [connection.fileno()])
+        except ConnectionError:
+            pass  # it has just died, which is told when it is buried
+        except OSError as error:  # the job's owner sees the socket close
             logger.warning("a job cannot be started: %s", error)
             connection.close()
-            return
+
+    def _fork(self) -> int:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
         if pid == 0:
-            self._run_job(connection)
-        self._jobs[pid] = connection
+            ours.close()
+            self._work(theirs)
+        theirs.close()
+        self._channels[pid] = ours
+        self._selector.register(ours, selectors.EVENT_READ, pid)
+        return pid
+
+    def _hear(self, pid: int) -> None:
+        """A process has done its job, or has ended: then it is buried."""
+        if not self._channels[pid].recv(1):
+            self._drop(pid)
+            return
+        self._jobs.pop(pid).close()
+        if len(self._idle) < _MAX_IDLE:
+            self._idle.append(pid)
+        else:
+            self._drop(pid)  # and so it ends
+
+    def _drop(self, pid: int) -> None:
+        if pid in self._channels:
+            self._selector.unregister(self._channels[pid])
+            self._channels.pop(pid).close()
+        if pid in self._idle:
+            self._idle.remove(pid)
 
     def _bury(self) -> None:
         """Tells of jobs that ended; who has the result already listens no more."""
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                with suppress(OSError), self._jobs.pop(ended[0]) as connection:
-                    connection.setblocking(False)
-                    send(connection, DIED, str(os.waitstatus_to_exitcode(ended[1])).encode())
+                pid, status = ended
+                self._drop(pid)
+                if pid in self._jobs:
+                    with suppress(OSError), self._jobs.pop(pid) as connection:
+                        connection.setblocking(False)
+                        send(connection, DIED, str(os.waitstatus_to_exitcode(status)).encode())
 
-    # The job's side
+    # The side of the processes that run jobs
 
-    def _run_job(self, connection: socket.socket) -> NoReturn:
+    def _work(self, channel: socket.socket) -> NoReturn:
+        """Runs one job after the other, until one does not end well or has taken long."""
         try:
             signal.set_wakeup_fd(-1)
-            self._control.close()
-            for other in self._jobs.values():
+            self._selector.close()
+            for other in (self._control, *self._jobs.values(), *self._channels.values()):
                 other.close()
-            send(connection, BEGUN)
-            limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
-            _keep(limits)
-            thread = start_thread(lambda: self._answer(connection, job), limits.stack_bytes)
-            while time.process_time() < _FULL_PRIORITY_S:
-                thread.join(_WATCH_S)
-            _yield_processor(thread.native_id)
-            thread.join()
+            for num_jobs in itertools.count(1):
+                _, fds, _, _ = socket.recv_fds(channel, 1, 1)
+                if not fds:
+                    break
+                with socket.socket(fileno=fds[0]) as connection:
+                    if not self._run_job(connection) or num_jobs == _MAX_JOBS:
+                        break
+                channel.send(b"i")
         except ConnectionError:
             pass  # nobody waits for it any more
         except (OSError, RuntimeError) as error:
             logger.warning("a job could not run: %s", error)
         finally:
-            os._exit(1)  # an answer ends the process before
+            os._exit(0)
 
-    def _answer(self, connection: socket.socket, job: bytes) -> None:
+    def _run_job(self, connection: socket.socket) -> bool:
+        """Tells whether the process is as good as before."""
+        send(connection, BEGUN)
+        limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
+        _keep(limits)
+        kinds: list[int] = []
+        thread = start_thread(lambda: kinds.append(self._answer(connection, job)), limits.stack_bytes)
+        until_s = time.process_time() + _FULL_PRIORITY_S
+        while thread.is_alive() and time.process_time() < until_s:
+            thread.join(_WATCH_S)
+        if thread.is_alive():
+            _yield_processor(thread.native_id)
+            thread.join()
+            return False
+        return kinds == [DONE]
+
+    def _answer(self, connection: socket.socket, job: bytes) -> int:
         kind, payload = outcome_of(self._function, job)
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)  # no answer is cut
-        with suppress(OSError):
-            send(connection, kind, payload)
-            os._exit(0)
-        os._exit(1)
+        send(connection, kind, payload)
+        return kind
 
 
 def _keep(limits: Limits) -> None:
@@ -153,7 +208,7 @@ def _keep(limits: Limits) -> None:
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_s or 0)
     if (size := _address_space_bytes()) is not None:
         most = size + limits.stack_bytes + limits.memory_bytes + _SLACK_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _yield_processor(thread_id: int | None) -> None:

@@ -11,6 +11,7 @@ Rules
 """
 
 import hashlib
+import itertools
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -18,6 +19,7 @@ from queue import Empty, SimpleQueue
 
 from ouzel.engine.grammars.compilation import PUT_OFF, Compilation, CompilerOverloaded
 from ouzel.engine.grammars.matcher import STACK_BYTES, GrammarRefused, compile_matcher
+from ouzel.engine.grammars.native_memory import give_back_memory
 from ouzel.engine.grammars.prototypes import Prototypes
 from ouzel.engine.grammars.session import Prototype
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer
@@ -27,6 +29,7 @@ from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 _NUM_QUICK_THREADS = 3
 _MAX_SLOW_WAITING = 6
 _MAX_REMEMBERED = 4096  # trials
+_TRIM_EVERY = 50  # compilations: each thread has a heap of its own, with holes where forgotten ones were
 
 Queue = SimpleQueue[Compilation | None]
 
@@ -47,6 +50,7 @@ class GrammarCompiler:
         self._lock = threading.Lock()  # of all that follows
         self._prototypes = Prototypes()
         self._remembered: OrderedDict[bytes, Trial] = OrderedDict()  # by digest of the grammar
+        self._numbers = itertools.count()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
 
@@ -143,6 +147,8 @@ class GrammarCompiler:
         with self._lock:
             if not self._prototypes.has_room(trial.num_bytes):
                 raise CompilerOverloaded("the grammars in use take too much memory; try again later")
+        if next(self._numbers) % _TRIM_EVERY == _TRIM_EVERY - 1:
+            give_back_memory()
         matcher = compile_matcher(self._tokenizer.native, grammar)
         prototype = Prototype(matcher, num_bytes=trial.num_bytes, cpu_s=trial.cpu_s)
         with self._lock:

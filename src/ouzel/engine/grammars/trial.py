@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.engine.grammars.matcher import STACK_BYTES, GrammarRefused, compile_matcher
+from ouzel.engine.grammars.native_memory import allocated_bytes
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.limited_process import (
     ChildDied,
@@ -23,7 +24,7 @@ from ouzel.limited_process import (
 
 MAX_BYTES = 128 * 2**20  # the largest formats that our caps let through take 30 MiB
 
-_MIN_BYTES = 256 * 2**10  # of a matcher; less may come out of what the process has in hand
+_MIN_BYTES = 256 * 2**10  # of a matcher
 
 
 class TrialTooLong(Exception):
@@ -86,23 +87,14 @@ def create_trial(path: str, vocab_size: int, eos_token_ids: list[int]) -> Callab
     tokenizer = GrammarTokenizer(TokenizerSource(Path(path), vocab_size, tuple(eos_token_ids))).native
 
     def try_grammar(grammar: bytes) -> bytes:
-        before_s, before_bytes = time.process_time(), _anonymous_bytes()
+        before_s, before_bytes = time.process_time(), allocated_bytes()
         refusal = matcher = None
         try:
             matcher = compile_matcher(tokenizer, grammar.decode())
         except GrammarRefused as error:
             refusal = str(error)
-        num_bytes = max(_anonymous_bytes() - before_bytes, _MIN_BYTES)
+        num_bytes = max(allocated_bytes() - before_bytes, _MIN_BYTES)
         del matcher
         return msgspec.msgpack.encode(Trial(time.process_time() - before_s, num_bytes, refusal))
 
     return try_grammar
-
-
-def _anonymous_bytes() -> int:
-    """Returns what no file is behind, 0 where the system does not say."""
-    try:
-        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
-    except OSError:
-        return 0
-    return (resident - shared) * 4096
