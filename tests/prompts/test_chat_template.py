@@ -11,7 +11,7 @@ from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts.chat_template import ChatTemplate, Tools
 from ouzel.prompts.messages import Message
 from ouzel.prompts.template_capabilities import TemplateCapabilities
-from ouzel.prompts.template_environment import TemplateTooSlow, compile_template, render_template
+from ouzel.prompts.template_environment import TemplateOutputTooLong, TemplateTooSlow, compile_template, render_template
 
 HELLO: list[Message] = [{"role": "user", "content": "Hello"}]
 TOOLS: Tools = [{"type": "function", "function": {"name": "look"}}]
@@ -303,3 +303,50 @@ def test_the_variables_are_those_that_come_from_outside(text: str, variables: se
     named = ChatTemplate({"default": text, "tool_use": "{{ z }}"}, {})
     assert named.variables_read() == variables
     assert named.variables_read(tools=TOOLS) == {"z"}
+
+
+WIDE = [
+    "'x'.center(n)", "'x'.ljust(n)", "'x'.rjust(n)", "'1'.zfill(n)", "'\\t'.expandtabs(n)", "'x'.encode().ljust(n)",
+    "'{:1000000000}'.format('x')", "'{:{}}'.format('x', n)", "'{a:1000000000}'.format_map({'a': 1})",
+    "('{}' * 10000).format('x' * 10000)", "('x' * 10000).replace('x', 'y' * 10000)", "('x' * 10000).join('y' * 10000)",
+    "('x' * 10000).join(range(10000) | map('string'))", "('x' * 10000).translate({120: 'y' * 10000})",
+    "(1).to_bytes(n, 'big')", "('x' | attr('center'))(n)",
+    "'x' | center(n)", "['x'] | map('center', n) | list",
+    "'x' | indent(n, first=true)", "('x\\n' * 10000) | indent('y' * 10000)",
+    "'%1000000000d' | format(1)", "'%*d' | format(n, 1)", "('%s' * 10000) | format('x' * 10000)",
+    "('x' * 10000) | replace('x', 'y' * 10000)", "('y' * 10000) | join('x' * 10000)",
+    "range(10000) | map('string') | join('x' * 10000)", "['x'] | batch(n, 'y') | list", "['x'] | slice(n) | list",
+    "('x ' * 10000) | wordwrap(1, true, 'y' * 10000)", "{'a': 1} | tojson(indent=n)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", WIDE)
+def test_no_filter_or_method_makes_gigabytes(expression: str) -> None:
+    """Each of these would be a hundred megabytes at least, made in one call."""
+    source = "{% set n = 1000000000 %}{% set value = " + expression + " %}"
+    with pytest.raises(TemplateOutputTooLong):
+        render_template(compile_template(source), {"message": "x"})
+
+
+def test_filters_and_methods_do_what_they_did() -> None:
+    source = (
+        "{{ 'x'.center(5) }}|{{ ', '.join(['a', 'b'] | map('upper')) }}|{{ '{:>3} {}'.format('a', 10**6) }}|"
+        "{{ ['a', 'b'] | map('upper') | join('-') }}|{{ 'a\nb' | indent(2) }}|{{ 'aXb' | replace('X', '--') }}|"
+        "{{ '%s=%d' | format('a', 7) }}|{{ 'aXbX'.replace('X', '', 1) }}|{{ {'a': [1]} | tojson(indent=1) }}|"
+        "{{ [{'n': 'a'}, {'n': 'b'}] | join('+', attribute='n') }}|{{ [1, 2, 3] | batch(2, 0) | list }}|"
+        "{{ 'a b' | wordwrap(1) }}|{{ '{a}'.format_map({'a': 1}) }}|{{ '7'.zfill(3) }}"
+    )
+    assert render_template(compile_template(source), {}) == (
+        '  x  |A, B|  a 1000000|A-B|a\n  b|a--b|a=7|abX|{\n "a": [\n  1\n ]\n}|a+b|[[1, 2], [3, 0]]|a\nb|1|007'
+    )
+
+
+def test_a_template_that_passes_its_limits_when_probed_ends_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "chat_template.jinja"
+    for source, reason in (
+        ("{{ 'x'.ljust(10**10) }}", "longer than 33554432 characters"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "took too long"),
+    ):
+        path.write_text(source)
+        with pytest.raises(ModelLoadError, match=f"the chat template in {path} cannot be used: .*{reason}"):
+            ChatTemplate.load(tmp_path, max_cpu_s=0.2)

@@ -54,17 +54,21 @@ class ChatTemplate:
         self.shows_role = lru_cache(maxsize=64)(self._shows_role)
 
     @classmethod
-    def load(cls, directory: Path, override_path: str = "") -> "ChatTemplate | None":
+    def load(
+        cls, directory: Path, override_path: str = "", *, max_cpu_s: float = template_environment.MAX_CPU_S
+    ) -> "ChatTemplate | None":
         """Returns None when the directory has no template: its model serves completions only."""
         texts = read_chat_templates(directory, override_path)
         if texts is None:
             return None
         try:
-            return cls(texts.by_name, read_special_tokens(directory))
+            return cls(texts.by_name, read_special_tokens(directory), max_cpu_s=max_cpu_s)
         except jinja2.TemplateSyntaxError as error:
             raise ModelLoadError(
                 f"the chat template in {texts.source} is broken: line {error.lineno}: {error}"
             ) from error
+        except InvalidRequest as error:
+            raise ModelLoadError(f"the chat template in {texts.source} cannot be used: {error.__cause__}") from error
 
     def with_brackets(self, brackets: Brackets) -> "ChatTemplate":
         """Returns the same template, whose `render_marked` tells which control tokens are its own."""
@@ -153,6 +157,6 @@ class ChatTemplate:
         try:
             return self.render(messages, tools=tools, variables=variables, max_cpu_s=max_cpu_s)
         except InvalidRequest as error:
-            if isinstance(error.__cause__, template_environment.TemplateTooSlow):
+            if isinstance(error.__cause__, template_environment.PASSED_LIMITS):
                 raise  # rather than wait for that time and again
             return None

@@ -1,9 +1,9 @@
 """Chat templates of Hugging Face run in a dialect of Jinja, within bounds.
 
 Templates come from model directories and requests, that is from strangers: they run in the immutable sandbox. Bounded
-are ranges (Jinja's own limit), the values that operators make, the output, and the processor time, which every call and
-every round of a loop checks. Not bounded is a single filter or method that is given a huge width or count (`center`,
-`ljust`, `replace`, `format`, `indent`): it may take gigabytes, and time until it returns.
+are ranges (Jinja's own limit), the values that operators, filters and methods make (template_bounds.py), the output,
+and the processor time, which every call and every round of a loop checks. Not bounded is what many small steps pile
+up: a list that holds another a thousand times, which holds another, is small until it is written out.
 """
 
 import json
@@ -22,6 +22,7 @@ from jinja2.runtime import Context, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ouzel.prompts.marked_text import Brackets, bare
+from ouzel.prompts.template_bounds import FILTERS, bounded_arguments, bounded_filter
 from ouzel.prompts.template_marks import (
     BARE,
     bare_value,
@@ -64,6 +65,9 @@ class TemplateTooSlow(jinja2.TemplateError):
     """The rendering passed `MAX_CPU_S`."""
 
 
+PASSED_LIMITS = (TemplateOutputTooLong, TemplateTooSlow)  # which no template does that is meant to be used
+
+
 def compile_template(source: str, brackets: Brackets | None = None) -> jinja2.Template:
     """Puts brackets into the template's own texts (see marked_text). Raises `jinja2.TemplateSyntaxError`."""
     environment = BoundedEnvironment(
@@ -74,6 +78,8 @@ def compile_template(source: str, brackets: Brackets | None = None) -> jinja2.Te
     environment.filters |= {BARE: bare_value, "replace": replace_without_brackets}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     del environment.globals["lipsum"]  # makes text without end
+    for name in FILTERS:
+        environment.filters[name] = bounded_filter(name, environment.filters[name], _check_num_chars)
     try:
         return environment.from_string(source)
     except jinja2.TemplateSyntaxError:
@@ -109,6 +115,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
+        args = bounded_arguments(obj, args, kwargs, _check_num_chars)
         if self.brackets is not None:
             obj, args = search_without_brackets(obj, args)
         return super().call(context, obj, *args, **kwargs)
