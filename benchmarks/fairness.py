@@ -74,6 +74,7 @@ def measure_in(checkout: Path, model: Path) -> Times:
     command = (str(checkout / ".venv/bin/python"), "-m", "benchmarks.fairness", "--measure", str(model))
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     times: Times = json.loads(output.splitlines()[-1])
+    print("one round:", _line(checkout, times), flush=True)
     return times
 
 
@@ -93,7 +94,11 @@ def main() -> None:
         write_checkpoint(model, SHAPES[arguments.shape], seed=0)
         rounds = [[measure_in(checkout, model) for checkout in checkouts] for _ in range(arguments.rounds)]
     for i, checkout in enumerate(checkouts):
-        print(f"{checkout}:", *(f"{name} {median(each[i][name] for each in rounds):.2f} s" for name in rounds[0][i]))
+        print(_line(checkout, {name: median(each[i][name] for each in rounds) for name in rounds[0][i]}))
+
+
+def _line(checkout: Path, times: Times) -> str:
+    return ", ".join([f"{checkout}", *(f"{name} {seconds:.2f} s" for name, seconds in times.items())])
 
 
 if __name__ == "__main__":

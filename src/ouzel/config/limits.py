@@ -47,6 +47,11 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_s: Annotated[
         float, Meta(gt=0, le=86400), option("How long a client may not read its answer until it counts as gone.")
     ] = 60.0
+    stream_keepalive_s: Annotated[
+        float,
+        Meta(ge=0, le=86400),
+        option("How long a stream of events is silent until it sends a comment, which clients skip; 0: for ever."),
+    ] = 10.0
     max_websockets: Annotated[int, Meta(ge=0), option("WebSockets that may be open at a time; one more is a 429.")] = (
         1024
     )

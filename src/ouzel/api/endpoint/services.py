@@ -8,6 +8,7 @@ from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.dialect import Dialect
 from ouzel.api.http.door import Door
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
@@ -26,6 +27,7 @@ class Services:
     config: ServerConfig
     store: Store | None
     door: Door
+    streams: Streams
     preparer: Preparer
     runs: Runs
 
@@ -34,10 +36,11 @@ class Services:
         metrics = Metrics(model.names[0])
         door = Door(model, metrics, limits)
         preparer = Preparer(model, limits, store)
-        return cls(model, metrics, limits, config, store, door, preparer, Runs(model, metrics, preparer, store))
+        streams, runs = Streams(limits.stream_keepalive_s), Runs(model, metrics, preparer, store)
+        return cls(model, metrics, limits, config, store, door, streams, preparer, runs)
 
     def generating(self, dialect: Dialect) -> ASGIApp:
-        return GeneratingEndpoint(dialect, self.model, self.metrics, self.door)
+        return GeneratingEndpoint(dialect, self.model, self.metrics, self.door, self.streams)
 
     def taking_body(self, answer: AnswerBody) -> ASGIApp:
         return BodyEndpoint(answer, self.door)

@@ -18,6 +18,7 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
     before: bytes  # each object
     after: bytes
     end: bytes  # of a complete stream
+    comment: bytes = b""  # that readers skip; empty where they would not
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -46,6 +47,10 @@ def _with_escaped_line_ends(text: bytes) -> bytes:
 
 
 SSE = Framing(
-    content_type=b"text/event-stream; charset=utf-8", before=b"data: ", after=b"\n\n", end=b"data: [DONE]\n\n"
+    content_type=b"text/event-stream; charset=utf-8",
+    before=b"data: ",
+    after=b"\n\n",
+    end=b"data: [DONE]\n\n",
+    comment=b": keep-alive\n\n",
 )
 JSON_LINES = Framing(content_type=b"application/jsonlines", before=b"", after=b"\n", end=b"")

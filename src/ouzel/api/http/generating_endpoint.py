@@ -11,7 +11,8 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.door import Door, may_take_long
 from ouzel.api.http.exchange import Exchange, exchange_of
-from ouzel.api.http.send import send_json, send_stream
+from ouzel.api.http.send import send_json
+from ouzel.api.http.streams import Streams
 from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
 
@@ -22,11 +23,12 @@ _MANY_EVENTS = 256  # and so may folding more events
 class GeneratingEndpoint:
     """Leaving it early, for whatever reason, aborts the generation."""
 
-    def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, door: Door) -> None:
+    def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, door: Door, streams: Streams) -> None:
         self._dialect = dialect
         self._model = model
         self._metrics = metrics
         self._door = door
+        self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._door.body(scope, receive) as admitted:
@@ -43,20 +45,19 @@ class GeneratingEndpoint:
         if len(requests) == 1:
             generation = Generation(requests[0], self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generation)
-            await _send(generation, answer, send)
+            await self._send(generation, answer, send)
             return
         with self._model.engine.admit(len(requests) - 1):  # the first has its place since the door
             generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generations)
-            await _send(generations, answer, send)
+            await self._send(generations, answer, send)
 
-
-async def _send(generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
-    if answer.is_stream:
-        end = partial(_end_frames, answer, generation)
-        await send_stream(_frames(generation, answer), send, headers=answer.framing.headers, end=end)
-    else:
-        await send_json(await _whole(generation, answer), send)
+    async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
+        if answer.is_stream:
+            end = partial(_end_frames, answer, generation)
+            await self._streams.send(_frames(generation, answer), answer.framing, send, end=end)
+        else:
+            await send_json(await _whole(generation, answer), send)
 
 
 async def _frames(generation: Generation | SeveralGenerations, answer: Answer) -> AsyncGenerator[bytes, None]:

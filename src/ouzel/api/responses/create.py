@@ -8,6 +8,7 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.door import Door, may_take_long
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.framing import Framing
+from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
 from ouzel.api.responses.send import send_events, send_response
 from ouzel.responses.events import EVENTS
@@ -20,11 +21,12 @@ from ouzel.responses.runs import Runs
 class CreateResponse:
     """When the client goes away first, the response is cancelled, unless it is made in the background."""
 
-    def __init__(self, runs: Runs, preparer: Preparer, door: Door, framing: Framing) -> None:
+    def __init__(self, runs: Runs, preparer: Preparer, door: Door, framing: Framing, streams: Streams) -> None:
         self._preparer = preparer
         self._runs = runs
         self._door = door
         self._framing = framing
+        self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._door.body(scope, receive) as admitted:
@@ -39,7 +41,7 @@ class CreateResponse:
             if prepared.is_stream:
                 exchange.framing = self._framing
                 framing = EventFraming(self._framing, prepared.obfuscates)
-                await send_events(run.follow(), framing, send)
+                await send_events(run.follow(), framing, self._streams, send)
             else:
                 await send_response(await run.answer(), send)
 
@@ -51,7 +53,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Answers a chat in items. A WebSocket to this path asks by events: docs/responses.md.",
         endpoint=lambda services: CreateResponse(
-            services.runs, services.preparer, services.door, stream_framing(services.config)
+            services.runs, services.preparer, services.door, stream_framing(services.config), services.streams
         ),
         bodies=(ResponsesRequest,),
         answers=(ResponseObject,),

@@ -22,14 +22,6 @@ class EventFraming(msgspec.Struct, frozen=True):
     framing: Framing
     obfuscates: bool = False
 
-    @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        return self.framing.headers
-
-    @property
-    def end(self) -> bytes:
-        return self.framing.end
-
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Expects events that are JSON already, the type first."""
         return b"".join(self._frame(event) for event in events)

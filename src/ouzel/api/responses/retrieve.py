@@ -12,6 +12,7 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import send_json
+from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
 from ouzel.api.responses.item_lists import INCLUDE, asks_for_logprobs
 from ouzel.api.responses.send import send_events, send_response
@@ -29,10 +30,11 @@ _LOOK_EVERY_S = 0.25  # for events of a response that another server makes
 
 
 class RetrieveResponse:
-    def __init__(self, responses: StoredResponseEndpoints, runs: Runs, framing: Framing) -> None:
+    def __init__(self, responses: StoredResponseEndpoints, runs: Runs, framing: Framing, streams: Streams) -> None:
         self._responses = responses
         self._runs = runs
         self._framing = framing
+        self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -54,7 +56,7 @@ class RetrieveResponse:
         exchange_of(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancelled_on_disconnect(receive):
-            await send_events(following, framing, send)
+            await send_events(following, framing, self._streams, send)
 
     async def _follow(self, stored: StoredResponse, after: int, store: Store) -> AsyncGenerator[Sequence[bytes], None]:
         """Follows a response that has ended, or that another server makes."""
@@ -83,7 +85,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="A kept response, or its events once more.",
         endpoint=lambda services: RetrieveResponse(
-            StoredResponseEndpoints(services.runs), services.runs, stream_framing(services.config)
+            StoredResponseEndpoints(services.runs), services.runs, stream_framing(services.config), services.streams
         ),
         query=(
             INCLUDE,

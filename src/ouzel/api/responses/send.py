@@ -7,7 +7,8 @@ from contextlib import aclosing
 import msgspec
 from starlette.types import Send
 
-from ouzel.api.http.send import send_json, send_stream
+from ouzel.api.http.send import send_json
+from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming
 from ouzel.responses.response_object import ResponseObject
 
@@ -16,8 +17,8 @@ Following = AsyncGenerator[Sequence[bytes], None]  # the events of each wake-up,
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 
 
-async def send_events(following: Following, framing: EventFraming, send: Send) -> None:
-    await send_stream(_frames(following, framing), send, headers=framing.headers, end=lambda: framing.end)
+async def send_events(following: Following, framing: EventFraming, streams: Streams, send: Send) -> None:
+    await streams.send(_frames(following, framing), framing.framing, send, end=lambda: framing.framing.end)
 
 
 async def send_response(response: ResponseObject, send: Send) -> None:
