@@ -18,7 +18,7 @@ from ouzel.responses.input_items import input_items_of
 from ouzel.responses.items import new_id
 from ouzel.responses.prompt import render_input
 from ouzel.responses.recent_responses import RecentResponses
-from ouzel.responses.request import ResponsesRequest, shows_logprobs
+from ouzel.responses.request import ResponsesRequest, conversation_id_of, shows_logprobs
 from ouzel.responses.response_builder import Logprobs
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.stored_items import stored_items
@@ -108,7 +108,8 @@ class Preparer:
         generates: bool = True,
     ) -> PreparedResponse:
         fields = checked_body.fields
-        response_id = new_id("resp") if again is None else again.id
+        continued_id = fields.previous_response_id or conversation_id_of(fields)
+        response_id = new_id("resp", continues=continued_id) if again is None else again.id
         request = self._request(
             checked_body if generates else prompt_only(checked_body), context, response_id, arrival_s
         )

@@ -68,7 +68,7 @@ class CompactResponse:
         )
         users = [msgspec.Raw(item.body) for item in stored_items(filter(_is_users, items))]
         return CompactedResponse(
-            new_id("resp"),
+            new_id("resp", continues=fields.previous_response_id),
             int(time.time()),
             [*users, CompactionItem(new_id("cmp"), pack(summary))],
             response_usage(usage),
