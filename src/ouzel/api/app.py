@@ -23,7 +23,7 @@ from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 
 
-def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None) -> ASGIApp:
+def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None) -> Lifespan:
     """`server` says who may ask and in which dialect; where to listen is the caller's matter.
 
     `store` keeps responses; without one they are gone once they are answered.
@@ -31,7 +31,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
     return app_of(Services.of(model, limits, server, store))
 
 
-def app_of(services: Services) -> ASGIApp:
+def app_of(services: Services) -> Lifespan:
     server = services.config
     app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=_unknown_url)
     app = OwnPages(app, server.allowed_origins)
@@ -41,7 +41,14 @@ def app_of(services: Services) -> ASGIApp:
     app = ErrorAnswers(app, {**lmi_error_styles(server.profile), **ovms_error_styles(server.profile)})
     if server.allowed_origins:
         app = _cors(app, server)
-    return Lifespan(Upgrades(Edge(app)), services.runs.watch, services.runs.close)
+    runs = services.runs
+    return Lifespan(
+        Upgrades(Edge(app)),
+        watch=runs.watch,
+        drain=runs.drain,
+        close=runs.close,
+        drain_timeout_s=services.limits.drain_timeout_s,
+    )
 
 
 def watching_app_of(services: Services) -> ASGIApp:

@@ -49,7 +49,7 @@ class Front:
         self._model = model
         self._store = store
         services = Services.of(model, options.limits, options.server, store)
-        self._app: ASGIApp = app_of(services)
+        self._app = app_of(services)
         self._watching_app: ASGIApp = watching_app_of(services)
 
     def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
@@ -74,12 +74,12 @@ class Front:
         drain_timeout_s = options.limits.drain_timeout_s
         logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
         hurry = asyncio.create_task(hurrying.wait())
-        draining = asyncio.create_task(model.engine.drain(drain_timeout_s))
+        draining = asyncio.create_task(self._app.drain(drain_timeout_s))
         await first_of(draining, hurry)
         if not draining.done():
             logger.info("stopping at once")
             draining.cancel()
-            await model.engine.drain(0)
+            await self._app.drain(0)
         server.should_exit = True
         await first_of(serving, hurry)
         server.force_exit = True

@@ -80,6 +80,14 @@ class Runs:
             group.create_task(_repeat(partial(self._take_over, store), every_s=_LOOK_FOR_LEFT_EVERY_S))
             group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
 
+    async def drain(self, timeout_s: float) -> None:
+        """Lets the engine take no more, and waits for what it runs and until the ends of responses are kept."""
+        loop = asyncio.get_running_loop()
+        latest_s = loop.time() + timeout_s
+        await self._model.engine.drain(timeout_s)
+        if self._runs:
+            await asyncio.wait([run.task for run in self._runs.values()], timeout=max(latest_s - loop.time(), 0))
+
     async def close(self) -> None:
         """Leaves all responses and waits until they have ended; the engine has been drained or stopped."""
         for run in self._runs.values():
