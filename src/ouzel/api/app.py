@@ -7,7 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.edge import Edge
+from ouzel.api.http.edge import BeginSpan, Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
 from ouzel.api.http.hosts import Hosts, allowed_hosts
@@ -31,7 +31,8 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
     return app_of(Services.of(model, limits, server, store))
 
 
-def app_of(services: Services) -> Lifespan:
+def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
+    """Requests are traced by the span that `begin_span` makes, if there is one."""
     server = services.config
     app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=_unknown_url)
     app = OwnPages(app, server.allowed_origins)
@@ -43,7 +44,7 @@ def app_of(services: Services) -> Lifespan:
         app = _cors(app, server)
     runs = services.runs
     return Lifespan(
-        Upgrades(Edge(app)),
+        Upgrades(Edge(app, begin_span)),
         watch=runs.watch,
         drain=runs.drain,
         close=runs.close,

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import BaseRoute
 
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
 from ouzel.api.document.openapi import OpenApi
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.method_router import MethodRoute
+from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.lmi import invocations, ping
 from ouzel.api.openai import chat, completions, health, models, tokenize
 from ouzel.api.ovms import chat as ovms_chat
@@ -59,6 +59,6 @@ def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseR
 def _routes(operation: Operation, services: Services) -> Iterable[BaseRoute]:
     endpoint = operation.endpoint(services)
     if operation.method == "websocket":
-        return [WebSocketRoute(path, endpoint) for path in operation.paths]
+        return [SocketRoute(path, endpoint) for path in operation.paths]
     method, is_watching = operation.method.upper(), operation.is_watching
     return [MethodRoute(path, endpoint, method=method, is_watching=is_watching) for path in operation.paths]

@@ -21,6 +21,7 @@ from ouzel.cli.options import Options, add_options, known_flags, read_options
 from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.serve import serve
 from ouzel.cli.suggestion import did_you_mean
+from ouzel.cli.traces import open_traces
 from ouzel.errors import OuzelError
 from ouzel.observability import LogFormat, configure_logging
 
@@ -90,10 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             logger.info(remark)
         options = replace(options, limits=with_max_connections(options.limits))
         check_without_model(options.model)
+        traces = open_traces(observability.otlp_traces_endpoint)
         with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
             local = locate_model(options.model.model)  # may download for minutes: not in the event loop
             check_with_model(options.model, options.engine, local.directory)
-            uvloop.run(serve(options, local, listener, watching))
+            uvloop.run(serve(options, local, listener, watching, traces))
     except KeyboardInterrupt:
         return 130
     except OuzelError as error:

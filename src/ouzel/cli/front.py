@@ -5,6 +5,7 @@ import logging
 import shlex
 import sys
 from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.types import ASGIApp
@@ -26,11 +27,18 @@ from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 from ouzel.types import EngineInfo
 
+if TYPE_CHECKING:
+    from ouzel.observability.traces import Traces
+
 logger = logging.getLogger(__name__)
 
 
 async def open_front(
-    options: Options, local: LocalModel, engine: EngineClient, starting: asyncio.Task[EngineInfo]
+    options: Options,
+    local: LocalModel,
+    engine: EngineClient,
+    starting: asyncio.Task[EngineInfo],
+    traces: "Traces | None",
 ) -> "Front":
     """Waits for the engine that is `starting`. Raises OuzelError."""
     store = await store_of(options.store)
@@ -40,16 +48,17 @@ async def open_front(
         if store is not None:
             await store.close()
         raise
-    return Front(options, model, store)
+    return Front(options, model, store, traces)
 
 
 class Front:
-    def __init__(self, options: Options, model: ServedModel, store: Store | None) -> None:
+    def __init__(self, options: Options, model: ServedModel, store: Store | None, traces: "Traces | None") -> None:
         self._options = options
         self._model = model
         self._store = store
+        self._traces = traces
         services = Services.of(model, options.limits, options.server, store)
-        self._app = app_of(services)
+        self._app = app_of(services, None if traces is None else traces.begin_request)
         self._watching_app: ASGIApp = watching_app_of(services)
 
     def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
@@ -88,9 +97,11 @@ class Front:
             await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
 
     async def close(self) -> None:
-        """Closes the store; the engine is closed first, since what it still makes is kept."""
+        """Closes the store; the engine is closed first, since what it still makes is kept. Then traces are sent."""
         if self._store is not None:
             await self._store.close()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)
 
 
 def _announce(model: ServedModel, listener: Listener, *, needs_key: bool) -> None:

@@ -18,9 +18,12 @@ from ouzel.types import EngineInfo
 
 if TYPE_CHECKING:
     from ouzel.cli.front import Front
+    from ouzel.observability.traces import Traces
 
 
-async def serve(options: Options, local: LocalModel, listener: Listener, watching: Listener | None) -> None:
+async def serve(
+    options: Options, local: LocalModel, listener: Listener, watching: Listener | None, traces: "Traces | None"
+) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
     stopping, hurrying = stop_signals()
     engine = EngineClient(
@@ -31,7 +34,7 @@ async def serve(options: Options, local: LocalModel, listener: Listener, watchin
     )
     front: Front | None = None
     try:
-        opening = asyncio.create_task(_open(options, local, engine))
+        opening = asyncio.create_task(_open(options, local, engine, traces))
         await first_of(opening, asyncio.create_task(stopping.wait()))
         if stopping.is_set():
             opening.cancel()
@@ -57,13 +60,13 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     )
 
 
-async def _open(options: Options, local: LocalModel, engine: EngineClient) -> "Front":
+async def _open(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
     starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
     try:
         await asyncio.to_thread(_import_front)
         from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
 
-        return await open_front(options, local, engine, starting)
+        return await open_front(options, local, engine, starting, traces)
     finally:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)

@@ -17,6 +17,12 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
     log_format: Annotated[
         Literal["text", "json"], option("Lines for people, or a JSON object a line for those who collect logs.")
     ] = "text"
+    otlp_traces_endpoint: Annotated[
+        str,
+        option(
+            "A collector of traces, OTLP over HTTP: http://HOST:4318. Needs pip install 'ouzel[otel]'.", unset="none"
+        ),
+    ] = ""
     metrics_port: (
         Annotated[
             int,

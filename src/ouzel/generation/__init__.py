@@ -15,6 +15,7 @@ from ouzel.generation.options import Choosing, GenerationOptions
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
+from ouzel.generation.spans import span_attributes
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.render import Prompt
@@ -43,5 +44,6 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Truncation",
     "Usage",
     "accept",
+    "span_attributes",
     "system_fingerprint",
 ]

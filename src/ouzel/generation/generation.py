@@ -11,9 +11,10 @@ import msgspec
 from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overloaded
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
+from ouzel.generation.phases import add_phases
 from ouzel.generation.records import Event, Finished, GenerationRequest, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel
-from ouzel.observability import Metrics
+from ouzel.observability import Metrics, span_in_scope
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
@@ -38,7 +39,8 @@ class Generation:
         self._num_cached_tokens = 0
         scores_prompt = request.params.num_prompt_logprobs is not None
         self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None  # None: nothing to tell
-        self._timing: RequestTiming | None = None  # of the first result
+        self.timing: RequestTiming | None = None  # of the first result
+        self._submitted_s = 0.0
 
     def usage(self) -> Usage:
         return Usage(
@@ -51,6 +53,7 @@ class Generation:
     async def events(self) -> AsyncGenerator[list[Event], None]:
         """Each item is everything that is new; ends after the last choice's `Finished`."""
         reason_of_unfinished = FinishReason.ERROR
+        self._submitted_s = time.perf_counter()
         try:
             async with aclosing(self._engine.submit(self._engine_request())) as steps:
                 async for step in steps:
@@ -73,8 +76,10 @@ class Generation:
             raise
         finally:
             self._count_unfinished(reason_of_unfinished)
-            if self._is_complete and self._timing is not None:
-                self._observe_request(self._timing)
+            if self.timing is not None:
+                self._trace(self.timing)
+                if self._is_complete:
+                    self._observe_request(self.timing)
 
     @property
     def _is_complete(self) -> bool:
@@ -123,8 +128,8 @@ class Generation:
 
     def _note_prompt(self, output: StepOutput) -> None:
         self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
-        if self._timing is None and output.timing is not None:
-            self._timing = output.timing
+        if self.timing is None and output.timing is not None:
+            self.timing = output.timing
             self._metrics.prompt_computed(
                 num_prompt_tokens=len(self.request.prompt.token_ids), num_cached_tokens=self._num_cached_tokens
             )
@@ -151,6 +156,13 @@ class Generation:
         for _ in range(len(self._choices) - len(self.finish_reasons)):
             self.finish_reasons.append(reason.value)
             self._metrics.choice_finished(reason.value)
+
+    def _trace(self, timing: RequestTiming) -> None:
+        span = span_in_scope.get()
+        if span is not None:
+            last_token_s = max(choice.last_token_s for choice in self._choices)
+            own = {"gen_ai.response.id": self.request.request_id}
+            add_phases(span, timing, submitted_s=self._submitted_s, last_token_s=last_token_s, attributes=own)
 
     def _observe_request(self, timing: RequestTiming) -> None:
         usage, choices = self.usage(), self._choices

@@ -14,6 +14,7 @@ from ouzel.generation.generation import Generation
 from ouzel.generation.records import Event, GenerationRequest, Usage
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
+from ouzel.types import RequestTiming
 
 
 class SeveralGenerations:
@@ -27,6 +28,16 @@ class SeveralGenerations:
         self._n = requests[0].n
         self._generations = [Generation(request, model, metrics, key_id=key_id) for request in requests]
         self._batch = _Batch()
+
+    @property
+    def request(self) -> GenerationRequest:
+        """Is the first of them: they differ in their prompts only."""
+        return self._generations[0].request
+
+    @property
+    def timing(self) -> RequestTiming | None:
+        """Is that of the first prompt."""
+        return self._generations[0].timing
 
     @property
     def ttft_s(self) -> float | None:

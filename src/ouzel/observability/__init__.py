@@ -1,6 +1,18 @@
-"""A server logs with the id of the request in scope, and counts: metrics are named functions."""
+"""A server logs with the id of the request in scope, traces, and counts: metrics are named functions."""
 
 from ouzel.observability.logs import LogFormat, configure_logging, facts, log_settings, request_id_in_scope
 from ouzel.observability.metrics import EngineReading, Metrics
+from ouzel.observability.spans import Attributes, Span, span_in_scope
 
-__all__ = ["EngineReading", "LogFormat", "Metrics", "configure_logging", "facts", "log_settings", "request_id_in_scope"]
+__all__ = [
+    "Attributes",
+    "EngineReading",
+    "LogFormat",
+    "Metrics",
+    "Span",
+    "configure_logging",
+    "facts",
+    "log_settings",
+    "request_id_in_scope",
+    "span_in_scope",
+]

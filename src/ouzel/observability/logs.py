@@ -16,6 +16,8 @@ from typing import Literal
 
 import msgspec
 
+from ouzel.observability.spans import span_in_scope
+
 LogFormat = Literal["text", "json"]
 
 request_id_in_scope: ContextVar[str] = ContextVar("request_id", default="-")
@@ -85,6 +87,9 @@ class _JsonFormatter(logging.Formatter):
         request_id = request_id_in_scope.get()
         if request_id != "-":
             line["request_id"] = request_id
+        span = span_in_scope.get()
+        if span is not None:
+            line |= {"trace_id": span.trace_id, "span_id": span.span_id}
         line |= getattr(record, "facts", {})  # only lines that `facts` made have them
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

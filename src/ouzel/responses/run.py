@@ -21,7 +21,7 @@ from ouzel.responses.event_log import EventLog
 from ouzel.responses.events import ResponseEvent
 from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.response_builder import ResponseBuilder, end_event
-from ouzel.responses.response_log import log_end
+from ouzel.responses.response_log import begin_span, log_end
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stage import Stage, step
 from ouzel.responses.stored_progress import StoredProgress
@@ -133,6 +133,8 @@ class Run:
         logger.debug("response %s is %s", self.id, stage.value)
 
     async def _make(self) -> None:
+        if self.is_background:
+            begin_span()
         try:
             with self._place:
                 await self._begin()

@@ -2,25 +2,34 @@
 
 import re
 import secrets
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ouzel.api.http.exchange import header, method_of, open_exchange
 from ouzel.api.http.request_log import log_exchange
-from ouzel.observability import request_id_in_scope
+from ouzel.api.http.request_span import end_request_span
+from ouzel.observability import Span, request_id_in_scope, span_in_scope
 
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
+BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the headers and the time of arrival
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 class Edge:
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, begin_span: BeginSpan | None = None) -> None:
+        """Traces each request by the span that `begin_span` makes, if there is one."""
         self._app = app
+        self._begin_span = begin_span
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = open_exchange(scope, _request_id(scope))
         request_id_in_scope.set(exchange.request_id)  # each request runs in a context of its own
+        span = None
+        if self._begin_span is not None:
+            span = self._begin_span(scope["headers"], exchange.arrival_s)
+            span_in_scope.set(span)
 
         async def send_with_id(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.accept"):
@@ -30,6 +39,8 @@ class Edge:
 
         await self._app(scope, receive, send_with_id)
         log_exchange(exchange, method_of(scope), scope["raw_path"].decode("latin-1"))
+        if span is not None:
+            end_request_span(span, exchange, scope)
 
 
 def _request_id(scope: Scope) -> str:

@@ -26,6 +26,7 @@ class Exchange:
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
     framing: Framing = SSE  # of the stream, once it has begun
+    route: str = ""  # as its path is spelled in the table of operations, once it is found there
     is_watching: bool = False  # a probe or a scrape, of which there are many
 
     def follow(self, generation: Generation | SeveralGenerations) -> None:

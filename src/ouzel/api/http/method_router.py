@@ -9,7 +9,7 @@ from http import HTTPStatus
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route, Router
+from starlette.routing import Match, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.http.exchange import exchange_of
@@ -43,5 +43,12 @@ class MethodRoute(Route):
         self._is_watching = is_watching
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange_of(scope).is_watching = self._is_watching
+        exchange = exchange_of(scope)
+        exchange.route, exchange.is_watching = self.path_format, self._is_watching
+        await super().handle(scope, receive, send)
+
+
+class SocketRoute(WebSocketRoute):
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange_of(scope).route = self.path_format
         await super().handle(scope, receive, send)

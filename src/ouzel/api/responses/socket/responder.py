@@ -9,18 +9,20 @@ from ouzel.api.http.door import LONG_BODY_BYTES, Door
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
+from ouzel.api.http.request_span import end_message_span
 from ouzel.api.responses.event_framing import event_name, obfuscated
 from ouzel.api.responses.socket.events import SteerError
 from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steering import Active, Steering, give_back
 from ouzel.errors import STOPS, OuzelError
-from ouzel.observability import request_id_in_scope
+from ouzel.observability import request_id_in_scope, span_in_scope
 from ouzel.responses.preparer import PreparedResponse, Preparer
 from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
 
+_NAME = "response.create"
 logger = logging.getLogger(__name__)
 
 
@@ -59,6 +61,9 @@ class Responder:
         """Returns the successor to make."""
         exchange = Exchange(f"{self._exchange.request_id}/{next(self._numbers)}", key_id=self._exchange.key_id)
         request_id_in_scope.set(exchange.request_id)
+        connection_span = span_in_scope.get()
+        span = None if connection_span is None else connection_span.child(_NAME, start_s=exchange.arrival_s)
+        span_in_scope.set(span)
         try:
             active = await self._make(create, exchange, outbox)
             exchange.status = HTTPStatus.OK
@@ -74,7 +79,10 @@ class Responder:
         finally:
             if exchange.status is None:  # the whole connection ends
                 exchange.status = CLIENT_CLOSED_REQUEST
-            log_exchange(exchange, "response.create", self._path)
+            log_exchange(exchange, _NAME, self._path)
+            if span is not None:
+                end_message_span(span, exchange, _NAME)
+            span_in_scope.set(connection_span)
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
         with self._door.place() as place:

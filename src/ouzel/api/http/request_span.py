@@ -1,0 +1,43 @@
+"""A request that is traced has a span from its arrival to the end of its answer."""
+
+from http import HTTPStatus
+
+from starlette.types import Scope
+
+from ouzel.api.http.exchange import Exchange, header, method_of
+from ouzel.generation import span_attributes
+from ouzel.observability import Attributes, Span
+
+
+def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
+    """Exports it, unless it is a probe or a scrape that has nothing to tell."""
+    status = exchange.status or HTTPStatus.INTERNAL_SERVER_ERROR
+    if exchange.is_watching and status < HTTPStatus.BAD_REQUEST:
+        return
+    method = method_of(scope)
+    attributes: dict[str, str | int] = {
+        "http.request.method": method,
+        "http.response.status_code": status,
+        "url.path": scope["path"],
+        "url.scheme": scope["scheme"],
+    }
+    if exchange.route:
+        attributes["http.route"] = exchange.route
+    agent = header(scope, b"user-agent")
+    if agent:
+        attributes["user_agent.original"] = agent
+    _end(span, exchange, f"{method} {exchange.route}".rstrip(), status, attributes)
+
+
+def end_message_span(span: Span, exchange: Exchange, name: str) -> None:
+    """Exports that of a request which came by a WebSocket."""
+    _end(span, exchange, name, exchange.status or HTTPStatus.INTERNAL_SERVER_ERROR, {})
+
+
+def _end(span: Span, exchange: Exchange, name: str, status: int, attributes: Attributes) -> None:
+    generation = exchange.generation
+    generated: Attributes = {}
+    if generation is not None and generation.finish_reasons:  # one in the background has a span of its own
+        generated = span_attributes(generation)
+    error = str(int(status)) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+    span.end({**attributes, **generated, "gen_ai.request.id": exchange.request_id}, name=name, error=error)

@@ -1,0 +1,102 @@
+"""Spans go to a collector by OTLP over HTTP, from a thread of OpenTelemetry's: no request waits for it.
+
+Importing this needs the extra `otel`. The SDK reads its environment variables itself: OTEL_SERVICE_NAME,
+OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS, OTEL_BSP_SCHEDULE_DELAY and others.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+
+from opentelemetry import propagate, trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from ouzel.observability.spans import Attributes, Span
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_TIMEOUT_S = 5.0
+_COMPLAIN_EVERY_S = 60.0
+
+
+class Traces:
+    """Makes the spans of requests, each below the one that the client names in `traceparent`."""
+
+    def __init__(self, endpoint: str, version: str) -> None:
+        complaints = logging.getLogger("opentelemetry")
+        complaints.handlers[:] = [_Seldom()]
+        complaints.propagate = False
+        self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint)))
+        self._tracer = self._provider.get_tracer("ouzel", version)
+
+    def begin_request(self, headers: Iterable[tuple[bytes, bytes]], start_s: float) -> Span:
+        """Begins the span of a request with these headers."""
+        carrier: dict[str, list[str]] = {}
+        for name, value in headers:
+            carrier.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+        context = propagate.extract({name: ",".join(values) for name, values in carrier.items()})
+        clock_ns = time.time_ns() - round(time.perf_counter() * 1e9)
+        span = self._tracer.start_span(
+            "request", context, trace.SpanKind.SERVER, start_time=clock_ns + round(start_s * 1e9)
+        )
+        return _SdkSpan(self._tracer, span, clock_ns)
+
+    def close(self) -> None:
+        """Exports what is left, in bounded time."""
+        closing = threading.Thread(target=self._provider.shutdown, name="traces' end", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_TIMEOUT_S)
+
+
+class _SdkSpan:
+    def __init__(self, tracer: trace.Tracer, span: trace.Span, clock_ns: int) -> None:
+        self._tracer = tracer
+        self._span = span
+        self._clock_ns = clock_ns  # the epoch's time where perf_counter's is 0
+        context = span.get_span_context()
+        self.trace_id = trace.format_trace_id(context.trace_id)
+        self.span_id = trace.format_span_id(context.span_id)
+
+    def child(self, name: str, *, start_s: float) -> Span:
+        context = trace.set_span_in_context(self._span)
+        span = self._tracer.start_span(name, context, start_time=self._epoch_ns(start_s))
+        return _SdkSpan(self._tracer, span, self._clock_ns)
+
+    def end(self, attributes: Attributes, *, end_s: float | None = None, name: str = "", error: str = "") -> None:
+        if name:
+            self._span.update_name(name)
+        self._span.set_attributes({**attributes})
+        if error:
+            self._span.set_attribute("error.type", error)
+            self._span.set_status(trace.StatusCode.ERROR)
+        self._span.end(self._epoch_ns(time.perf_counter() if end_s is None else end_s))
+
+    def _epoch_ns(self, counter_s: float) -> int:
+        return self._clock_ns + round(counter_s * 1e9)
+
+
+class _Seldom(logging.Handler):
+    """Tells what the SDK complains of, as that nobody takes the spans, once in a while: it would at every batch."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._silent_until_s = 0.0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._silent_until_s:
+            self._silent_until_s = now_s + _COMPLAIN_EVERY_S
+            logger.warning("traces: %s", record.getMessage())
+
+
+def _resource(version: str) -> Resource:
+    """Leaves the service's name to the environment where it has one."""
+    own = {"service.version": version}
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    return Resource.create(own if named else {"service.name": "ouzel", **own})
