@@ -6,20 +6,17 @@ themselves: brackets with a secret in them stand around each spelling of a contr
 of what was rendered. A client knows no secret and can write no bracket.
 """
 
-import re
+import itertools
 import secrets
 from dataclasses import dataclass
 
-from ouzel.tokenizer.control_tokens import Spellings
+from ouzel.prompts.spellings import Spellings
 
-_SECRET = f"{secrets.randbits(64):020d}"  # ASCII without letters: no filter of a template changes it
-BEGIN, END = f"~{_SECRET}^", f"^{_SECRET}~"
-_BRACKET = re.compile(re.escape(BEGIN) + "|" + re.escape(END))
-# A role that stands between the beginning and the end of a mark is part of it.
-_ROLE = re.compile(
-    re.escape(END)
-    + "(system|developer|user|assistant|tool|model|ipython|function|observation|human)"
-    + re.escape(BEGIN)
+_SECRET = f"~{secrets.randbits(64):020d}"  # ASCII without letters: no filter of a template changes it
+BEGIN, END = f"{_SECRET}(", f"{_SECRET})"
+# Such a role is part of the mark between whose beginning and end it stands.
+_ROLES = frozenset(
+    ("system", "developer", "user", "assistant", "tool", "model", "ipython", "function", "observation", "human")
 )
 _BROKEN = "\ufffd"
 
@@ -72,26 +69,27 @@ class Brackets:
 
     def read(self, rendered: str) -> MarkedText:
         """A bracket that has lost its counterpart means nothing."""
-        if BEGIN not in rendered:
-            return MarkedText(bare(rendered), ())
-        rendered = _ROLE.sub(r"\1", rendered)
-        pieces: list[str] = []
-        written: list[tuple[int, int]] = []
-        position = length = 0
-        begin = None
-        for bracket in _BRACKET.finditer(rendered):
-            pieces.append(rendered[position : bracket.start()])
-            length += bracket.start() - position
-            position = bracket.end()
-            if bracket[0] == BEGIN:
+        before, *others = rendered.split(_SECRET)
+        pieces, written = [before], list[tuple[int, int]]()
+        begin, length = None, len(before)
+        for other in others:
+            bracket, piece = other[:1], other[1:]
+            if bracket == "(":
                 begin = length
+                # What is written right before it, or before a role's name, is part of the same.
+                joins = length - len(before) if before in _ROLES else length
             elif begin is not None:
-                if written and written[-1][1] == begin:
+                if written and written[-1][1] == joins:
                     begin = written.pop()[0]
                 written.append((begin, length))
                 begin = None
-        text = "".join([*pieces, rendered[position:]])
-        return MarkedText(text, tuple(span for piece in written for span in self._control_tokens.spans(text, *piece)))
+            pieces.append(piece)
+            length += len(piece)
+            before = piece
+        text = "".join(pieces)
+        whole = self._control_tokens.texts
+        spans = [[span] if text[slice(*span)] in whole else self._control_tokens.spans(text, *span) for span in written]
+        return MarkedText(text, tuple(itertools.chain.from_iterable(spans)))
 
 
 def _bracketed(text: str) -> str:
@@ -99,7 +97,7 @@ def _bracketed(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    return _BRACKET.sub("", text) if BEGIN in text or END in text else text
+    return text.replace(BEGIN, "").replace(END, "") if _SECRET in text else text
 
 
 def bare_where_found(text: str, wanted: str) -> str:

@@ -15,9 +15,9 @@ from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import Brackets, MarkedText
 from ouzel.prompts.messages import Message, normalise_messages
 from ouzel.prompts.shaped_messages import shape_messages
+from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.tokenizer.control_tokens import Spellings
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
 _AS_USUAL = ChatRendering()
@@ -28,13 +28,11 @@ class Prompt:
     text: str
     token_ids: list[int]  # at least one, and room for one more in max_model_len
     end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
-    # As long as `text`, without the marks that clients have merely spelled; None where there are none.
-    text_without_spelled: str | None = None
+    text_to_parse: str = ""  # says where an answer begins: `text`, with the marks broken that clients merely spell
 
-    @property
-    def text_to_parse(self) -> str:
-        """Is what says where an answer begins."""
-        return self.text if self.text_without_spelled is None else self.text_without_spelled
+    def __post_init__(self) -> None:
+        if not self.text_to_parse:
+            object.__setattr__(self, "text_to_parse", self.text)
 
 
 class PromptRenderer:
@@ -58,7 +56,7 @@ class PromptRenderer:
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         own = tokenizer.control_tokens
-        words = [mark for mark in parsed_marks if mark and not Spellings(own).are_in(mark)]
+        words = [mark for mark in parsed_marks if mark and not any(text in mark for text in own)]
         self._marks = Spellings({*own, *words})
         self._brackets = Brackets(self._marks)
         visible = {text for text, token_id in own.items() if token_id not in tokenizer.special_token_ids}
@@ -209,7 +207,7 @@ class PromptRenderer:
                 begin, end = truncation.span_of_text(len(without_spelled), len(text))
                 without_spelled = without_spelled[begin:end]
         prompt = self._checked(text, token_ids, param)
-        return prompt if without_spelled is None else replace(prompt, text_without_spelled=without_spelled)
+        return prompt if without_spelled is None else replace(prompt, text_to_parse=without_spelled)
 
     def _num_added_before(self, token_ids: list[int]) -> int:
         """Counts the tokens that the tokenizer puts before every text."""

@@ -163,7 +163,7 @@ def _check_operands(operator: str, left: object, right: object) -> None:
             _check_num_chars(left * len(right))
         case "+", Sized(), Sized():
             _check_num_chars(len(left) + len(right))
-        case "%", str(), _ if re.search(r"\*|\d{5}", left):
+        case "%", str(), _ if re.search(r"\*|\d{5}", bare(left)):
             raise TemplateOutputTooLong("a format in the chat template has too large a width")
         case _:
             pass

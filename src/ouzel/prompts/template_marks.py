@@ -15,9 +15,10 @@ BARE = "ouzel_bare"  # the filter that takes brackets out
 
 _WRITING_FILTERS = ("default", "d", "join")  # whose arguments may reach the prompt
 _SILENT_FUNCTIONS = ("raise_exception", "strftime_now")
+_TELLING = ("count", "endswith", "find", "index", "rfind", "rindex", "startswith")  # which give no text
 _SEARCHES = (
-    *("count", "endswith", "find", "get", "index", "lstrip", "partition", "removeprefix", "removesuffix", "rfind"),
-    *("rindex", "rpartition", "rsplit", "rstrip", "split", "startswith", "strip"),
+    *_TELLING,
+    *("get", "lstrip", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "rstrip", "split", "strip"),
 )
 
 
@@ -31,6 +32,8 @@ def bracket_texts(template: nodes.Template, brackets: Brackets) -> None:
         comparison.expr = _bare(comparison.expr)
         for operand in comparison.ops:
             operand.expr = _bare(operand.expr)
+    for item in list(template.find_all(nodes.Getitem)):
+        item.arg = _bare(item.arg)
     for test in list(template.find_all(nodes.Test)):
         if test.args:
             test.node, test.args = _bare(test.node), [_bare(argument) for argument in test.args]
@@ -74,7 +77,7 @@ def _silent_children(node: nodes.Node) -> Iterator[nodes.Node]:
 def _bare(node: nodes.Expr) -> nodes.Expr:
     if isinstance(node, nodes.Tuple | nodes.List):
         node.items = list(map(_bare, node.items))
-    if isinstance(node, nodes.Literal):
+    if isinstance(node, nodes.Literal | nodes.Slice):
         return node
     return nodes.Filter(node, BARE, [], [], None, None)
 
@@ -99,13 +102,16 @@ def search_without_brackets(method: object, arguments: tuple[object, ...]) -> tu
         return method, arguments
     text = method.__self__
     if isinstance(text, str) and BEGIN in text:
+        if name in _TELLING:
+            return getattr(bare(text), name), arguments
         return getattr(_with_found_bare(text, arguments), name), arguments
     return method, arguments
 
 
 def replace_without_brackets(text: str, old: str, new: str, count: int | None = None) -> str:
     """Is the filter `replace`."""
-    return bare_where_found(str(text), str(old)).replace(str(old), str(new), -1 if count is None else count)
+    wanted = bare(str(old))
+    return bare_where_found(str(text), wanted).replace(wanted, str(new), -1 if count is None else count)
 
 
 def _with_found_bare(text: str, arguments: tuple[object, ...]) -> str:
