@@ -235,6 +235,8 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
         (b'{"model": "\\ud800x"}', "model must be Unicode text: half of a surrogate pair is no character"),
         (b'{"messages": [{"role": "user", "content": "a\\udc00"}]}', "messages[0].content must be Unicode text"),
         (b'{"\\ud800": 1}', "the body is not valid JSON"),
+        (b'{"metadata": {"\\ud800": "\\udfff"}}', "metadata.? must be Unicode text"),
+        (b'{"\\ud800": 1e999}', "? must be a finite number, at most 1e308"),
         (b'{"temperature": NaN}', "temperature must be a finite number, at most 1e308"),
         (b'{"temperature": -Infinity}', "temperature must be a finite number"),
         (b'{"model": "\xed\xa0\x80"}', "model must be Unicode text"),

@@ -73,9 +73,9 @@ def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidReque
 
 
 def path_of(steps: Sequence[Step]) -> str:
-    """Writes a path as in `messages[2].content`."""
+    """Writes a path as in `messages[2].content`; half characters in a client's names are replaced."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}" for step in steps)
-    return path.removeprefix(".")
+    return path.removeprefix(".").encode(errors="replace").decode()
 
 
 def first_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Step] | None:
