@@ -70,7 +70,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no config.json": (lambda d: (d / "config.json").unlink(), "has no config.json"),
     "config.json is no JSON": (
         lambda d: (d / "config.json").write_text('{"model_type": '),
-        "config.json cannot be read",
+        "config.json is not valid JSON",
     ),
     "config.json is a list": (lambda d: (d / "config.json").write_text("[]"), "must hold a JSON object"),
     "unknown model_type": (

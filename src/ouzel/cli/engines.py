@@ -15,7 +15,13 @@ from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import special_token_ids
-from ouzel.tokenizer.model_files import read_json_object, read_model_eos_token_ids, read_special_tokens
+from ouzel.tokenizer.model_files import (
+    MAX_VOCAB_SIZE,
+    read_json_object,
+    read_model_eos_token_ids,
+    read_special_tokens,
+    read_tokenizer_json,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -36,16 +42,16 @@ def openvino_engine(options: dict[str, object]) -> Engine:
 
 
 def expected_vocab_size(directory: Path) -> int:
-    """Returns the width of the logits as config.json has it, and 0 when it does not say."""
+    """Returns the width of the logits as config.json has it, and 0 when it does not say, or is refused elsewhere."""
     declared = read_json_object(directory / "config.json").get("vocab_size")
-    return declared if isinstance(declared, int) else 0
+    return declared if isinstance(declared, int) and 0 <= declared <= MAX_VOCAB_SIZE else 0
 
 
 def grammar_tokenizer(directory: Path, vocab_size: int) -> GrammarTokenizer | None:
     """Returns None when grammars cannot be honoured with this tokenizer; the log says why."""
     path = directory / "tokenizer.json"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_tokenizer_json(path)
         named = special_token_ids(json.loads(text)).get(read_special_tokens(directory).get("eos_token", ""))
         eos_token_ids = (*read_model_eos_token_ids(directory), *(() if named is None else (named,)))
         return GrammarTokenizer(TokenizerSource(path, vocab_size, eos_token_ids))

@@ -13,7 +13,7 @@ from ouzel.tokenizer.byte_table import build_byte_table
 from ouzel.tokenizer.control_tokens import control_tokens_of
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
 from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
-from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens
+from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens, read_tokenizer_json
 
 
 def load_tokenizer(directory: Path) -> "HuggingFaceTokenizer":
@@ -29,7 +29,9 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
             "transformers.AutoTokenizer.from_pretrained(MODEL).save_pretrained(DIRECTORY)"
         )
     try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        tokenizer = tokenizers.Tokenizer.from_str(read_tokenizer_json(path))
+    except ModelLoadError:
+        raise
     except Exception as error:  # the library raises nothing more specific for a broken file
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
     # Some files carry the training-time limits, which would cut prompts silently.

@@ -1,10 +1,12 @@
 """The small JSON and Jinja files beside `tokenizer.json` are read once into frozen records.
 
 A missing file is an empty record; a broken one is a `ModelLoadError` that names it. Where two files say the same thing,
-the reader's docstring says which one counts.
+the reader's docstring says which one counts. The files are strangers': how long they may be, and how large a token id,
+is limited to several times what any published model has, so that reading them takes seconds and less than 2 GB.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,11 @@ from ouzel.errors import ModelLoadError
 
 JsonObject = dict[str, object]
 
+MAX_JSON_BYTES = 16 * 2**20
+MAX_TEMPLATE_BYTES = 2**20
+MAX_TOKENIZER_BYTES = 128 * 2**20
+MAX_VOCAB_SIZE = 2**22
+MAX_UNUSED_IDS = 2**16  # beside as many as there are tokens
 
 StopString = Annotated[str, Meta(min_length=1)]
 
@@ -60,9 +67,14 @@ def sampling_defaults(directory: Path) -> SamplingDefaults:
 def read_generation_config(directory: Path) -> GenerationConfig:
     path = directory / "generation_config.json"
     try:
-        return msgspec.convert(read_json_object(path), GenerationConfig)
-    except msgspec.ValidationError as error:
+        config = msgspec.convert(read_json_object(path), GenerationConfig)
+    except (msgspec.ValidationError, OverflowError) as error:
         raise ModelLoadError(f"{path}: {error}") from error
+    for name in config.__struct_fields__:
+        value = getattr(config, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ModelLoadError(f"{path}: {name} must be a number, found {value}")
+    return config
 
 
 def read_special_tokens(directory: Path) -> dict[str, str]:
@@ -86,11 +98,17 @@ def read_response_template(directory: Path) -> object:
 
 def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
     """Reads them from `generation_config.json`, else from `config.json`."""
+    path = directory / "generation_config.json"
     declared: object = read_generation_config(directory).eos_token_id
     if declared is None:
-        declared = read_json_object(directory / "config.json").get("eos_token_id")
+        path = directory / "config.json"
+        declared = read_json_object(path).get("eos_token_id")
     candidates = declared if isinstance(declared, list) else [declared]
-    return tuple(token_id for token_id in candidates if isinstance(token_id, int))
+    token_ids = tuple(token_id for token_id in candidates if isinstance(token_id, int))
+    for token_id in token_ids:
+        if not 0 <= token_id < MAX_VOCAB_SIZE:
+            raise ModelLoadError(f"{path}: eos_token_id must be >= 0 and < {MAX_VOCAB_SIZE}, found {brief(token_id)}")
+    return token_ids
 
 
 def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTexts | None:
@@ -111,9 +129,12 @@ def read_json_object(path: Path) -> JsonObject:
     """Returns an empty object when there is no such file."""
     if not path.is_file():
         return {}
+    text = _read_text(path, MAX_JSON_BYTES)
     try:
-        value = json.loads(_read_text(path))
-    except ValueError as error:
+        value = json.loads(text)
+    except RecursionError:
+        raise ModelLoadError(f"{path} is not valid JSON: it is nested too deep") from None
+    except ValueError as error:  # also an integer of more digits than Python reads
         raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise ModelLoadError(f"{path} must hold a JSON object")
@@ -153,8 +174,58 @@ def _named_templates(declared: object, path: Path) -> dict[str, str]:
     return by_name
 
 
-def _read_text(path: Path) -> str:
+class _AddedToken(msgspec.Struct):
+    id: int
+
+
+class _TokenIds(msgspec.Struct):
+    """Holds the token ids of `tokenizer.json`; what else is in there is not even looked at."""
+
+    added_tokens: list[_AddedToken] = []
+
+    model: "_Vocabulary | None" = None
+
+
+class _Vocabulary(msgspec.Struct):
+    vocab: dict[str, int] | list[msgspec.Raw] = {}  # the list's ids are its indices
+
+
+def read_tokenizer_json(path: Path) -> str:
+    """Returns the text of `tokenizer.json`; the token ids in it are small enough to count up to."""
+    text = _read_text(path, MAX_TOKENIZER_BYTES)
     try:
+        content = msgspec.json.decode(text, type=_TokenIds)
+    except RecursionError:
+        raise ModelLoadError(f"{path} cannot be read: it is nested too deep") from None
+    except msgspec.DecodeError as error:
+        raise ModelLoadError(f"{path} cannot be read: {error}") from error
+    vocabulary = {} if content.model is None else content.model.vocab
+    ids = [
+        *(vocabulary.values() if isinstance(vocabulary, dict) else ()),
+        *(token.id for token in content.added_tokens),
+    ]
+    limit = min(MAX_VOCAB_SIZE, 2 * (len(vocabulary) + len(content.added_tokens)) + MAX_UNUSED_IDS)
+    if unlike := [token_id for token_id in ids if not 0 <= token_id < limit]:
+        number = len(vocabulary) + len(content.added_tokens)
+        raise ModelLoadError(
+            f"{path}: the ids of its {number} tokens must be >= 0 and < {limit}, found {brief(unlike[0])}"
+        )
+    return text
+
+
+def brief(value: object) -> str:
+    """Writes a value of a file into a message, however long it is."""
+    try:
+        text = json.dumps(value)
+    except ValueError:  # Python writes out no integers of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _read_text(path: Path, max_bytes: int = MAX_TEMPLATE_BYTES) -> str:
+    try:
+        if (size := path.stat().st_size) > max_bytes:
+            raise ModelLoadError(f"{path} must have <= {max_bytes} bytes, it has {size}")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelLoadError(f"cannot read {path}: {error}") from error

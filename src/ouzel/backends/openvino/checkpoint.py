@@ -4,29 +4,49 @@ The format (https://github.com/huggingface/safetensors): a u64 with the header's
 (name -> dtype, shape, data_offsets relative to its end), then the bytes. Sharded checkpoints have
 model.safetensors.index.json, whose weight_map gives the file of each tensor. Rows are read with plain file reads
 rather than a mapping, so that a checkpoint larger than the memory never counts as resident.
+
+Headers are strangers': as the format demands, the tensors of a file lie one after the other and fill it, each is as
+long as its shape says, and shards lie beside their index. So nothing is read that is not there, and nothing twice.
 """
 
-import json
 import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.errors import ModelLoadError
+from ouzel.tokenizer.model_files import brief
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 CHUNK_BYTES = 32 * 2**20  # of float32 rows handed out at a time
+MAX_HEADER_BYTES = 32 * 2**20  # of a header or an index: ten times what a model of 100,000 tensors has
 _STORED_AS: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "BF16": np.dtype("<u2"),
     "F16": np.dtype("<f2"),
     "F32": np.dtype("<f4"),
 }
+_ELEMENT_BYTES = {"U8": 1, "I8": 1, "BOOL": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "F64": 8, "I64": 8, "U64": 8} | {
+    name: stored.itemsize for name, stored in _STORED_AS.items()
+}
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class HeaderEntry(msgspec.Struct, frozen=True):
+    dtype: str
+    shape: Annotated[tuple[Count, ...], msgspec.Meta(max_length=16)]
+    data_offsets: tuple[Count, Count]
+
+
+class ShardIndex(msgspec.Struct, frozen=True):
+    weight_map: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +113,20 @@ def find_files(directory: Path) -> list[Path]:
 
 
 def _sharded_files(index: Path) -> list[Path]:
+    if (size := index.stat().st_size) > MAX_HEADER_BYTES:
+        raise ModelLoadError(f"{index} must have <= {MAX_HEADER_BYTES} bytes, it has {size}")
     try:
-        weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        names = sorted(set(weight_map.values()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        names = sorted(set(msgspec.json.decode(index.read_bytes(), type=ShardIndex).weight_map.values()))
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ModelLoadError(f"{index} cannot be read: {error!r}") from error
-    paths = [index.parent / str(name) for name in names]
+    for name in names:
+        if name != Path(name).name or "\0" in name or "\\" in name:
+            raise ModelLoadError(f"{index}: weight_map must name files of its own directory, found {brief(name)}")
+    paths = [index.parent / name for name in names]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
-        raise ModelLoadError(f"{index.parent} lacks {', '.join(missing)}, which {index.name} names")
+        more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+        raise ModelLoadError(f"{index.parent} lacks {', '.join(missing[:8])}{more}, which {index.name} names")
     return paths
 
 
@@ -114,18 +139,38 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
         header_length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if 8 + header_length > size:
             raise ModelLoadError(f"{path} is truncated: {size} bytes do not even hold its header")
+        if header_length > MAX_HEADER_BYTES:
+            raise ModelLoadError(f"{path}: its header must have <= {MAX_HEADER_BYTES} bytes, it has {header_length}")
         encoded = file.read(header_length)
     data_start = 8 + header_length
     try:
-        header = json.loads(encoded)
-        tensors = {
-            name: TensorLocation(path, entry["dtype"], tuple(entry["shape"]), data_start + entry["data_offsets"][0])
-            for name, entry in header.items()
-            if name != "__metadata__"
-        }
-        end = data_start + max((header[name]["data_offsets"][1] for name in tensors), default=0)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        header = msgspec.json.decode(encoded, type=dict[str, msgspec.Raw])
+        header.pop("__metadata__", None)
+        entries = {name: msgspec.json.decode(entry, type=HeaderEntry) for name, entry in header.items()}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelLoadError(f"{path} is not a safetensors file: {error!r}") from error
-    if end > size:
-        raise ModelLoadError(f"{path} is truncated: its header promises {end} bytes, the file has {size}")
-    return tensors
+    check_layout(path, entries, size - data_start)
+    return {
+        name: TensorLocation(path, entry.dtype, entry.shape, data_start + entry.data_offsets[0])
+        for name, entry in entries.items()
+    }
+
+
+def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) -> None:
+    """Raises ModelLoadError where the tensors do not fill the `num_bytes` behind the header, each with its own part."""
+    position = 0
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
+        begin, end = entry.data_offsets
+        where = f"{path}: tensor {brief(name)}"
+        if end > num_bytes:
+            raise ModelLoadError(f"{where} is truncated: it ends at byte {end} of the data, the file has {num_bytes}")
+        if begin != position or end < begin:
+            raise ModelLoadError(f"{where} must begin at byte {position} of the data, found {begin} to {end}")
+        element_bytes = _ELEMENT_BYTES.get(entry.dtype)
+        if element_bytes is not None and end - begin != math.prod(entry.shape) * element_bytes:
+            raise ModelLoadError(
+                f"{where} has {end - begin} bytes, but its shape {brief(entry.shape)} in {entry.dtype} needs others"
+            )
+        position = end
+    if position != num_bytes:
+        raise ModelLoadError(f"{path}: its tensors must fill {num_bytes} bytes, they fill {position}")

@@ -1,10 +1,26 @@
-"""The config.json of a Hugging Face checkpoint is read with types; every error names the key."""
+"""The config.json of a Hugging Face checkpoint is read with types and limits; every error names the key.
 
-import json
+The limits are several times what any published model has. They keep a number out of which something is counted, made or
+reserved from taking all time and memory before the checkpoint is found not to fit it.
+"""
+
 from pathlib import Path
 from typing import Any
 
 from ouzel.errors import ModelLoadError
+from ouzel.tokenizer.model_files import MAX_VOCAB_SIZE, brief, read_json_object
+
+MAX_SIZE = 2**31 - 1
+MAX_NUMBER = 1e30
+MAX_SIZES = {
+    "vocab_size": MAX_VOCAB_SIZE,
+    "num_hidden_layers": 1024,
+    "num_attention_heads": 2**12,
+    "num_key_value_heads": 2**12,
+    "head_dim": 2**13,
+    "hidden_size": 2**18,
+    "intermediate_size": 2**20,
+}
 
 
 class HfConfig:
@@ -29,16 +45,18 @@ class HfConfig:
         return value
 
     def size(self, key: str, default: int | None = None) -> int:
-        """Reads an integer of at least one."""
+        """Reads an integer of at least one, and of at most what MAX_SIZES says."""
         value = self.integer(key, default)
         if value < 1:
             raise self._wrong(key, "a positive integer", value)
+        if value > (largest := MAX_SIZES.get(key, MAX_SIZE)):
+            raise self._wrong(key, f"<= {largest}", value)
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
         value = self._get(key, default)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise self._wrong(key, "a number", value)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not -MAX_NUMBER <= value <= MAX_NUMBER:
+            raise self._wrong(key, "a number", value)  # which NaN is not, and infinity
         return float(value)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
@@ -86,17 +104,11 @@ class HfConfig:
         return default
 
     def _wrong(self, key: str, expected: str, value: object) -> ModelLoadError:
-        return ModelLoadError(f"{self._source}: {key} must be {expected}, found {json.dumps(value)}")
+        return ModelLoadError(f"{self._source}: {key} must be {expected}, found {brief(value)}")
 
 
 def read_hf_config(directory: Path) -> HfConfig:
     path = directory / "config.json"
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelLoadError(f"{directory} has no config.json: it is not a Hugging Face model directory") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelLoadError(f"{path} cannot be read: {error}") from error
-    if not isinstance(values, dict):
-        raise ModelLoadError(f"{path} must hold a JSON object")
-    return HfConfig(values)
+    if not path.is_file():
+        raise ModelLoadError(f"{directory} has no config.json: it is not a Hugging Face model directory")
+    return HfConfig(read_json_object(path))

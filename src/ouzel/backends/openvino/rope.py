@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.hf_config import MAX_SIZE, HfConfig
 from ouzel.errors import ModelLoadError
 
 SUPPORTED = ("default", "linear", "dynamic", "llama3", "yarn")
@@ -37,11 +37,29 @@ class Rope:
 
 
 def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0) -> Rope:
+    """Raises ModelLoadError also where the numbers are each possible and the angles they come to are not."""
+    if head_dim % 2:
+        raise ModelLoadError(f"config.json: head_dim must be even, found {head_dim}")
+    try:
+        with np.errstate(all="ignore"):
+            rope = compute_rope(config, head_dim, default_theta)
+    except (ArithmeticError, ValueError) as error:
+        raise ModelLoadError(f"config.json: the rotary positions cannot be computed: {error}") from error
+    if not (np.isfinite(rope.inverse_frequencies).all() and math.isfinite(rope.scale)):
+        raise ModelLoadError("config.json: the rotary positions cannot be computed: they are no finite numbers")
+    if rope.max_positions > MAX_SIZE:
+        raise ModelLoadError(f"config.json: the rotary positions must be <= {MAX_SIZE}, found {rope.max_positions}")
+    return rope
+
+
+def compute_rope(config: HfConfig, head_dim: int, default_theta: float) -> Rope:
     scaling = config.section("rope_parameters") or config.section("rope_scaling") or HfConfig({})
     theta = scaling.number("rope_theta", config.number("rope_theta", default_theta))
     max_positions = config.size("max_position_embeddings")
     if (rotated := scaling.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))) != 1.0:
         raise ModelLoadError(f"config.json: partial_rotary_factor {rotated} is not supported, only 1")
+    if theta <= 0:
+        raise ModelLoadError(f"config.json: rope_theta must be > 0, found {theta}")
     plain = theta ** -(np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     match rope_type(scaling):
         case "default":

@@ -1,0 +1,76 @@
+"""Opens each hostile model directory of `test_hostile_models.py` in a process of its own, under the kernel's limits.
+
+usage: python -m tests.backends.hostile DIRECTORY ...
+
+Writes one JSON line for each: what it said, and the most memory that it had. The processes are forks of this one, so
+that all of them cost one import; each may take MAX_BYTES more of address space than that, and MAX_CPU_S.
+"""
+
+import json
+import os
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.cli.engines import expected_vocab_size, grammar_tokenizer
+from ouzel.cli.model_options import output_format
+from ouzel.config import ModelConfig
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.tokenizer.model_files import sampling_defaults
+
+MAX_BYTES = 2 * 2**30
+MAX_CPU_S = 60  # a start takes one or two
+
+
+def open_model(directory: Path) -> None:
+    """As the two processes of a server do, but for compiling the graph."""
+    config = read_hf_config(directory)
+    grammar_tokenizer(directory, expected_vocab_size(directory))
+    load_tokenizer(directory)
+    ChatTemplate.load(directory, max_cpu_s=1.0)
+    output_format(directory, ModelConfig(model=str(directory)))
+    sampling_defaults(directory)
+    with tempfile.TemporaryDirectory() as cache_dir:
+        load_checkpoint(directory, config, "int8", cache_dir)
+
+
+def report(directory: Path, output: int) -> None:
+    limit = address_space() + MAX_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+    said = ""
+    try:
+        open_model(directory)
+    except ModelLoadError as error:
+        said = str(error)
+    except BaseException as error:
+        said = f"not a ModelLoadError: {error!r}"
+    os.write(output, said.encode(errors="replace")[:60_000])
+
+
+def address_space() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def main(directories: list[str]) -> None:
+    for directory in directories:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            report(Path(directory), writing)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.read().decode()
+        _, status, usage = os.wait4(child, 0)
+        line = {"said": said, "status": status, "max_bytes": usage.ru_maxrss * 1024}
+        sys.stdout.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
