@@ -144,3 +144,8 @@ async def test_who_moves_a_response_on_owns_it(opened: OpenStore) -> None:
         await asyncio.sleep(0.02)
     assert await slow.record("resp_1", progress(Status.IN_PROGRESS), first_event=0)
     assert await until_abandoned(eager) == ["resp_1"]
+
+
+async def test_a_server_with_room_for_any_number_takes_what_is_queued(opened: OpenStore) -> None:
+    store = await opened()
+    assert await store.take_queued(["model"], 2**40) == []

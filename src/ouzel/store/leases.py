@@ -13,6 +13,7 @@ from ouzel.store.responses import COLUMNS, response_of
 from ouzel.store.tables import RUNNING, responses, servers, unix_now
 
 _FORGET_S = 3600.0  # rows of servers that died
+_MAX_TAKEN = 1000  # at once, whatever there is room for
 
 
 def renew(connection: Connection, server_id: str, lease_s: float) -> None:
@@ -39,7 +40,9 @@ def take_queued(
     connection: Connection, server_id: str, lease_s: float, models: Sequence[str], limit: int
 ) -> list[StoredResponse]:
     is_queued = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_not(None)
-    return _take(connection, server_id, lease_s, is_queued & responses.c.model.in_(models), limit=limit)
+    return _take(
+        connection, server_id, lease_s, is_queued & responses.c.model.in_(models), limit=min(limit, _MAX_TAKEN)
+    )
 
 
 def _take(
