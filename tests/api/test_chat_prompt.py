@@ -1,6 +1,10 @@
 """The fields of chat completions that shape the prompt, as HTTP clients see them."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import httpx
+import msgspec
 import pytest
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
@@ -61,6 +65,32 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
             assert message in error_of(response)["message"]
             assert error_of(response)["param"] == "chat_template"
         assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+def test_a_template_of_the_requests_own_holds_up_nobody_however_its_field_is_spelled() -> None:
+    takes_long = "{% for a in range(100) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"
+    own = f"{{% if messages[0].content == 'Hi' %}}{takes_long}{{% endif %}}{{{{ messages[0].content }}}}"
+    chat_body = msgspec.json.encode(chat("Hi", chat_template=own))
+    response_body = msgspec.json.encode({"model": "parrot", "input": "Hi", "chat_template": own})
+    with running_server(trusts_request_template=True) as server, ThreadPoolExecutor(1) as clients:
+        for path, body in (
+            ("/v1/chat/completions", chat_body),
+            ("/v1/responses", response_body),
+            ("/v1/responses/input_tokens", response_body),
+            ("/tokenize", chat_body),
+        ):
+            disguised = body.replace(b'"chat_template"', b'"chat\\u005ftemplate"')
+            with server.client() as slow, server.client() as http:
+                begun = time.monotonic()
+                answer = clients.submit(slow.post, path, content=disguised)
+                longest_s = 0.0
+                while not answer.done():
+                    asked = time.monotonic()
+                    assert http.get("/health").status_code == 200
+                    longest_s = max(longest_s, time.monotonic() - asked)
+                taken_s = time.monotonic() - begun
+            assert answer.result().status_code == 200, answer.result().text
+            assert longest_s < taken_s / 2, path
 
 
 @pytest.mark.parametrize("field", ["chat_template_kwargs", "reasoning_effort", "add_generation_prompt", "documents"])

@@ -1,6 +1,8 @@
 """Tokenizing and back, in the shapes of OpenVINO Model Server and of vLLM."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any  # an answer's JSON
 
 import httpx
@@ -106,9 +108,9 @@ def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
         ({"text": "a", "pad_to_max_length": True}, "pad_to_max_length", "pad_to_max_length needs max_length"),
         ({"text": "a", "max_length": 5, "pad_to_max_length": True}, "pad_to_max_length", "has no padding token"),
         (
-            {"text": ["a", "b"], "max_length": 2**22, "pad_to_max_length": True},
+            {"text": ["a", "b"], "max_length": 2**20, "pad_to_max_length": True},
             "max_length",
-            "max_length must be <= 2097152 to pad 2 texts to it, given 4194304",
+            "max_length must be <= 524288 to pad 2 texts to it, given 1048576",
         ),
         ({"text": "a", "padding_side": "left"}, "padding_side", "needs pad_to_max_length to be true"),
         ({"text": "a", "padding_side": "middle"}, "padding_side", 'one of "left", "right", given "middle"'),
@@ -122,6 +124,14 @@ def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
         ({"messages": MESSAGES, "chat_template": "x"}, "chat_template", "--trust-request-chat-template"),
         ({"messages": MESSAGES, "enable_thinking": True}, "enable_thinking", "has no effect"),
         ({"model": 5, "text": "a"}, "model", "model must be a string, given 5"),
+        ({"prompt": "é" * 2**19 + "x"}, "prompt", "prompt must have <= 1048576 bytes of UTF-8, given 1048577"),
+        ({"text": ["x" * 2**19] * 2 + ["x"]}, "text", "text must have <= 1048576 bytes of UTF-8, given 1048577"),
+        ({"text": [""] * 4097}, "text", "text must have <= 4096 entries, given 4097"),
+        (
+            {"messages": [{"role": "user", "content": "x" * 2**20}]},
+            "messages",
+            f"messages must have <= 1048576 bytes of UTF-8, given {2**20 + len(CHAT_TEXT) - 2}",
+        ),
     ],
 )
 def test_what_cannot_be_tokenized_is_named(http: httpx.Client, body: Json, param: str, message: str) -> None:
@@ -140,6 +150,7 @@ def test_what_cannot_be_tokenized_is_named(http: httpx.Client, body: Json, param
         ({"tokens": [5, -1]}, "tokens[1]", "tokens[1] must be >= 0, given -1"),
         ({"tokens": [5, 7, 260]}, "tokens[2]", "tokens[2] must be <= 259, given 260"),
         ({"tokens": [2**70]}, "tokens[0]", "tokens[0]"),
+        ({"tokens": [7] * (2**20 + 1)}, "tokens", "tokens must have <= 1048576 entries, given 1048577"),
     ],
 )
 def test_what_cannot_be_text_is_named(http: httpx.Client, body: Json, param: str, message: str) -> None:
@@ -147,6 +158,24 @@ def test_what_cannot_be_text_is_named(http: httpx.Client, body: Json, param: str
     assert response.status_code == 400
     assert error_of(response)["param"] == param
     assert message in error_of(response)["message"]
+
+
+def test_texts_that_take_long_delay_no_chat() -> None:
+    with running_server() as server, ThreadPoolExecutor(17) as clients:
+
+        def tokenize_long() -> float:
+            with server.client() as http:
+                assert http.post("/tokenize", json={"prompt": "x" * 150_000}).status_code == 200
+            return time.monotonic()
+
+        begun = time.monotonic()
+        tokenizing = [clients.submit(tokenize_long) for _ in range(17)]
+        wait(tokenizing, return_when=FIRST_COMPLETED)
+        with server.client() as http:
+            assert http.post("/v1/chat/completions", json=chat("Hi" * 1000, max_tokens=1)).status_code == 200
+        answered = time.monotonic()
+        ended = sorted(each.result() for each in tokenizing)
+    assert answered - ended[0] < (ended[-1] - begun) / 2
 
 
 def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:

@@ -31,6 +31,7 @@ from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineRequest
+from ouzel.worker_threads import PreparationThreads
 from tests.api.serving import DIE, FAIL, byte_tokenizer, say_what_the_user_said
 from tests.prompts.families import QWEN
 
@@ -63,7 +64,7 @@ class Maker:
         body = msgspec.json.encode({"model": "parrot", "input": text, **fields})
         with ExitStack() as place:
             place.enter_context(self._model.engine.admit())
-            prepared = await self._preparer.prepare(body, key_id=None, arrival_s=time.perf_counter(), takes_long=False)
+            prepared = await self._preparer.prepare(body, key_id=None, arrival_s=time.perf_counter())
             return self.runs.start(prepared, key_id=None, place=place.pop_all())
 
     def stages(self) -> list[Stage]:
@@ -114,7 +115,7 @@ async def maker(engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureF
     file = tmp_path / "responses.sqlite3"
     store, other_store = [await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30) for _ in range(2)]
     model = served(engine)
-    preparer = Preparer(model, LimitsConfig(), store)
+    preparer = Preparer(model, LimitsConfig(), store, PreparationThreads())
     runs = Runs(model, Metrics("parrot"), preparer, store)
     yield Maker(runs, store, other_store, file, model, preparer, lambda: caplog.get_records("call"))
     await runs.close()

@@ -47,7 +47,7 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
         Upgrades(Edge(app, begin_span)),
         watch=runs.watch,
         drain=runs.drain,
-        close=runs.close,
+        close=services.close,
         drain_timeout_s=services.limits.drain_timeout_s,
     )
 

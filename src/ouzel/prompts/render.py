@@ -84,9 +84,16 @@ class PromptRenderer:
         """Returns the text of what `render_chat` gives, before it is checked against the model's limits."""
         return self._render(messages, rendering).text
 
-    def encode_chat(self, messages: object, rendering: ChatRendering = _AS_USUAL) -> tuple[str, list[int]]:
-        """Returns text and token ids of what `render_chat` gives, not checked against the model's limits either."""
+    def encode_chat(
+        self, messages: object, rendering: ChatRendering = _AS_USUAL, *, check: Callable[[str], None] | None = None
+    ) -> tuple[str, list[int]]:
+        """Returns text and token ids of what `render_chat` gives, not checked against the model's limits either.
+
+        `check` may refuse the text, before it is tokenized.
+        """
         marked = self._render(messages, rendering)
+        if check is not None:
+            check(marked.text)
         return marked.text, self._token_ids(marked, rendering.add_special_tokens)
 
     def _render(self, messages: object, rendering: ChatRendering) -> MarkedText:

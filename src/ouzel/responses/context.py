@@ -8,7 +8,7 @@ import msgspec
 
 from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, PreviousResponseNotFound
 from ouzel.responses.input_items import InputItem, Message, input_items_of, referenced_id
-from ouzel.responses.recent_responses import RecentResponses
+from ouzel.responses.recent_responses import History, RecentResponses
 from ouzel.responses.request import ResponsesRequest, conversation_id_of
 from ouzel.store.base import Store
 from ouzel.store.records import Item
@@ -21,6 +21,7 @@ class Context:
     earlier: Sequence[InputItem]
     input: Sequence[InputItem]  # its references are resolved
     keeps_earlier: bool = True  # the store does, where there are any
+    num_recent_bytes: int = 0  # of `earlier`, where the store has it not
 
     @property
     def items(self) -> list[InputItem]:
@@ -30,6 +31,11 @@ class Context:
     def last_item_read(self) -> str:
         """Returns the id of the last item before the input that the store has; empty where there is none."""
         return str(self.earlier[-1].fields["id"]) if self.earlier and self.keeps_earlier else ""
+
+    @property
+    def num_kept_bytes(self) -> int:
+        """Returns how much there is beside the request."""
+        return self.num_recent_bytes + sum(item.num_kept_bytes for item in self.items)
 
     @property
     def items_to_keep(self) -> Sequence[InputItem]:
@@ -53,21 +59,20 @@ async def context_of(
     else:
         items = [await resolve_reference(item, store, key_id) for item in items]
     if history is not None:
-        return Context(history, items, keeps_earlier=False)
+        earlier = [InputItem(item, "previous_response_id") for item in history.items]
+        return Context(earlier, items, keeps_earlier=False, num_recent_bytes=history.num_bytes)
     return Context(() if store is None else await _earlier(fields, store, key_id), items)
 
 
-def _recent_history(
-    fields: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool
-) -> list[InputItem] | None:
-    field, response_id = "previous_response_id", fields.previous_response_id
+def _recent_history(fields: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool) -> History | None:
+    response_id = fields.previous_response_id
     if response_id is None:
         return None
     _refuse_both(fields)
     history = recent.find(response_id)
     if history is None and is_last_resort:
-        raise PreviousResponseNotFound(response_id, param=field)
-    return None if history is None else [InputItem(item, field) for item in history]
+        raise PreviousResponseNotFound(response_id, param="previous_response_id")
+    return history
 
 
 def _refuse_references(fields: ResponsesRequest, items: Iterable[InputItem], *, is_recent: bool) -> None:
@@ -99,7 +104,7 @@ async def resolve_reference(input_item: InputItem, store: Store, key_id: str | N
     item = await store.item(item_id, key_id)
     if item is None:
         raise ItemNotFound(item_id, param=input_item.path)
-    return InputItem(_decode(item), input_item.path)
+    return InputItem(_decode(item), input_item.path, len(item.body))
 
 
 async def _earlier(fields: ResponsesRequest, store: Store, key_id: str | None) -> list[InputItem]:
@@ -135,7 +140,7 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
 
 def read_stored(items: Iterable[Item], field: str) -> list[InputItem]:
     """`field` is the one that leads to them."""
-    return [InputItem(_decode(item), field) for item in items]
+    return [InputItem(_decode(item), field, len(item.body)) for item in items]
 
 
 def _decode(item: Item) -> Message:

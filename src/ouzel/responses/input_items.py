@@ -33,6 +33,7 @@ class InputMessage:
 class InputItem:
     fields: Message
     path: str  # where it stands in the request, or the field that leads to it
+    num_kept_bytes: int = 0  # of one that is not in the request
 
 
 def input_items_of(value: object) -> list[InputItem]:

@@ -1,11 +1,9 @@
 """The body of a response becomes a request of the engine and the response as it begins."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 
@@ -26,8 +24,7 @@ from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
 from ouzel.wire.decode import JsonObject, decode_body, decode_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
-
-Result = TypeVar("Result")
+from ouzel.worker_threads import PreparationThreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,10 @@ class PreparedResponse:
 
 
 class Preparer:
-    def __init__(self, model: ServedModel, limits: LimitsConfig, store: Store | None) -> None:
+    def __init__(
+        self, model: ServedModel, limits: LimitsConfig, store: Store | None, threads: PreparationThreads
+    ) -> None:
+        self.threads = threads
         self._model = model
         self._limits = limits
         self._store = store
@@ -58,18 +58,14 @@ class Preparer:
         *,
         key_id: str | None,
         arrival_s: float,
-        takes_long: bool,
         again: StoredResponse | None = None,
         body_type: type[ResponsesRequest] = ResponsesRequest,
     ) -> PreparedResponse:
-        """Decodes, checks and renders, beside the event loop where it `takes_long`.
-
-        `again` is the response that this body has once begun.
-        """
-        checked_body = await _done(lambda: self._check(decode_body(body, body_type)), takes_long)
+        """Decodes, checks and renders. `again` is the response that this body has once begun."""
+        checked_body = await self.threads.run(lambda: self._check(decode_body(body, body_type)), len(body))
         context = await context_of(checked_body.fields, self._store, key_id)
         begin = partial(self._begin, checked_body, context, arrival_s, again=again, body=body)
-        return await _done(begin, takes_long or bool(context.earlier))
+        return await self._begun(begin, checked_body, context, len(body))
 
     async def prepare_object(
         self,
@@ -77,18 +73,24 @@ class Preparer:
         *,
         key_id: str | None,
         arrival_s: float,
-        takes_long: bool,
+        num_bytes: int,
         generates: bool,
         recent: RecentResponses,
     ) -> PreparedResponse:
-        """Prepares a body that has been parsed, and which may continue those of `recent` beside the stored ones.
+        """Prepares a parsed body of `num_bytes`, which may continue those of `recent` beside the stored ones.
 
         Without `generates` the prompt alone is computed.
         """
-        checked_body = await _done(lambda: self._check(decode_object(body, ResponsesRequest)), takes_long)
+        checked_body = await self.threads.run(lambda: self._check(decode_object(body, ResponsesRequest)), num_bytes)
         context = await context_of(checked_body.fields, self._store, key_id, recent)
         begin = partial(self._begin, checked_body, context, arrival_s, generates=generates)
-        return await _done(begin, takes_long or bool(context.earlier))
+        return await self._begun(begin, checked_body, context, num_bytes)
+
+    async def _begun(
+        self, begin: Callable[[], PreparedResponse], checked_body: CheckedBody, context: Context, num_bytes: int
+    ) -> PreparedResponse:
+        has_own_template = checked_body.chat.rendering.chat_template is not None
+        return await self.threads.run(begin, num_bytes + context.num_kept_bytes, has_own_template=has_own_template)
 
     def request_of(self, fields: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
         """Makes the request of a response that continues nothing, and that nobody is shown."""
@@ -141,10 +143,6 @@ class Preparer:
     ) -> GenerationRequest:
         prompt = render_input(checked_body, context.items, self._model)
         return accept(checked_body.options, prompt, self._model, request_id=response_id, arrival_s=arrival_s)
-
-
-async def _done(work: Callable[[], Result], takes_long: bool) -> Result:
-    return await asyncio.to_thread(work) if takes_long else work()
 
 
 def created_at_of(stored: StoredResponse) -> int:

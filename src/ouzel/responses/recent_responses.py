@@ -10,7 +10,7 @@ from ouzel.responses.response_object import ResponseObject
 
 
 @dataclass(frozen=True, slots=True)
-class _History:
+class History:
     """A history is the whole conversation up to the end of a response."""
 
     items: Sequence[Message]  # shared with what came before
@@ -24,14 +24,13 @@ class RecentResponses:
         self._max_responses = max_responses
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._histories: dict[str, _History] = {}  # oldest first
+        self._histories: dict[str, History] = {}  # oldest first
 
     def __contains__(self, response_id: str) -> bool:
         return response_id in self._histories
 
-    def find(self, response_id: str) -> Sequence[Message] | None:
-        history = self._histories.get(response_id)
-        return None if history is None else history.items
+    def find(self, response_id: str) -> History | None:
+        return self._histories.get(response_id)
 
     def add(
         self,
@@ -46,7 +45,7 @@ class RecentResponses:
         before = self._histories.get(response.previous_response_id or "")
         num_bytes = num_input_bytes + len(output) + (_num_bytes(earlier) if before is None else before.num_bytes)
         items = [*(item.fields for item in (*earlier, *input_items)), *msgspec.json.decode(output, type=list[Message])]
-        self._histories[response.id] = _History(items, num_bytes)
+        self._histories[response.id] = History(items, num_bytes)
         self._num_bytes += num_bytes
         while len(self._histories) > 1 and (
             len(self._histories) > self._max_responses or self._num_bytes > self._max_bytes

@@ -161,7 +161,7 @@ class Runs:
             try:
                 place.enter_context(self._model.engine.admit())
                 prepared = await self._preparer.prepare(
-                    stored.request, key_id=stored.key_id, arrival_s=time.perf_counter(), takes_long=True, again=stored
+                    stored.request, key_id=stored.key_id, arrival_s=time.perf_counter(), again=stored
                 )
             except TryLater:
                 raise

@@ -1,8 +1,8 @@
 """A model writes a summary: in one go of what fits into its context, else in parts, each with the summary so far."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from ouzel.errors import ContextLengthExceeded, EngineFailed
 from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage
@@ -42,7 +42,8 @@ class Summariser:
         """
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         while messages:
-            request, num = await asyncio.to_thread(self._longest_part, messages, summary, arrival_s)
+            longest_part = partial(self._longest_part, messages, summary, arrival_s)
+            request, num = await self._preparer.threads.run_long(longest_part)
             generation = Generation(request, self._model, self._metrics, key_id=key_id)
             on_generation(generation)
             summary = await self._write_summary(generation)

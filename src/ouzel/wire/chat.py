@@ -9,7 +9,6 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, GenerationOptions, ServedModel, Truncation
 from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.decode import decode_body
 from ouzel.wire.fields import GenerationFields
 from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
 from ouzel.wire.tools import ToolFields, tools_of
@@ -22,11 +21,6 @@ class Chat:
     options: GenerationOptions
     rendering: ChatRendering
     truncation: Truncation | None
-
-
-def decode_chat(body: bytes, model: ServedModel, limits: LimitsConfig) -> tuple[ChatCompletionRequest, Chat]:
-    request = decode_body(body, ChatCompletionRequest)
-    return request, read_chat(request, model, limits)
 
 
 def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: LimitsConfig) -> Chat:

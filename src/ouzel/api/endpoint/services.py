@@ -15,6 +15,10 @@ from ouzel.observability import Metrics
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
+from ouzel.worker_threads import PreparationThreads, WorkerThreads
+
+_NUM_TOKENIZING = 1  # others have the processors too
+_MAX_WAITING_TEXTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +34,38 @@ class Services:
     streams: Streams
     preparer: Preparer
     runs: Runs
+    threads: PreparationThreads
+    tokenizing: WorkerThreads
 
     @classmethod
     def of(cls, model: ServedModel, limits: LimitsConfig, config: ServerConfig, store: Store | None) -> "Services":
         metrics = Metrics(model.names[0])
         door = Door(model, metrics, limits)
-        preparer = Preparer(model, limits, store)
-        streams, runs = Streams(limits.stream_keepalive_s), Runs(model, metrics, preparer, store)
-        return cls(model, metrics, limits, config, store, door, streams, preparer, runs)
+        threads = PreparationThreads()
+        preparer = Preparer(model, limits, store, threads)
+        return cls(
+            model=model,
+            metrics=metrics,
+            limits=limits,
+            config=config,
+            store=store,
+            door=door,
+            streams=Streams(limits.stream_keepalive_s),
+            preparer=preparer,
+            runs=Runs(model, metrics, preparer, store),
+            threads=threads,
+            tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
+        )
+
+    async def close(self) -> None:
+        await self.runs.close()
+        self.threads.close()
+        self.tokenizing.close()
 
     def generating(self, dialect: Dialect) -> ASGIApp:
-        return GeneratingEndpoint(dialect, self.model, self.metrics, self.door, self.streams)
+        return GeneratingEndpoint(
+            dialect, self.model, self.metrics, self.door, streams=self.streams, threads=self.threads
+        )
 
     def taking_body(self, answer: AnswerBody) -> ASGIApp:
         return BodyEndpoint(answer, self.door)

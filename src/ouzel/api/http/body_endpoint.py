@@ -7,8 +7,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.door import Door, may_take_long
+from ouzel.api.http.door import Door
 from ouzel.api.http.send import send_json
+from ouzel.worker_threads import LONG_BODY_BYTES
 
 AnswerBody = Callable[[Request, bytes], Awaitable[object]]
 
@@ -25,14 +26,5 @@ class BodyEndpoint:
         async with self._door.body(scope, receive) as admitted:
             answer = await self._answer(Request(scope), admitted.body)
             encode = msgspec.json.encode
-            takes_long = may_take_long(admitted.body)
+            takes_long = len(admitted.body) > LONG_BODY_BYTES
             await send_json(await asyncio.to_thread(encode, answer) if takes_long else encode(answer), send)
-
-
-def computed(answer: Callable[[bytes], object]) -> AnswerBody:
-    """Makes the answer beside the event loop where it may take long."""
-
-    async def answer_body(request: Request, body: bytes) -> object:
-        return await asyncio.to_thread(answer, body) if may_take_long(body) else answer(body)
-
-    return answer_body

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from ouzel.api.http.framing import Framing
 from ouzel.generation import Event, GenerationRequest, Usage
+from ouzel.wire.decode import JsonObject
 
 
 class Answer(Protocol):
@@ -29,6 +30,10 @@ class Answer(Protocol):
 class Dialect(Protocol):
     """Reads the bodies of one endpoint and begins their answers. It is called from many threads."""
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        """Decodes, checks and renders; several prompts become as many requests, all with the same n."""
+    def parse(self, body: bytes) -> JsonObject:
+        """Returns the fields as they came."""
+        ...
+
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        """Checks and renders; several prompts become as many requests, all with the same n."""
         ...

@@ -18,9 +18,7 @@ from ouzel.errors import BodyTimeout, InvalidRequest, Overloaded, PayloadTooLarg
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 
-LONG_BODY_BYTES = 4096
 _MAX_BYTES_TOTAL = 256 * 2**20
-_TEMPLATE_FIELD = b'chat_template"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +75,6 @@ class Door:
         except Overloaded:
             self._metrics.request_refused()
             raise
-
-
-def may_take_long(body: bytes) -> bool:
-    """Tells whether a prompt takes over a millisecond to make: of a long body, or of one with its own template."""
-    return len(body) > LONG_BODY_BYTES or _TEMPLATE_FIELD in body
 
 
 def _check_encoding(scope: Scope) -> None:

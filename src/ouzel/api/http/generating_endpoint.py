@@ -9,12 +9,13 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.dialect import Answer, Dialect
-from ouzel.api.http.door import Door, may_take_long
+from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
-from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
+from ouzel.generation import Event, Finished, Generation, GenerationRequest, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
+from ouzel.worker_threads import PreparationThreads
 
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events
@@ -23,8 +24,18 @@ _MANY_EVENTS = 256  # and so may folding more events
 class GeneratingEndpoint:
     """Leaving it early, for whatever reason, aborts the generation."""
 
-    def __init__(self, dialect: Dialect, model: ServedModel, metrics: Metrics, door: Door, streams: Streams) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        model: ServedModel,
+        metrics: Metrics,
+        door: Door,
+        *,
+        streams: Streams,
+        threads: PreparationThreads,
+    ) -> None:
         self._dialect = dialect
+        self._threads = threads
         self._model = model
         self._metrics = metrics
         self._door = door
@@ -35,11 +46,7 @@ class GeneratingEndpoint:
             await self._answer(admitted.body, exchange_of(scope), send)
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
-        prepare = self._dialect.prepare
-        if may_take_long(body):
-            requests, answer = await asyncio.to_thread(prepare, body, exchange.arrival_s)
-        else:
-            requests, answer = prepare(body, exchange.arrival_s)
+        requests, answer = await self._prepared(body, exchange.arrival_s)
         if answer.is_stream:
             exchange.framing = answer.framing
         if len(requests) == 1:
@@ -51,6 +58,13 @@ class GeneratingEndpoint:
             generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generations)
             await self._send(generations, answer, send)
+
+    async def _prepared(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        """Parses the whole body first: its bytes do not tell, by whatever they spell, what it asks for."""
+        fields = await self._threads.run(partial(self._dialect.parse, body), len(body))
+        prepare = partial(self._dialect.prepare, fields, arrival_s)
+        has_own_template = fields.get("chat_template") is not None
+        return await self._threads.run(prepare, len(body), has_own_template=has_own_template)
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:

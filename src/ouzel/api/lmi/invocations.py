@@ -113,14 +113,7 @@ class Invocation(msgspec.Struct, frozen=True):
     content_type: str
     takes_events: bool
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        fields = self._fields(body)
-        for field, schema in self.schemas.items():
-            if fields.get(field) is not None:
-                return schema.prepare(fields, arrival_s, takes_events=self.takes_events)
-        raise UnknownSchema
-
-    def _fields(self, body: bytes) -> JsonObject:
+    def parse(self, body: bytes) -> JsonObject:
         media_type = self.content_type.partition(";")[0].strip().lower()
         if media_type == "text/plain":
             return {"inputs": _text(body)}
@@ -129,6 +122,12 @@ class Invocation(msgspec.Struct, frozen=True):
                 f"must be application/json or text/plain, given {media_type[:60]!r}", field="Content-Type"
             )
         return parse_object(body)
+
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        for field, schema in self.schemas.items():
+            if fields.get(field) is not None:
+                return schema.prepare(fields, arrival_s, takes_events=self.takes_events)
+        raise UnknownSchema
 
 
 def _text(body: bytes) -> str:

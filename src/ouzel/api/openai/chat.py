@@ -6,19 +6,23 @@ from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatComplet
 from ouzel.api.openai.envelope import new_envelope
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel, accept
-from ouzel.wire.chat import Chat, decode_chat
+from ouzel.wire.chat import Chat, read_chat
 from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import JsonObject, decode_object, parse_object
 
 
 class ChatCompletions:
     """Implements `Dialect`."""
 
+    parse = staticmethod(parse_object)
+
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
         self._limits = limits
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        request, chat = decode_chat(body, self._model, self._limits)
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        request = decode_object(fields, ChatCompletionRequest)
+        chat = read_chat(request, self._model, self._limits)
         answer, generation_request = accept_chat(request, chat, self._model, arrival_s)
         return [generation_request], answer
 

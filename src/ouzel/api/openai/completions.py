@@ -29,7 +29,7 @@ from ouzel.generation import (
     accept,
 )
 from ouzel.types import PositionLogprobs
-from ouzel.wire.decode import decode_body
+from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.fields import CompletionFields
 from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, join_logprobs, token_text
@@ -54,6 +54,8 @@ class CompletionRequest(CompletionFields, kw_only=True):
 class Completions:
     """Implements `Dialect`."""
 
+    parse = staticmethod(parse_object)
+
     def __init__(
         self, model: ServedModel, limits: LimitsConfig, *, default_max_tokens: int | None = _DEFAULT_MAX_TOKENS
     ) -> None:
@@ -61,8 +63,8 @@ class Completions:
         self._limits = limits
         self._default_max_tokens = default_max_tokens
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        return self.read(decode_body(body, CompletionRequest), arrival_s)
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        return self.read(decode_object(fields, CompletionRequest), arrival_s)
 
     def read(self, body: CompletionRequest, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
         options = self._options(body)

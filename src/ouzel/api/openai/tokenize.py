@@ -1,16 +1,19 @@
 """POST /tokenize turns a text or a chat into token ids, as the engine would see them, and /detokenize turns them back.
 
-Both shapes in use are read: `text` is OpenVINO Model Server's, `prompt` and `messages` are vLLM's.
+Both shapes in use are read: `text` is OpenVINO Model Server's, `prompt` and `messages` are vLLM's. Texts may be longer
+than the context, since documents are split by their tokens; what takes long is done in threads that nothing else needs.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.body_endpoint import computed
+from ouzel.api.endpoint.services import Services
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.chat_prompt import (
@@ -25,11 +28,15 @@ from ouzel.wire.chat_prompt import (
     Thinking,
     chat_rendering,
 )
-from ouzel.wire.decode import decode_body
+from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.options import check_model
+from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads
 
-_MAX_PADDED_TOKENS = 2**22  # in one answer
+_MAX_TOKENS = 2**20  # in one answer that pads, or to be turned into text
+_MAX_TEXT_BYTES = 2**20  # of all texts together; more where the context holds more
+_CONTEXT_BYTES_PER_TOKEN = 8
+_MAX_TEXTS = 4096
 _INPUTS = ("text", "prompt", "messages")
 _GOES_WITH = {  # by field: the inputs
     "max_length": ("text",),
@@ -48,11 +55,14 @@ _GOES_WITH = {  # by field: the inputs
 }
 
 
+Result = TypeVar("Result")
+
+
 class TokenizeRequest(msgspec.Struct, kw_only=True):
     model: Annotated[str | None, Meta(description="One of the served model names.")] = None
     text: (
         Annotated[str, Meta(description="A text, or several; answered with the token ids alone.")]
-        | Annotated[list[str], Meta(min_length=1)]
+        | Annotated[list[str], Meta(min_length=1, max_length=_MAX_TEXTS)]
         | None
     ) = None
     prompt: Annotated[str | None, Meta(description="A text; answered with the token ids and their count.")] = None
@@ -76,7 +86,7 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
 
 
 class DetokenizeRequest(msgspec.Struct, kw_only=True):
-    tokens: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(description="Token ids.")]
+    tokens: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=_MAX_TOKENS, description="Token ids.")]
     model: Annotated[str | None, Meta(description="One of the served model names.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
 
@@ -96,26 +106,57 @@ class DetokenizedText(msgspec.Struct):
 
 
 class Tokenizing:
-    def __init__(self, model: ServedModel) -> None:
+    def __init__(self, model: ServedModel, threads: WorkerThreads, preparing: PreparationThreads) -> None:
         self._model = model
         self._tokenizer = model.tokenizer
+        self._threads = threads
+        self._preparing = preparing
+        self._max_text_bytes = max(_MAX_TEXT_BYTES, _CONTEXT_BYTES_PER_TOKEN * model.engine.info.max_model_len)
 
-    def tokenize(self, body: bytes) -> TokenizedText:
-        request = decode_body(body, TokenizeRequest)
+    async def tokenize(self, _: Request, body: bytes) -> msgspec.Raw:
+        fields = await self._done(partial(parse_object, body), is_short=len(body) <= LONG_BODY_BYTES)
+        work = partial(_encoded, self._tokenized, fields)
+        if fields.get("chat_template") is not None:
+            return await self._preparing.run(work, len(body), has_own_template=True)
+        is_short = len(body) <= LONG_BODY_BYTES and not fields.get("pad_to_max_length")
+        return await self._done(work, is_short=is_short)
+
+    async def detokenize(self, _: Request, body: bytes) -> msgspec.Raw:
+        return await self._done(
+            lambda: _encoded(self._detokenized, parse_object(body)), is_short=len(body) <= LONG_BODY_BYTES
+        )
+
+    async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
+        return work() if is_short else await self._threads.run(work)
+
+    def _tokenized(self, fields: JsonObject) -> TokenizedText:
+        _check_num("text", fields, _MAX_TEXTS)
+        request = decode_object(fields, TokenizeRequest)
         check_model(request.model, self._model)
         _check_combination(request)
+        self._check_len("text", request.text)
+        self._check_len("prompt", request.prompt)
         if request.text is not None:
             return TokenizedText(self._texts_to_ids(request, request.text))
         if request.prompt is not None:
             return self._counted(request, self._encoded(request.prompt, request.add_special_tokens is not False))
         rendering = chat_rendering(request, tools=request.tools)
-        text, token_ids = self._model.renderer.encode_chat(request.messages, rendering)
+        check = partial(self._check_len, "messages")
+        text, token_ids = self._model.renderer.encode_chat(request.messages, rendering, check=check)
         counted = self._counted(request, token_ids)
         counted.prompt = text
         return counted
 
-    def detokenize(self, body: bytes) -> DetokenizedText:
-        request = decode_body(body, DetokenizeRequest)
+    def _check_len(self, field: str, text: str | list[str] | None) -> None:
+        texts = [text] if isinstance(text, str) else text or []
+        num_bytes = sum(len(each.encode(errors="replace")) for each in texts)
+        if num_bytes > self._max_text_bytes:
+            limit = f"must have <= {self._max_text_bytes} bytes of UTF-8"
+            raise InvalidRequest(f"{limit}, given {num_bytes}", field=field)
+
+    def _detokenized(self, fields: JsonObject) -> DetokenizedText:
+        _check_num("tokens", fields, _MAX_TOKENS)
+        request = decode_object(fields, DetokenizeRequest)
         check_model(request.model, self._model)
         last_id = self._tokenizer.vocab_size - 1
         if request.tokens and max(request.tokens) > last_id:
@@ -159,8 +200,8 @@ class Tokenizing:
         length = request.max_length
         if length is None:
             raise InvalidRequest("needs max_length", field="pad_to_max_length")
-        if length * num_texts > _MAX_PADDED_TOKENS:
-            limit = _MAX_PADDED_TOKENS // num_texts
+        if length * num_texts > _MAX_TOKENS:
+            limit = _MAX_TOKENS // num_texts
             message = f"max_length must be <= {limit} to pad {num_texts} texts to it, given {length}"
             raise InvalidRequest(message, param="max_length")
         pad_token = self._tokenizer.special_tokens.get("pad_token")
@@ -174,6 +215,18 @@ class Tokenizing:
             return padding + token_ids if request.padding_side == "left" else token_ids + padding
 
         return pad
+
+
+def _encoded(answer: Callable[[JsonObject], object], fields: JsonObject) -> msgspec.Raw:
+    """Writes the answer too: it may be a million numbers."""
+    return msgspec.Raw(msgspec.json.encode(answer(fields)))
+
+
+def _check_num(field: str, fields: JsonObject, limit: int) -> None:
+    """Refuses before millions of entries are looked at one by one for what is wrong with them."""
+    value = fields.get(field)
+    if isinstance(value, list) and len(value) > limit:
+        raise InvalidRequest(f"must have <= {limit} entries, given {len(value)}", field=field)
 
 
 def _check_combination(request: TokenizeRequest) -> None:
@@ -191,13 +244,17 @@ def _check_combination(request: TokenizeRequest) -> None:
         raise InvalidRequest("needs pad_to_max_length to be true", field="padding_side")
 
 
+def _tokenizing(services: Services) -> Tokenizing:
+    return Tokenizing(services.model, services.tokenizing, services.threads)
+
+
 OPERATIONS = (
     Operation(
         method="post",
         path="/v1/tokenize",
         prefixes=("", *PREFIXES),  # vLLM has these two at the root
         summary="Token ids of a text or a chat.",
-        endpoint=lambda services: services.taking_body(computed(Tokenizing(services.model).tokenize)),
+        endpoint=lambda services: services.taking_body(_tokenizing(services).tokenize),
         bodies=(TokenizeRequest,),
         answers=(TokenizedText,),
     ),
@@ -206,7 +263,7 @@ OPERATIONS = (
         path="/v1/detokenize",
         prefixes=("", *PREFIXES),
         summary="The text of token ids.",
-        endpoint=lambda services: services.taking_body(computed(Tokenizing(services.model).detokenize)),
+        endpoint=lambda services: services.taking_body(_tokenizing(services).detokenize),
         bodies=(DetokenizeRequest,),
         answers=(DetokenizedText,),
     ),

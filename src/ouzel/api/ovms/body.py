@@ -16,9 +16,8 @@ _OF_BEAM_SEARCH = ("length_penalty",)
 Body = TypeVar("Body", bound=CompletionFields)
 
 
-def read_body(body: bytes, body_type: type[Body], model_names: Collection[str]) -> Body:
+def read_fields(parsed: JsonObject, body_type: type[Body], model_names: Collection[str]) -> Body:
     """Raises NotARequest and ModelNotFound, in OVMS's order."""
-    parsed = _parsed(body)
     if "model" not in parsed:
         raise NotARequest("model field is missing in JSON body", param="model")
     if not isinstance(parsed["model"], str):
@@ -30,7 +29,8 @@ def read_body(body: bytes, body_type: type[Body], model_names: Collection[str]) 
     return _in_our_words(decode_object(parsed, body_type))
 
 
-def _parsed(body: bytes) -> JsonObject:
+def parse_body(body: bytes) -> JsonObject:
+    """Raises NotARequest."""
     try:
         return parse_object(body)
     except InvalidRequest as error:

@@ -6,22 +6,25 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
-from ouzel.api.ovms.body import read_body
+from ouzel.api.ovms.body import parse_body, read_fields
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
 from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import JsonObject
 
 
 class OvmsChat:
     """Implements `Dialect`."""
 
+    parse = staticmethod(parse_body)
+
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
         self._limits = limits
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        request = read_body(body, ChatCompletionRequest, self._model.names)
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        request = read_fields(fields, ChatCompletionRequest, self._model.names)
         chat = read_chat(request, self._model, self._limits)
         answer, accepted = accept_chat(request, chat, self._model, arrival_s)
         return [accepted], OvmsChatAnswer(answer)

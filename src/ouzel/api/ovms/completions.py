@@ -3,20 +3,23 @@
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.completions import CompletionRequest, Completions
-from ouzel.api.ovms.body import read_body
+from ouzel.api.ovms.body import parse_body, read_fields
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.wire.decode import JsonObject
 
 
 class OvmsCompletions:
     """Implements `Dialect`."""
 
+    parse = staticmethod(parse_body)
+
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
         self._openai = Completions(model, limits, default_max_tokens=None)
 
-    def prepare(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        return self._openai.read(read_body(body, CompletionRequest, self._model.names), arrival_s)
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        return self._openai.read(read_fields(fields, CompletionRequest, self._model.names), arrival_s)
 
 
 OPERATIONS = (

@@ -7,7 +7,6 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.door import may_take_long
 from ouzel.api.http.exchange import exchange_of
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.request import ResponsesRequest
@@ -36,7 +35,6 @@ class CountInputTokens:
             body,
             key_id=exchange.key_id,
             arrival_s=exchange.arrival_s,
-            takes_long=may_take_long(body),
             body_type=InputTokensRequest,
         )
         return InputTokens(len(prepared.request.prompt.token_ids))

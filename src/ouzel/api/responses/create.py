@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.door import Door, may_take_long
+from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.streams import Streams
@@ -33,9 +33,7 @@ class CreateResponse:
             await self._answer(admitted.body, exchange_of(scope), admitted.place, send)
 
     async def _answer(self, body: bytes, exchange: Exchange, place: ExitStack, send: Send) -> None:
-        prepared = await self._preparer.prepare(
-            body, key_id=exchange.key_id, arrival_s=exchange.arrival_s, takes_long=may_take_long(body)
-        )
+        prepared = await self._preparer.prepare(body, key_id=exchange.key_id, arrival_s=exchange.arrival_s)
         with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
             exchange.follow(run.generation)
             if prepared.is_stream:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from starlette.types import Receive, Send
 
 from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
-from ouzel.api.http.door import LONG_BODY_BYTES
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
@@ -18,6 +17,7 @@ from ouzel.api.responses.socket.timed_send import send_within
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
 from ouzel.wire.decode import JsonObject, parse_object
+from ouzel.worker_threads import LONG_BODY_BYTES
 
 
 class Connection:

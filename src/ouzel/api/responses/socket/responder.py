@@ -5,7 +5,7 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPMethod, HTTPStatus
 
-from ouzel.api.http.door import LONG_BODY_BYTES, Door
+from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.request_log import log_exchange
@@ -90,7 +90,7 @@ class Responder:
                 create.body,
                 key_id=exchange.key_id,
                 arrival_s=exchange.arrival_s,
-                takes_long=create.num_bytes > LONG_BODY_BYTES or "chat_template" in create.body,
+                num_bytes=create.num_bytes,
                 generates=create.generates,
                 recent=self._recent,
             )
