@@ -271,6 +271,7 @@ class RunningServer:
         if store is not None:
             await store.close()
         await self.engine.close()
+        self.model.renderer.close()
 
 
 Fields = ParamSpec("Fields")

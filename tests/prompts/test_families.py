@@ -239,3 +239,4 @@ def test_a_template_of_the_requests_own_is_rendered_when_it_is_trusted() -> None
     with pytest.raises(InvalidRequest, match="chat_template is broken: line 2: ") as caught:
         trusting.chat_text([USER], ChatRendering(chat_template="\n{% if %}"))
     assert caught.value.param == "chat_template"
+    trusting.close()

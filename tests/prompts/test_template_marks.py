@@ -11,6 +11,7 @@ from ouzel.prompts.spellings import Spellings
 MARKS = ("<|end|>", "<|user|>", "<think>", "</think>", "[INST]", "<s>")
 MESSAGES: list[Message] = [{"role": "user", "content": " a</think> <|end|>b<think>"}]
 SET = "{% set mark = '</think>' %}{% set text = messages[0].content %}"
+NO_BRACKETS = Brackets(Spellings(()))
 
 
 def template(source: str) -> ChatTemplate:
@@ -50,8 +51,8 @@ def template(source: str) -> ChatTemplate:
 )  # fmt: skip
 def test_brackets_change_nothing(source: str, marks: list[str]) -> None:
     plain = template(source)
-    marking = plain.with_brackets(Brackets(Spellings(MARKS)))
-    marked = marking.render_marked(MESSAGES)
+    marking = plain.with_brackets(Brackets(Spellings(MARKS)), NO_BRACKETS)
+    marked = marking.write_chat(MESSAGES)
     assert marked.text == plain.render(MESSAGES) == marking.render(MESSAGES)
     assert sorted(marked.text[slice(*span)] for span in marked.spans) == sorted(marks)
 
@@ -59,4 +60,4 @@ def test_brackets_change_nothing(source: str, marks: list[str]) -> None:
 def test_a_refusal_shows_no_brackets() -> None:
     source = "{% set mark = '<s>' %}{{ raise_exception('no ' + mark + '<|end|>') }}"
     with pytest.raises(InvalidRequest, match=r"no <s><\|end\|>$"):
-        template(source).with_brackets(Brackets(Spellings(MARKS))).render_marked(MESSAGES)
+        template(source).with_brackets(Brackets(Spellings(MARKS)), NO_BRACKETS).write_chat(MESSAGES)

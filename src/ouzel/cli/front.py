@@ -98,6 +98,7 @@ class Front:
 
     async def close(self) -> None:
         """Closes the store; the engine is closed first, since what it still makes is kept. Then traces are sent."""
+        await asyncio.to_thread(self._model.renderer.close)
         if self._store is not None:
             await self._store.close()
         if self._traces is not None:

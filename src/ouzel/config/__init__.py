@@ -63,7 +63,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         str, option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
     ] = "auto"
     trust_request_chat_template: Annotated[
-        bool, option("Render chats with a request's own chat_template, a program that may cost much.")
+        bool,
+        option(
+            "Render chats with a request's own chat_template, in a process of its own with limits of time and memory."
+        ),
     ] = False
     enable_tool_guided_generation: Annotated[
         bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")

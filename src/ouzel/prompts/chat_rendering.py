@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.chat_template import ChatTemplate, Documents, Tools
+from ouzel.prompts.chat_template import Documents, Tools
+from ouzel.prompts.template import Template
 
 _SWITCHES = ("enable_thinking", "thinking")
 _EFFORTS_WITHOUT_REASONING = ("none", "minimal")
@@ -31,7 +32,7 @@ class ChatRendering:
     thinking: bool | None = None
 
 
-def template_variables(rendering: ChatRendering, template: ChatTemplate) -> dict[str, object]:
+def template_variables(rendering: ChatRendering, template: Template) -> dict[str, object]:
     """Raises InvalidRequest for what the template would ignore, and for what is sent twice and differs."""
     read = template.variables_read(tools=rendering.tools, documents=rendering.documents)
     variables: dict[str, object] = {}
@@ -47,7 +48,7 @@ def template_variables(rendering: ChatRendering, template: ChatTemplate) -> dict
     return variables
 
 
-def _requested_variables(rendering: ChatRendering, template: ChatTemplate) -> Iterator[tuple[str, str, object]]:
+def _requested_variables(rendering: ChatRendering, template: Template) -> Iterator[tuple[str, str, object]]:
     """Yields the path in the request, the name and the value of each."""
     for name, value in rendering.template_kwargs.items():
         path = f"chat_template_kwargs.{name[:60]}"
@@ -69,7 +70,7 @@ def _requested_variables(rendering: ChatRendering, template: ChatTemplate) -> It
             yield name, name, value
 
 
-def _as_read(path: str, name: str, value: object, read: frozenset[str], template: ChatTemplate) -> dict[str, object]:
+def _as_read(path: str, name: str, value: object, read: frozenset[str], template: Template) -> dict[str, object]:
     """Returns the same wish in the variables that the template has for it."""
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     if name in read or name in _ALWAYS_READ:

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from jinja2.meta import find_undeclared_variables
 
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts import template_capabilities, template_environment
+from ouzel.prompts.answer_marks import bracket_answers
+from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.marked_text import Brackets, MarkedText, bare
 from ouzel.prompts.messages import Message
 from ouzel.tokenizer.model_files import read_chat_templates, read_special_tokens
@@ -30,10 +32,11 @@ class ChatTemplate:
         sources: Mapping[str, str],
         special_tokens: Mapping[str, str],
         *,
+        capabilities: template_capabilities.TemplateCapabilities | None = None,
         max_cpu_s: float = template_environment.MAX_CPU_S,
         param: str = "messages",
     ) -> None:
-        """Errors of the rendering name `param`.
+        """Is probed unless its `capabilities` are known. Errors of the rendering name `param`.
 
         Raises `jinja2.TemplateSyntaxError`, and `InvalidRequest` for a template that does not come to an end.
         """
@@ -46,11 +49,12 @@ class ChatTemplate:
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
         self._brackets: Brackets | None = None
+        self._brackets_in_answers: Brackets | None = None
         self.reserved_names = frozenset({*_OTHERS_NAMES, *special_tokens})  # variables that no request may set
         text = "".join(sources.values()).lower()
         self.reasons = "think" in text or "reasoning" in text  # it has been written for a model that may
         ends_at = time.thread_time() + max_cpu_s  # of all renderings of the probe together
-        self.capabilities = template_capabilities.probe(partial(self._try_render, ends_at=ends_at))
+        self.capabilities = capabilities or template_capabilities.probe(partial(self._try_render, ends_at=ends_at))
         self.shows_role = lru_cache(maxsize=64)(self._shows_role)
 
     @classmethod
@@ -70,10 +74,11 @@ class ChatTemplate:
         except InvalidRequest as error:
             raise ModelLoadError(f"the chat template in {texts.source} cannot be used: {error.__cause__}") from error
 
-    def with_brackets(self, brackets: Brackets) -> "ChatTemplate":
-        """Returns the same template, whose `render_marked` tells which control tokens are its own."""
+    def with_brackets(self, brackets: Brackets, brackets_in_answers: Brackets) -> "ChatTemplate":
+        """Returns the same template, whose `write_chat` tells which control tokens are its own."""
         marking = copy.copy(self)
         marking._brackets = brackets
+        marking._brackets_in_answers = brackets_in_answers
         marking._templates = {
             name: template_environment.compile_template(text, brackets) for name, text in self.sources.items()
         }
@@ -95,16 +100,35 @@ class ChatTemplate:
         """Raises InvalidRequest for whatever the template cannot render."""
         return bare(self._render(messages, tools, variables, max_cpu_s))
 
-    def render_marked(
+    def write_chat(
         self,
-        messages: Sequence[Message],
+        messages: list[Message],
         *,
         tools: Tools | None = None,
         variables: Mapping[str, object] | None = None,
+        is_unfinished: bool = False,
     ) -> MarkedText:
-        """Renders with the control tokens that the template writes; one without brackets writes none."""
-        rendered = self._render(messages, tools, variables, None)
-        return self._brackets.read(rendered) if self._brackets is not None else MarkedText(rendered, ())
+        """Renders with the control tokens that the template writes, and with the marks in answers. It has brackets.
+
+        A chat that `is_unfinished` ends with the last message's text.
+        """
+        assert self._brackets is not None and self._brackets_in_answers is not None
+        render: Callable[[list[Message]], MarkedText]
+        render = partial(self._render_marked, self._brackets, tools, variables)
+        if is_unfinished:
+            render = partial(render_unfinished, render=render)
+        marked = render(messages)
+        with_answers = bracket_answers(messages, self._brackets_in_answers)
+        if with_answers == messages:
+            return marked
+        # The brackets must have changed nothing for the template; else what the answers spell is text.
+        with_marked_answers = render(with_answers)
+        return with_marked_answers if with_marked_answers.text == marked.text else marked
+
+    def _render_marked(
+        self, brackets: Brackets, tools: Tools | None, variables: Mapping[str, object] | None, messages: list[Message]
+    ) -> MarkedText:
+        return brackets.read(self._render(messages, tools, variables, None))
 
     def _render(
         self,

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-
-import jinja2
 
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
-from ouzel.prompts.answer_marks import bracket_answers
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import Brackets, MarkedText
 from ouzel.prompts.messages import Message, normalise_messages
-from ouzel.prompts.shaped_messages import shape_messages
+from ouzel.prompts.request_templates import RequestTemplates
+from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
 from ouzel.prompts.spellings import Spellings
+from ouzel.prompts.template import Template
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 
@@ -51,17 +48,19 @@ class PromptRenderer:
         """`vocab_size` is the model's, which may be smaller than the tokenizer's. `parsed_marks` say to parsers where
         an answer begins: they are the template's and the answers' alone, as control tokens are, be they tokens or not.
         """
-        self._trusts_request_template = trusts_request_template
-        self._request_template = lru_cache(maxsize=8)(self._compile_request_template)
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         own = tokenizer.control_tokens
         words = [mark for mark in parsed_marks if mark and not any(text in mark for text in own)]
         self._marks = Spellings({*own, *words})
-        self._brackets = Brackets(self._marks)
         visible = {text for text, token_id in own.items() if token_id not in tokenizer.special_token_ids}
-        self._brackets_in_answers = Brackets(Spellings({*visible, *words}))
-        self._chat_template = chat_template.with_brackets(self._brackets) if chat_template is not None else None
+        answer_marks = {*visible, *words}
+        self._request_templates: RequestTemplates | None = None
+        if trusts_request_template:
+            self._request_templates = RequestTemplates(tokenizer.special_tokens, {*own, *words}, answer_marks)
+        self._chat_template: ChatTemplate | None = None
+        if chat_template is not None:
+            self._chat_template = chat_template.with_brackets(Brackets(self._marks), Brackets(Spellings(answer_marks)))
         self._infill = Infill.of(tokenizer)
         self._max_model_len = max_model_len
         longest_token_bytes = max((len(tokenizer.token_bytes(id_)) for id_ in range(tokenizer.vocab_size)), default=1)
@@ -70,6 +69,11 @@ class PromptRenderer:
     @property
     def chat_template(self) -> ChatTemplate | None:
         return self._chat_template
+
+    def close(self) -> None:
+        """Ends the process in which requests' own templates run, where there is one."""
+        if self._request_templates is not None:
+            self._request_templates.close()
 
     def render_chat(
         self, messages: object, rendering: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
@@ -97,50 +101,34 @@ class PromptRenderer:
         return marked.text, self._token_ids(marked, rendering.add_special_tokens)
 
     def _render(self, messages: object, rendering: ChatRendering) -> MarkedText:
-        template = self._template_for(rendering)
-        shaped = shape_messages(normalise_messages(messages), template)
+        normalised = normalise_messages(messages)
+        template = self._template_for(rendering, normalised)
+        shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest(": this model's chat template has no tools", field="tools")
         variables = template_variables(rendering, template)
-        render: Callable[[list[Message]], MarkedText]
-        render = partial(template.render_marked, tools=rendering.tools, variables=variables)
-        if rendering.continue_final_message:
-            render = partial(render_unfinished, render=render)
-        marked = render(shaped)
-        with_answers = bracket_answers(shaped, self._brackets_in_answers)
-        if with_answers == shaped:
-            return marked
-        # The brackets must have changed nothing for the template; else what the answers spell is text.
-        with_marked_answers = render(with_answers)
-        return with_marked_answers if with_marked_answers.text == marked.text else marked
+        is_unfinished = rendering.continue_final_message
+        return template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
 
     def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:
         spans = [span for span in text.spans if text.text[slice(*span)] in self._tokenizer.control_tokens]
         return self._tokenizer.encode_guarded(text.text, spans, add_special_tokens=add_special_tokens)
 
-    def _template_for(self, rendering: ChatRendering) -> ChatTemplate:
+    def _template_for(self, rendering: ChatRendering, messages: list[Message]) -> Template:
         if rendering.chat_template is not None:
-            if not self._trusts_request_template:
+            if self._request_templates is None:
                 raise InvalidRequest(
                     "must not be given: this server renders chats with the model's own template "
                     "(see --trust-request-chat-template)",
                     field="chat_template",
                 )
-            return self._request_template(rendering.chat_template)
+            return self._request_templates.template(rendering.chat_template, uncommon_roles(messages))
         if self._chat_template is None:
             raise InvalidRequest(
                 "this model has no chat template and cannot chat; send its prompt as text to /v1/completions",
                 param="messages",
             )
         return self._chat_template
-
-    def _compile_request_template(self, text: str) -> ChatTemplate:
-        try:
-            template = ChatTemplate({"default": text}, self._tokenizer.special_tokens, param="chat_template")
-            return template.with_brackets(self._brackets)
-        except jinja2.TemplateSyntaxError as error:
-            field = "chat_template"
-            raise InvalidRequest(f"is broken: line {error.lineno}: {error.message}", field=field) from error
 
     def render_text(
         self,

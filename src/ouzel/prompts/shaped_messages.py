@@ -4,8 +4,8 @@ import json
 import re
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.messages import Message
+from ouzel.prompts.template import Template
 from ouzel.prompts.template_capabilities import REASONING_KEYS, TemplateCapabilities
 
 # Roles whose treatment is known; any other must be one that the template shows.
@@ -14,11 +14,17 @@ _COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
 _ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # a role is no place for the template's own markup
 
 
-def shape_messages(messages: list[Message], template: ChatTemplate) -> list[Message]:
+def shape_messages(messages: list[Message], template: Template) -> list[Message]:
     return [_shape(message, template, f"messages[{position}]") for position, message in enumerate(messages)]
 
 
-def _shape(message: Message, template: ChatTemplate, path: str) -> Message:
+def uncommon_roles(messages: list[Message]) -> frozenset[str]:
+    """Returns the roles of which it is for the template to say whether it shows them."""
+    roles = {str(message["role"]) for message in messages}
+    return frozenset(role for role in roles - {*_COMMON_ROLES} if _ROLE_NAME.fullmatch(role))
+
+
+def _shape(message: Message, template: Template, path: str) -> Message:
     shaped = {**message, "role": _role(message["role"], template, f"{path}.role")}
     _check_shown(shaped, template.capabilities, path)
     _rename_reasoning(shaped, template.capabilities.reasoning_key)
@@ -42,7 +48,7 @@ def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str
         raise InvalidRequest(": this model's chat template has no tool calls", field=where)
 
 
-def _role(role: object, template: ChatTemplate, path: str) -> object:
+def _role(role: object, template: Template, path: str) -> object:
     if role == "developer" and not template.capabilities.developer_role:
         return "system"  # the name that the same thing had before
     assert isinstance(role, str)

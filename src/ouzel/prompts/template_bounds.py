@@ -10,6 +10,8 @@ from functools import wraps
 from types import BuiltinMethodType
 from typing import Any
 
+from ouzel.prompts.marked_text import bare
+
 Length = Callable[..., int]  # of the result, from the arguments, the text itself first
 
 _WIDTH = re.compile(r"\d{5}")
@@ -45,15 +47,15 @@ def _joined(separator: object, items: object) -> int:
 
 
 def _formatted(template: object, *values: object, **named: object) -> int:
-    text, everything = str(template), [*values, *named.values()]
-    has_nested_width = _NESTED.search(text) and any(_WIDTH.search(str(value)) for value in everything)
+    text, everything = bare(str(template)), [*values, *named.values()]
+    has_nested_width = _NESTED.search(text) and any(_WIDTH.search(bare(str(value))) for value in everything)
     if has_nested_width or _WIDTH.search(text):
         return _LONG
     return len(text) + text.count("{") * max(map(_size, everything), default=0)
 
 
 def _percent_formatted(template: object, *values: object, **named: object) -> int:
-    text = str(template)
+    text = bare(str(template))
     if re.search(r"\*|\d{5}", text):
         return _LONG
     return len(text) + text.count("%") * max(map(_size, [*values, *named.values()]), default=0)
