@@ -60,6 +60,29 @@ async def test_the_app_for_those_that_watch_has_nothing_else(
     assert error_of(response)["code"] == "unknown_url"
 
 
+def test_a_server_that_leaves_says_so_and_takes_what_comes() -> None:
+    with running_server() as server, server.client() as http:
+        server.engine.leave()
+        server.engine.leave()
+
+        assert (http.get("/health").status_code, http.get("/health").json()["status"]) == (503, "leaving")
+        unready = ("/ping", "/v2/health/ready", "/v2/models/parrot/ready")
+        assert [http.get(path).status_code for path in unready] == [503] * 3
+        assert http.get("/v2/health/live").status_code == 200
+        assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
+def test_an_engine_that_dies_while_the_server_leaves_does_not_bring_it_back() -> None:
+    with running_server() as server, server.client() as http:
+        server.engine.leave()
+
+        assert http.post("/v1/chat/completions", json=chat("<|die|>")).status_code == 500
+        wait_until(lambda: server.engine.num_restarts == 1 and http.get("/health").json()["status"] != "restarting")
+
+        assert http.get("/health").json()["status"] == "leaving"
+        assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
+
+
 def test_scrapes_and_probes_are_in_the_log_of_level_debug_only(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -123,6 +123,21 @@ def test_sigterm_drains_what_runs_on_a_websocket(cache_dir: Path) -> None:
         assert server.process.wait() == 0
 
 
+def test_sigterm_takes_requests_while_the_grace_lasts_and_a_second_one_ends_it(cache_dir: Path) -> None:
+    with serving("--drain-grace-s", "80000", "--metrics-port", "0", cache_dir=cache_dir) as server:
+        server.process.send_signal(signal.SIGTERM)
+        while httpx.get(f"{server.metrics_root}/health").status_code == 200:
+            time.sleep(0.01)
+
+        assert httpx.get(f"{server.root}/health").json()["status"] == "leaving"
+        assert httpx.get(f"{server.metrics_root}/v2/health/live").status_code == 200
+        assert httpx.post(f"{server.url}/chat/completions", json=QUESTION, timeout=None).status_code == 200
+
+        time.sleep(1.1)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait() == 0
+
+
 def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:
     with serving(cache_dir=cache_dir) as server:
         body = QUESTION | {"stream": True, "ignore_eos": True}

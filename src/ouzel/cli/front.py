@@ -5,7 +5,7 @@ import logging
 import shlex
 import sys
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # tasks of any result
 
 import msgspec
 from starlette.types import ASGIApp
@@ -80,9 +80,10 @@ class Front:
             raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
         _announce(model, listener, needs_key=bool(options.server.api_key))
         await first_of(serving, asyncio.create_task(stopping.wait()))
+        hurry = asyncio.create_task(hurrying.wait())
+        await self._take_leave(hurry, serving)
         drain_timeout_s = options.limits.drain_timeout_s
         logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
-        hurry = asyncio.create_task(hurrying.wait())
         draining = asyncio.create_task(self._app.drain(drain_timeout_s))
         await first_of(draining, hurry)
         if not draining.done():
@@ -95,6 +96,14 @@ class Front:
         await serving
         if hurry.done():
             await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
+
+    async def _take_leave(self, *ends: asyncio.Task[Any]) -> None:
+        """Tells those that watch to send no more requests, and takes them until these have had the time to hear it."""
+        grace_s = self._options.limits.drain_grace_s
+        if grace_s:
+            logger.info("stopping: health checks are answered with 503, requests are taken for %.0f s more", grace_s)
+            self._model.engine.leave()
+            await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
 
     async def close(self) -> None:
         """Closes the store; the engine is closed first, since what it still makes is kept. Then traces are sent."""

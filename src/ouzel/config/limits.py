@@ -74,6 +74,11 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=1), option("Most prompts in one completions request, each of its n choices counting as one.")
     ] = 256
     max_logprobs: Annotated[int, Meta(ge=0), option("Most alternatives per token.")] = 20
+    drain_grace_s: Annotated[
+        float,
+        Meta(ge=0, le=86400),
+        option("How long SIGTERM lets requests come, with health checks that say not to send them, before it drains."),
+    ] = 0.0
     drain_timeout_s: Annotated[float, Meta(ge=0, le=86400), option("How long SIGTERM waits for running requests.")] = (
         30.0
     )

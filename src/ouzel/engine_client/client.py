@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.collector import Collector
-from ouzel.engine_client.engine_state import EngineState
+from ouzel.engine_client.engine_state import EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, start_process, start_thread
 from ouzel.errors import STOPS, EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
@@ -67,10 +67,17 @@ class EngineClient:
         self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
         self._num_admitted = 0
         self._supervisor: asyncio.Task[None] | None = None
-        self._changed = asyncio.Event()  # set, and replaced, at every change of state or of what is unfinished
-        self.state = EngineState.STARTING
-        self.reason = "the engine is loading the model"  # of the state, for people
+        self._status = EngineStatus()
         self.num_restarts = 0
+
+    @property
+    def state(self) -> EngineState:
+        return self._status.state
+
+    @property
+    def reason(self) -> str:
+        """Says of the state to people why it is."""
+        return self._status.reason
 
     # Life
 
@@ -78,19 +85,23 @@ class EngineClient:
         """Starts the engine and waits until it is ready. Raises ModelLoadError when it cannot be."""
         self._supervisor = asyncio.create_task(self._supervise(), name="engine supervisor")
         while self.state is EngineState.STARTING:
-            await self._change()
+            await self._status.change()
         if self.state is EngineState.FAILED:
             await self._supervisor
             raise ModelLoadError(self.reason)
         return self.info
 
+    def leave(self) -> None:
+        """Asks to be sent no more; what comes is taken, until `drain`."""
+        self._status.leave()
+
     async def drain(self, timeout_s: float) -> None:
         """Admits nothing more and waits for what runs; aborts what is left after the timeout."""
-        self._set_state(EngineState.DRAINING, "the server is shutting down")
+        self._status.enter(EngineState.DRAINING, "the server is shutting down")
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self._collectors:
-                    await self._change()
+                    await self._status.change()
         for request_id in tuple(self._collectors):
             self.abort(request_id)
 
@@ -98,7 +109,7 @@ class EngineClient:
         """Stops the engine; streams that are still open end with `error`."""
         can_end = self._is_running or self._in_thread  # a process that still loads does not read its messages
         timeout_s = _STOP_TIMEOUT_S if can_end else 0.0
-        self._set_state(EngineState.CLOSED, "the server is stopped")
+        self._status.enter(EngineState.CLOSED, "the server is stopped")
         if self._link is not None:
             self._flush()
             self._link.send([Shutdown()])
@@ -143,7 +154,7 @@ class EngineClient:
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
         """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
-        if self.state is not EngineState.READY:
+        if self.state not in (EngineState.READY, EngineState.LEAVING):
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         if self._num_admitted + num_requests > self.max_admitted:
             there_are = f"{self._num_admitted} requests run or wait, the limit is {self.max_admitted}"
@@ -178,7 +189,7 @@ class EngineClient:
 
     @property
     def _is_running(self) -> bool:
-        return self.state in (EngineState.READY, EngineState.DRAINING)
+        return self.state in (EngineState.READY, EngineState.LEAVING, EngineState.DRAINING)
 
     def _send(self, command: EngineCommand) -> None:
         if not self._outgoing:
@@ -192,20 +203,7 @@ class EngineClient:
 
     def _forget(self, request_id: str) -> None:
         del self._collectors[request_id]
-        self._announce()
-
-    def _set_state(self, state: EngineState, reason: str) -> None:
-        if state is not EngineState.FAILED or self._info is not None:  # of one never ready `start` raises the reason
-            logger.info("engine %s: %s", state, reason)
-        self.state, self.reason = state, reason
-        self._announce()
-
-    def _announce(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    async def _change(self) -> None:
-        await self._changed.wait()
+        self._status.announce()
 
     async def _supervise(self) -> None:
         try:
@@ -251,7 +249,7 @@ class EngineClient:
         if self.state is EngineState.DRAINING:
             self._lose_requests(reason)
             return False
-        self._set_state(EngineState.RESTARTING, f"{reason}; it is being restarted")
+        self._status.enter(EngineState.RESTARTING, f"{reason}; it is being restarted")
         self._lose_requests(reason)
         return True
 
@@ -272,14 +270,14 @@ class EngineClient:
                         return f"the engine came back with room for {info.max_model_len} tokens only"
                     self._info = info
                     if self.state in (EngineState.STARTING, EngineState.RESTARTING):
-                        self._set_state(EngineState.READY, f"{info.model_type} on {info.device}")
+                        self._status.enter(EngineState.READY, f"{info.model_type} on {info.device}")
                 case EngineDown(message):
                     reason = message
         return reason or f"the engine stopped unexpectedly ({await link.exit_status()})"
 
     def _give_up(self, reason: str) -> None:
         self._lose_requests(reason)
-        self._set_state(EngineState.FAILED, reason)
+        self._status.enter(EngineState.FAILED, reason)
 
     def _distribute(self, outputs: list[StepOutput]) -> None:
         for output in outputs:

@@ -36,7 +36,7 @@ def _word(state: EngineState) -> str:
             return "PENDING"
         case EngineState.FAILED:
             return "FAILED"
-        case EngineState.DRAINING | EngineState.CLOSED:
+        case EngineState.LEAVING | EngineState.DRAINING | EngineState.CLOSED:
             return "Unhealthy"
 
 

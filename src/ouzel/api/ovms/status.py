@@ -58,7 +58,7 @@ def _version(state: EngineState, reason: str) -> VersionState:
             return VersionState("1", "LOADING", ok)
         case EngineState.FAILED:
             return VersionState("1", "LOADING", StateReason("FAILED_PRECONDITION", reason))
-        case EngineState.DRAINING:
+        case EngineState.LEAVING | EngineState.DRAINING:
             return VersionState("1", "UNLOADING", ok)
         case EngineState.CLOSED:
             return VersionState("1", "END", ok)
