@@ -10,16 +10,19 @@ import threading
 import time
 from collections.abc import Iterable
 
-from opentelemetry import propagate, trace
+from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ouzel.observability.spans import Attributes, Span
 
 logger = logging.getLogger(__name__)
 
+_CONTEXT_HEADERS = (b"traceparent", b"tracestate")
+_MAX_COMPLAINT = 500  # characters
 _CLOSE_TIMEOUT_S = 5.0
 _COMPLAIN_EVERY_S = 60.0
 
@@ -33,14 +36,16 @@ class Traces:
         complaints.propagate = False
         self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint)))
+        self._propagator = TraceContextTextMapPropagator()
         self._tracer = self._provider.get_tracer("ouzel", version)
 
     def begin_request(self, headers: Iterable[tuple[bytes, bytes]], start_s: float) -> Span:
         """Begins the span of a request with these headers."""
         carrier: dict[str, list[str]] = {}
         for name, value in headers:
-            carrier.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-        context = propagate.extract({name: ",".join(values) for name, values in carrier.items()})
+            if name in _CONTEXT_HEADERS:  # not `baggage`, of which the SDK would log what it cannot read
+                carrier.setdefault(name.decode(), []).append(value.decode("latin-1"))
+        context = self._propagator.extract({name: ",".join(values) for name, values in carrier.items()})
         clock_ns = time.time_ns() - round(time.perf_counter() * 1e9)
         span = self._tracer.start_span(
             "request", context, trace.SpanKind.SERVER, start_time=clock_ns + round(start_s * 1e9)
@@ -92,7 +97,7 @@ class _Seldom(logging.Handler):
         now_s = time.monotonic()
         if now_s >= self._silent_until_s:
             self._silent_until_s = now_s + _COMPLAIN_EVERY_S
-            logger.warning("traces: %s", record.getMessage())
+            logger.warning("traces: %s", record.getMessage()[:_MAX_COMPLAINT])
 
 
 def _resource(version: str) -> Resource:

@@ -8,6 +8,8 @@ from ouzel.api.http.exchange import Exchange, header, method_of
 from ouzel.generation import span_attributes
 from ouzel.observability import Attributes, Span
 
+_MAX_CHARACTERS = 1024  # of what a client writes as it likes
+
 
 def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
     """Exports it, unless it is a probe or a scrape that has nothing to tell."""
@@ -18,14 +20,14 @@ def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
     attributes: dict[str, str | int] = {
         "http.request.method": method,
         "http.response.status_code": status,
-        "url.path": scope["path"],
+        "url.path": scope["path"][:_MAX_CHARACTERS],
         "url.scheme": scope["scheme"],
     }
     if exchange.route:
         attributes["http.route"] = exchange.route
     agent = header(scope, b"user-agent")
     if agent:
-        attributes["user_agent.original"] = agent
+        attributes["user_agent.original"] = agent[:_MAX_CHARACTERS]
     _end(span, exchange, f"{method} {exchange.route}".rstrip(), status, attributes)
 
 
