@@ -62,8 +62,8 @@ def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> N
         (ENDLESS, "chat_template must be rendered within 0.5 s of processor time"),
         ("{{ ([0] * 30000000 * messages[:1]|length)|length }}", "must be rendered within 64 MiB of memory"),
         (
-            "{% set n = 30000000 * messages[:1]|length %}{{ ['a' * n, 'b' * n, 'c' * n]|length }}",
-            "within 64 MiB of memory",
+            "{% set n = 30000000 * messages[:1]|length %}{{ ['a' * n, 'b' * n, 'c' * n, 'd' * n, 'e' * n]|length }}",
+            r"within (64 MiB of memory|0\.5 s of processor time)",
         ),
         ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "cannot render these messages: maximum recursion"),
