@@ -71,9 +71,9 @@ class Front:
         server = HttpServer(self._app, options.limits, listener.tls)
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
         await first_of(serving, asyncio.create_task(server.listening.wait()))
-        if serving.done() or listener.socket.fileno() < 0:  # another process took the port while the model loaded
+        if serving.done():  # another process took the port while the model loaded
             await server.lifespan.shutdown()
-            raise CannotListen(f"cannot listen on {listener.address}: it is in use")
+            raise CannotListen(f"cannot listen on {listener.address}: it is in use") from serving.exception()
         if listener.unix is not None and not listener.unix.is_ours():
             server.should_exit = True
             await serving
