@@ -77,7 +77,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     drain_grace_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option("How long SIGTERM lets requests come, with health checks that say not to send them, before it drains."),
+        option("How long SIGTERM still takes requests, with health checks at 503."),
     ] = 0.0
     drain_timeout_s: Annotated[float, Meta(ge=0, le=86400), option("How long SIGTERM waits for running requests.")] = (
         30.0
