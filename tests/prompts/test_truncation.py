@@ -9,7 +9,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from tests.api.serving import byte_alphabet
+from tests.api.serving import byte_alphabet, byte_tokenizer
 
 BOS = 256
 
@@ -25,6 +25,17 @@ def renderer() -> PromptRenderer:
     library_tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", BOS)])
     template = ChatTemplate({"default": "{{ messages[0].content }}"}, {})
     return PromptRenderer(HuggingFaceTokenizer(library_tokenizer, {}), template, max_model_len=16)
+
+
+def test_of_a_long_text_no_more_is_read_than_matters_though_a_token_may_be_long() -> None:
+    tokenizer = byte_tokenizer("=" * 9999)  # so that half a million characters may be 50 tokens
+    renderer = PromptRenderer(tokenizer, None, max_model_len=64)
+    text = "abcdefg" * 70_000
+    with pytest.raises(ContextLengthExceeded, match=r"has 490000 characters, and more than 64 tokens$"):
+        renderer.render_text(text)
+    assert renderer.render_text("=" * 9999 * 50).token_ids == [tokenizer.token_id("=" * 9999)] * 50
+    for truncation, kept in ((Truncation(4), b"defg"), (Truncation(4, keeps_end=False), b"abcd")):
+        assert renderer.render_text(text, truncation=truncation).token_ids == [*kept]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
+_PLAIN_CHARS_PER_TOKEN = 8  # a text with no more characters may well fit
+_PIECE_CHARS = 2**14
 _AS_USUAL = ChatRendering()
 
 
@@ -63,8 +65,9 @@ class PromptRenderer:
             self._chat_template = chat_template.with_brackets(Brackets(self._marks), Brackets(Spellings(answer_marks)))
         self._infill = Infill.of(tokenizer)
         self._max_model_len = max_model_len
-        longest_token_bytes = max((len(tokenizer.token_bytes(id_)) for id_ in range(tokenizer.vocab_size)), default=1)
-        self._max_chars = _MAX_SHRINKAGE * max_model_len * longest_token_bytes
+        token_lens = (len(tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))
+        self._longest_token_bytes = max(token_lens, default=1)
+        self._max_chars = _MAX_SHRINKAGE * max_model_len * self._longest_token_bytes
 
     @property
     def chat_template(self) -> ChatTemplate | None:
@@ -182,11 +185,13 @@ class PromptRenderer:
         num_chars = len(text if isinstance(text, str) else text.text)
         if truncation is not None:
             truncation = truncation.within(self._max_model_len)
-            begin, end = truncation.span_of_text(num_chars, self._max_chars)
+            begin, end = self._span_that_matters(text if isinstance(text, str) else text.text, truncation)
             text, num_chars = text[begin:end] if isinstance(text, str) else text.cut(begin, end), end - begin
         if num_chars > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
             raise self._too_long(f"{num_chars} characters", param)
+        if truncation is None:
+            self._check_beginning(text if isinstance(text, str) else text.text, param)
         without_spelled = None
         if isinstance(text, str):
             token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
@@ -203,6 +208,28 @@ class PromptRenderer:
                 without_spelled = without_spelled[begin:end]
         prompt = self._checked(text, token_ids, param)
         return prompt if without_spelled is None else replace(prompt, text_to_parse=without_spelled)
+
+    def _check_beginning(self, text: str, param: str) -> None:
+        """Refuses a text that is far too long by what its beginning has, piece by piece."""
+        if len(text) <= _PLAIN_CHARS_PER_TOKEN * self._max_model_len:
+            return
+        num_tokens = 0
+        for begin in range(0, len(text), _PIECE_CHARS):
+            num_tokens += len(self._tokenizer.encode(text[begin : begin + _PIECE_CHARS], add_special_tokens=False))
+            num_tokens -= self._longest_token_bytes  # which a cut may have made of one
+            if num_tokens > self._max_model_len:
+                raise self._too_long(f"{len(text)} characters, and more than {self._max_model_len} tokens", param)
+
+    def _span_that_matters(self, text: str, truncation: Truncation) -> tuple[int, int]:
+        """Returns what surely has more tokens than are kept, so that megabytes are not tokenized for a few of them."""
+        num_chars = _PLAIN_CHARS_PER_TOKEN * truncation.max_tokens + _PIECE_CHARS
+        while num_chars < min(len(text), self._max_chars):
+            begin, end = truncation.span_of_text(len(text), num_chars)
+            token_ids = self._tokenizer.encode(text[begin:end], add_special_tokens=False)
+            if len(token_ids) > 2 * truncation.max_tokens + self._longest_token_bytes:  # far from the cut
+                return begin, end
+            num_chars *= 4
+        return truncation.span_of_text(len(text), self._max_chars)
 
     def _num_added_before(self, token_ids: list[int]) -> int:
         """Counts the tokens that the tokenizer puts before every text."""
