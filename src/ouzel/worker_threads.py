@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ouzel.errors import Overloaded
 
-LONG_BODY_BYTES = 4096  # what is made of a shorter one takes less than a moment
+LONG_BODY_BYTES = 1024  # what is made of a shorter one takes less than a moment
 _VERY_LONG_BODY_BYTES = 256 * 2**10
 _RETRY_AFTER_S = 1.0
 
