@@ -68,6 +68,6 @@ def test_it_is_counted_and_others_are_served_meanwhile(swamped: httpx.Client) ->
 
 
 def num_overloaded(http: httpx.Client) -> float:
-    name = f'ouzel_request_success_total{{finished_reason="overloaded",model_name="{MODEL}"}} '
+    name = f'ouzel_request_success_total{{engine="0",finished_reason="overloaded",model_name="{MODEL}"}} '
     counts = [line.removeprefix(name) for line in http.get("/metrics").text.splitlines() if line.startswith(name)]
     return sum(map(float, counts))

@@ -38,7 +38,7 @@ def test_both_processes_and_libraries_write_json(tmp_path: Path) -> None:
     assert [line["status"] for line in lines if line.get("path") == "/nowhere"] == [404]
     loggers = {line["logger"] for line in lines}
     assert "ouzel.backends.openvino" in loggers, "the engine's process"
-    assert "uvicorn.error" in loggers, "of what is no HTTP"
+    assert [line["status"] for line in lines if line.get("path") == "-"] == [400], "of what is no HTTP"
 
 
 def test_a_start_that_fails_is_told_in_json(tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ async def test_the_data_directory_and_the_url_put_it_elsewhere(tmp_path: Path) -
         store = await store_of(config)
         assert store is not None
         await store.close()
-    assert files_below(tmp_path) == ["here?50%25/responses.sqlite3", "there %41/my.db"]
+    assert files_below(tmp_path) == [
+        f"{path}{suffix}" for path in ("here?50%25/responses.sqlite3", "there %41/my.db") for suffix in ("", "-reserve")
+    ]
 
 
 async def test_no_store_makes_no_file(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, GenerationOptions, ServedModel, Truncation
 from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
 from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
 from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
 from ouzel.wire.tools import ToolFields, tools_of
@@ -21,6 +22,12 @@ class Chat:
     options: GenerationOptions
     rendering: ChatRendering
     truncation: Truncation | None
+
+
+def decode_chat(fields: JsonObject, model: ServedModel, limits: LimitsConfig) -> tuple[ChatCompletionRequest, Chat]:
+    """Decodes the parsed body of /chat/completions, and reads it. Raises InvalidRequest."""
+    request = decode_object(fields, ChatCompletionRequest)
+    return request, read_chat(request, model, limits)
 
 
 def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: LimitsConfig) -> Chat:

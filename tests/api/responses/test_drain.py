@@ -65,7 +65,7 @@ class Lifetime:
 
 
 def client_of(app: ASGIApp) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://server", timeout=None)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None)
 
 
 async def test_a_lifespan_ends_when_what_runs_in_the_background_has_ended(tmp_path: Path) -> None:

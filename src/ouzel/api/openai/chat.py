@@ -6,9 +6,9 @@ from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatComplet
 from ouzel.api.openai.envelope import new_envelope
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel, accept
-from ouzel.wire.chat import Chat, read_chat
+from ouzel.wire.chat import Chat, decode_chat
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.decode import JsonObject, decode_object, parse_object
+from ouzel.wire.decode import JsonObject, parse_object
 
 
 class ChatCompletions:
@@ -21,8 +21,7 @@ class ChatCompletions:
         self._limits = limits
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        request = decode_object(fields, ChatCompletionRequest)
-        chat = read_chat(request, self._model, self._limits)
+        request, chat = decode_chat(fields, self._model, self._limits)
         answer, generation_request = accept_chat(request, chat, self._model, arrival_s)
         return [generation_request], answer
 
