@@ -1,6 +1,6 @@
 """A soak: mixed requests for half an hour, a fifth of whose clients leave, and what is left behind afterwards.
 
-    uv run python -m benchmarks.soak [--minutes 30] [--concurrency 12] [-- OPTIONS OF ouzel serve]
+    uv run python -m benchmarks.soak [--minutes 30] [--concurrency 12] [--only schema] [-- OPTIONS OF ouzel serve]
 
 The server runs as a user starts it; the requests are those of `soak_requests.py`, each of random content. After the
 first sixth of the time the memory of the server's processes must grow by less than 1 MB per 1,000 requests. At the end
@@ -45,6 +45,7 @@ class Soak:
     model: str
     ends_at: float
     random: Random
+    kinds: list[str]
     seen: Counter[str] = field(default_factory=Counter)  # by kind and status, or "left"
     samples: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # requests by then, MB by process
 
@@ -54,7 +55,7 @@ class Soak:
 
     async def worker(self) -> None:
         while time.monotonic() < self.ends_at:
-            kind = self.random.choice(tuple(KINDS))
+            kind = self.random.choice(self.kinds)
             outcome = await self._outcome(KINDS[kind](self.random))
             self.seen[f"{kind}: {outcome}"] += 1
 
@@ -143,10 +144,12 @@ async def gauges_at_rest(client: httpx.AsyncClient) -> dict[str, float]:
     return values
 
 
-async def soak(url: str, server: psutil.Process, minutes: float, concurrency: int) -> tuple[Soak, dict[str, float]]:
+async def soak(
+    url: str, server: psutil.Process, kinds: list[str], minutes: float, concurrency: int
+) -> tuple[Soak, dict[str, float]]:
     async with connected(url) as client:
         model = (await client.get("/v1/models")).json()["data"][0]["id"]
-        run = Soak(client, model, time.monotonic() + minutes * 60, Random(1))
+        run = Soak(client, model, time.monotonic() + minutes * 60, Random(1), kinds)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(run.sampler(server))
             for _ in range(concurrency):
@@ -191,12 +194,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--concurrency", type=int, default=12)
+    parser.add_argument("--only", default="", help="kinds of requests with this in their names")
     parser.add_argument("options", nargs="*", help="of ouzel serve")
     arguments = parser.parse_args()
+    kinds = [kind for kind in KINDS if arguments.only in kind]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "log"
         with path.open("w") as log, running_server(arguments.options, log) as (url, server):
-            run, gauges = asyncio.run(soak(url, server, arguments.minutes, arguments.concurrency))
+            run, gauges = asyncio.run(soak(url, server, kinds, arguments.minutes, arguments.concurrency))
         loud = [line for line in path.read_text().splitlines() if line.strip() and not LOG_LINE.match(line)]
     sys.exit(0 if report(run, gauges, loud) else 1)
 
