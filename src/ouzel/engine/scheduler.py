@@ -164,20 +164,20 @@ class Scheduler:
         oldest = next((sequence for sequence in prompts if not sequence.is_past_prompt), prompts[0])
         at_least = min(room.num_tokens, max(room.num_tokens // 4, self._blocks.block_size))
         num_kept_tokens = self._portion(oldest, at_least, room.num_rows // 2, room, is_oldest=True)
-        num_kept_rows = len(_scored_rows(oldest, num_kept_tokens))
+        num_kept_rows = len(oldest.scored_rows(num_kept_tokens))
         self._blocks.expect_blocks(oldest, num_kept_tokens)  # who has the same prompt waits for it (rule 5)
         for sequence in sorted(prompts, key=_by_missing):
             if sequence is not oldest:
                 limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
                 num_new_tokens = self._portion(sequence, limit, num_rows, room) if limit > 0 else 0
             elif num_kept_tokens:
-                limit = min(room.num_tokens, _scoring_limit(oldest, room.num_rows))
+                limit = min(room.num_tokens, oldest.scoring_limit(room.num_rows))
                 num_new_tokens = self._chunk(oldest, limit) or limit
                 num_kept_tokens = num_kept_rows = 0
             else:
                 continue
             if num_new_tokens:
-                scored_rows = _scored_rows(sequence, num_new_tokens)
+                scored_rows = sequence.scored_rows(num_new_tokens)
                 self._blocks.expect_blocks(sequence, num_new_tokens)
                 scheduled.append(Scheduled(sequence, num_new_tokens, scored_rows))
                 room.num_tokens -= num_new_tokens
@@ -192,7 +192,7 @@ class Scheduler:
         is_waiting = sequence.status is SequenceStatus.WAITING
         if is_waiting and not (self._may_start(sequence, room) and self._blocks.share_prefix(sequence)):
             return 0
-        limit = min(num_tokens, _scoring_limit(sequence, num_rows))
+        limit = min(num_tokens, sequence.scoring_limit(num_rows))
         num_new_tokens = self._chunk(sequence, limit) or (limit if is_oldest else 0)
         if is_waiting and not (num_new_tokens and self._start(sequence)):
             self._blocks.release(sequence)
@@ -268,16 +268,3 @@ class Scheduler:
             self.remove(beam)
         beams[:] = [first]
         self.add(first)
-
-
-def _scoring_limit(sequence: Sequence, num_rows_left: int) -> int:
-    """Returns how many tokens can be computed without scoring more than `num_rows_left` of them (rule 7)."""
-    if sequence.num_unscored_tokens <= num_rows_left:
-        return sequence.num_uncomputed_tokens
-    return sequence.first_unscored_row + num_rows_left - sequence.num_computed_tokens
-
-
-def _scored_rows(sequence: Sequence, num_new_tokens: int) -> range:
-    """Returns which of the next `num_new_tokens` positions score the prompt token after them for the first time."""
-    end = sequence.num_computed_tokens + num_new_tokens
-    return range(sequence.first_unscored_row, min(end, sequence.num_prompt_tokens - 1))

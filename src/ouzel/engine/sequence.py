@@ -84,6 +84,17 @@ class Sequence:
         """Returns the position whose logits give the logprob of the next unscored token."""
         return self.num_prompt_tokens - 1 - self.num_unscored_tokens
 
+    def scoring_limit(self, num_rows: int) -> int:
+        """Returns how many tokens can be computed without scoring more than so many."""
+        if self.num_unscored_tokens <= num_rows:
+            return self.num_uncomputed_tokens
+        return self.first_unscored_row + num_rows - self.num_computed_tokens
+
+    def scored_rows(self, num_new_tokens: int) -> range:
+        """Returns which of the next `num_new_tokens` positions score the token after them for the first time."""
+        end = self.num_computed_tokens + num_new_tokens
+        return range(self.first_unscored_row, min(end, self.num_prompt_tokens - 1))
+
     @property
     def num_shareable_tokens(self) -> int:
         """Counts the tokens whose logits nobody asks for: the prefix cache may give them."""
