@@ -8,7 +8,7 @@ import pytest
 from ouzel.backends.fake import FakeRunner
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.core import EngineCore
-from ouzel.engine.scheduler import Scheduler
+from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
 from ouzel.types import EngineRequest
 from tests.engine.requests import MAX_STEPS, make_request, run
@@ -165,3 +165,43 @@ def test_tokens_that_a_grammar_forced_wait_for_no_prompt() -> None:
         scheduler.add(sequence)
 
     assert {entry.sequence: entry.num_new_tokens for entry in scheduler.schedule()} == {answering: 9, long: 4}
+
+
+class CountingBlocks(BlockManager):
+    """It counts the looks into the prefix cache that a scheduler takes."""
+
+    num_looks = 0
+
+    def share_prefix(self, sequence: Sequence) -> bool:
+        self.num_looks += 1
+        return super().share_prefix(sequence)
+
+
+@pytest.mark.parametrize("num_blocks", [4000, 230], ids=["enough blocks", "too few blocks"])
+def test_a_step_looks_up_only_prompts_that_it_may_start(num_blocks: int) -> None:
+    """What a look costs grows with what the cache has of the prompt."""
+    blocks = CountingBlocks(num_blocks=num_blocks, block_size=BLOCK, prefix_caching=True)
+    scheduler = Scheduler(blocks, max_num_seqs=STEP, max_num_batched_tokens=STEP)
+    known = prompt(200).prompt_token_ids
+    for arrival in range(100):
+        request = make_request([*known, *prompt(30 + arrival % 7, seed=arrival).prompt_token_ids], max_tokens=4)
+        scheduler.add(Sequence(request, 0, arrival))
+    while scheduler.waiting or scheduler.running:
+        num_waiting, num_looks = len(scheduler.waiting), blocks.num_looks
+        scheduled = scheduler.schedule()
+        num_started = num_waiting - len(scheduler.waiting)
+        assert blocks.num_looks - num_looks <= num_started + 2
+        take_step(scheduler, blocks, scheduled)
+
+
+def take_step(scheduler: Scheduler, blocks: BlockManager, scheduled: list[Scheduled]) -> None:
+    """Does what an engine does with a step, and gives everybody the token 1."""
+    for entry in scheduled:
+        sequence, completes_prompt = entry.sequence, entry.completes_prompt
+        blocks.cache_computed(sequence, entry.num_new_tokens)
+        sequence.num_computed_tokens += entry.num_new_tokens
+        if completes_prompt:
+            sequence.append(1, 1000)
+        if sequence.is_finished:
+            scheduler.remove(sequence)
+    blocks.step_done()

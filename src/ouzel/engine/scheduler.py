@@ -190,6 +190,8 @@ class Scheduler:
         if sequence.num_unscored_tokens and num_rows == 0:
             return 0  # rule 7
         is_waiting = sequence.status is SequenceStatus.WAITING
+        if is_waiting and not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
+            return 0  # rule 6
         if is_waiting and not (self._may_start(sequence, room) and self._blocks.share_prefix(sequence)):
             return 0
         limit = min(num_tokens, sequence.scoring_limit(num_rows))
