@@ -1,6 +1,7 @@
 """Jobs end by themselves or by their limits, and none of them hurts another."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -62,6 +63,8 @@ def test_long_jobs_and_results_go_through(process: LimitedProcess) -> None:
         (b"grow", MemoryLimitExceeded, "takes too much memory"),
         (b"abort", MemoryLimitExceeded, "takes too much memory"),
         (b"crash", ChildDied, "ended with SIGSEGV"),
+        (b"kill 9", JobLost, "ended with SIGKILL"),
+        (b"exit 0", JobLost, "ended with exit status 0"),
         (b"dance", JobFailed, "^no such job: dance$"),
     ],
 )
@@ -97,6 +100,37 @@ def test_the_template_is_replaced_when_it_dies() -> None:
 
     assert process.run(b"greet you") == b"Hello, you: 1"
     process.close()
+
+
+def test_a_process_that_is_killed_before_it_begins_loses_its_job_alone() -> None:
+    before = set(psutil.Process().children())
+    process = LimitedProcess(FACTORY, {"greeting": "Hello"}, LIMITS)
+    process.run(b"greet you")
+    (template,) = set(psutil.Process().children()) - before
+    (idle,) = template.children()
+    idle.suspend()
+    num_files = template.num_fds()
+    with ThreadPoolExecutor(1) as threads:
+        lost = threads.submit(process.run, b"greet you")
+        while template.num_fds() == num_files:
+            assert not lost.done()
+        idle.kill()
+        assert isinstance(lost.exception(), JobLost)
+
+    assert process.run(b"greet you") == b"Hello, you: 1"
+    assert template.is_running()
+    process.close()
+
+
+def test_no_file_more_is_no_fault_of_the_job(process: LimitedProcess) -> None:
+    process.run(b"greet you")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+    try:
+        with pytest.raises(JobLost, match="Too many open files"):
+            process.run(b"greet you")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_a_factory_that_fails_fails_its_jobs() -> None:

@@ -30,7 +30,9 @@ _START_TIMEOUT_S = 120.0  # until a job begins: the template may be starting, on
 _GRACE_S = 10.0  # beyond a job's time: by then the kernel has ended it
 _END_TIMEOUT_S = 2.0
 _TOO_LATE = frozenset(("SIGALRM", "SIGPROF", "SIGXCPU"))
-_TOO_LARGE = frozenset(("SIGABRT", "SIGKILL"))  # native code that gets no memory aborts; the kernel without any kills
+_TOO_LARGE = frozenset(("SIGABRT",))  # native code that gets no memory aborts
+# Nothing that a job does within its limits ends in these: the machine has no memory, no thread, or an operator killed.
+_FROM_OUTSIDE = frozenset(("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "exit status 0"))
 _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",  # an arena takes 64 MiB of address space
     "RAYON_NUM_THREADS": "1",
@@ -63,7 +65,7 @@ class ChildDied(JobEnded):
 
 
 class JobLost(ChildDied):
-    """It is not the job's fault: the template ended, or was closed."""
+    """It is not the job's fault: its process was killed or could not begin, or the template ended, or was closed."""
 
 
 class LimitedProcess:
@@ -90,6 +92,20 @@ class LimitedProcess:
         limits = limits or self._limits
         if not hasattr(os, "fork"):
             return self._run_here(job, limits)
+        try:
+            return self._run_there(job, limits)
+        except ConnectionError:
+            raise JobLost("the process that starts jobs ended") from None
+        except OSError as error:  # no file or process more may be opened
+            raise JobLost(f"the process that starts jobs cannot be reached: {error}") from None
+
+    def close(self) -> None:
+        """Ends the template and its jobs, with JobLost."""
+        with self._lock:
+            self._is_closed = True
+            self._end_template()
+
+    def _run_there(self, job: bytes, limits: Limits) -> bytes:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -101,14 +117,6 @@ class LimitedProcess:
                 with self._lock:
                     self._end_template()
                 raise JobLost("the process that starts jobs does not answer") from None
-            except ConnectionError:
-                raise JobLost("the process that starts jobs ended") from None
-
-    def close(self) -> None:
-        """Ends the template and its jobs, with JobLost."""
-        with self._lock:
-            self._is_closed = True
-            self._end_template()
 
     def _submit(self, job_socket: socket.socket) -> None:
         """Hands a job's socket to the template, or to a new one where that has ended."""
@@ -190,4 +198,6 @@ def _why(exit_code: int) -> JobEnded:
         return TimeLimitExceeded("the job takes too long", is_cpu_time=name != "SIGALRM")
     if name in _TOO_LARGE:
         return MemoryLimitExceeded("the job takes too much memory")
+    if name in _FROM_OUTSIDE:
+        return JobLost(f"the process of the job ended with {name}")
     return ChildDied(f"the job's process ended with {name}")

@@ -123,7 +123,11 @@ class _Template:
 
     def _hear(self, pid: int) -> None:
         """A process has done its job, or has ended: then it is buried."""
-        if not self._channels[pid].recv(1):
+        try:
+            said = self._channels[pid].recv(1)
+        except ConnectionError:  # it was killed before it had taken the job that was sent
+            said = b""
+        if not said:
             self._drop(pid)
             return
         self._jobs.pop(pid).close()
@@ -169,7 +173,7 @@ class _Template:
                 channel.send(b"i")
         except ConnectionError:
             pass  # nobody waits for it any more
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, MemoryError) as error:
             logger.warning("a job could not run: %s", error)
         finally:
             os._exit(0)
