@@ -1,6 +1,7 @@
 """Grammar texts to sessions, and sessions to masks."""
 
 import json
+import weakref
 from concurrent.futures import wait
 
 import numpy as np
@@ -241,6 +242,35 @@ def test_a_refusal_is_kept_without_what_it_came_through(compiler: GrammarCompile
         with pytest.raises(GrammarRefused) as refusal:
             compiled(compiler, "start: nowhere")
         assert len(refusal.traceback) == 3  # here, in `compiled`, where it is raised
+
+
+def test_of_a_refused_grammar_only_the_refusal_is_kept(compiler: GrammarCompiler) -> None:
+    compilations = []
+    for number in range(20):
+        compilation = compiler.compile(f"start: nowhere{number}")
+        assert isinstance(compilation.future.result(60), GrammarRefused)
+        compilations.append(weakref.ref(compilation))
+    del compilation
+
+    assert sum(each() is not None for each in compilations) <= 4  # a thread has its last one in hand
+    with pytest.raises(GrammarRefused, match="nowhere0"):
+        compiled(compiler, "start: nowhere0")
+
+
+def test_one_whose_process_is_killed_is_put_off_and_not_refused() -> None:
+    before = set(psutil.Process().children())
+    compiler = GrammarCompiler(grammar_tokenizer(), timeout_s=600)
+    compiled(compiler, 'start: "a"')
+    (template,) = set(psutil.Process().children()) - before
+    compilation = compiler.compile(hostile(0))
+    while not compilation.future.done():
+        for child in template.children():
+            child.kill()
+
+    with pytest.raises(CompilerOverloaded):
+        compilation.session()
+    assert compiler.compile(hostile(0)) is not compilation
+    compiler.close()
 
 
 def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(compiler: GrammarCompiler) -> None:

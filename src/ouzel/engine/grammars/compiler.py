@@ -7,7 +7,8 @@ Rules
    goes to the slow one, where few may wait: however many of these come, ordinary ones get their turn.
 3. Who waits for its turn twice as long as a grammar may take is put off.
 4. One grammar is compiled once, however many ask for it at a time, and kept (`prototypes.py`). How a trial ended is
-   remembered, so that what is compiled anew is not tried anew.
+   remembered, without the text: what is compiled anew is not tried anew, and a refusal is given again. A fault of the
+   machine is no refusal: it puts off, and nothing of it is kept.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 
 _NUM_QUICK_THREADS = 3
 _MAX_SLOW_WAITING = 6
-_MAX_REMEMBERED = 4096  # trials
+_MAX_REMEMBERED = 4096  # trials, of up to 4 KiB
 _TRIM_EVERY = 50  # compilations: each thread has a heap of its own, with holes where forgotten ones were
 
 Queue = SimpleQueue[Compilation | None]
@@ -121,24 +122,27 @@ class GrammarCompiler:
         except TrialTooLong:
             if not is_quick or self._quick_s == self._timeout_s:
                 why = f"compiling the grammar takes longer than {self._timeout_s:g} s"
-                compilation.future.set_result(GrammarRefused(why))
+                self._remember(_digest(compilation.grammar), Trial.refused(why))
+                self._end(compilation, GrammarRefused(why))
             elif self._slow.qsize() < _MAX_SLOW_WAITING:
                 compilation.wait_for_turn()
                 self._slow.put(compilation)
             else:
-                self._put_off(compilation, "too many grammars that take long are being compiled; try again later")
-        except GrammarRefused as error:
-            compilation.future.set_result(GrammarRefused(str(error)))
-        except (TrialPutOff, CompilerOverloaded) as error:
-            self._put_off(compilation, str(error) if isinstance(error, CompilerOverloaded) else PUT_OFF)
+                why = "too many grammars that take long are being compiled; try again later"
+                self._end(compilation, CompilerOverloaded(why))
+        except (GrammarRefused, CompilerOverloaded) as error:
+            self._end(compilation, type(error)(str(error)))  # not itself, see `Compilation`
+        except (TrialPutOff, OSError, MemoryError):
+            self._end(compilation, CompilerOverloaded(PUT_OFF))
         except BaseException as error:  # who waits must hear of it
-            compilation.future.set_result(GrammarRefused(f"the grammar cannot be compiled: {error}"))
+            self._end(compilation, GrammarRefused(f"the grammar cannot be compiled: {error}"))
         else:
             compilation.future.set_result(prototype)
 
-    def _put_off(self, compilation: Compilation, why: str) -> None:
+    def _end(self, compilation: Compilation, why: GrammarRefused | CompilerOverloaded) -> None:
+        """Ends one without a prototype. Only these are worth keeping with their texts."""
         self.forget(compilation.grammar)
-        compilation.future.set_result(CompilerOverloaded(why))
+        compilation.future.set_result(why)
 
     def _compiled(self, grammar: str, cpu_s: float) -> Prototype:
         trial = self._tried(grammar, cpu_s)
@@ -156,15 +160,22 @@ class GrammarCompiler:
         return prototype
 
     def _tried(self, grammar: str, cpu_s: float) -> Trial:
-        digest = hashlib.sha256(grammar.encode()).digest()
+        digest = _digest(grammar)
         with self._lock:
             trial = self._remembered.get(digest)
-        if trial is not None and trial.cpu_s > cpu_s:
+        if trial is not None and trial.refusal is None and trial.cpu_s > cpu_s:
             raise TrialTooLong
         if trial is None:
             trial = self._trials.run(grammar, cpu_s=cpu_s)
-            with self._lock:
-                self._remembered[digest] = trial
-                if len(self._remembered) > _MAX_REMEMBERED:
-                    self._remembered.popitem(last=False)
+            self._remember(digest, trial)
         return trial
+
+    def _remember(self, digest: bytes, trial: Trial) -> None:
+        with self._lock:
+            self._remembered[digest] = trial
+            if len(self._remembered) > _MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
+
+
+def _digest(grammar: str) -> bytes:
+    return hashlib.sha256(grammar.encode()).digest()

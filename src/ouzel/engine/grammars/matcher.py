@@ -19,7 +19,8 @@ LIMITS = LLParserLimits(
     verbose_errors=False,
 )
 
-_MAX_MESSAGE_CHARS = 1000
+MAX_MESSAGE_CHARS = 1000
+
 _PLACE = re.compile(r"^at \d+\(\d+\): (failed to compile JSON schema: )?")
 _SOURCE_LINE = re.compile(r"\s*(\d+ \||\^\s*$|<non-verbose/>)")
 
@@ -37,7 +38,7 @@ def compile_matcher(tokenizer: LLTokenizer, grammar: str) -> LLMatcher:
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # the library's panics are no Exceptions
-        raise GrammarRefused(f"the grammar cannot be compiled: {error}") from error
+        raise GrammarRefused(f"the grammar cannot be compiled: {error}"[:MAX_MESSAGE_CHARS]) from error
     if matcher.is_error():
         raise GrammarRefused(_for_client(matcher.get_error()))
     return matcher
@@ -50,4 +51,4 @@ def _for_client(message: str) -> str:
     if "NoExtensionBias" in message:
         return "no text fits the grammar"
     lines = [line for line in message.splitlines() if line.strip() and not _SOURCE_LINE.match(line)]
-    return _PLACE.sub("", "\n".join(lines))[:_MAX_MESSAGE_CHARS]
+    return _PLACE.sub("", "\n".join(lines))[:MAX_MESSAGE_CHARS]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.engine.grammars.matcher import STACK_BYTES, GrammarRefused, compile_matcher
+from ouzel.engine.grammars.matcher import MAX_MESSAGE_CHARS, STACK_BYTES, GrammarRefused, compile_matcher
 from ouzel.engine.grammars.native_memory import allocated_bytes
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.limited_process import (
@@ -36,11 +36,15 @@ class TrialPutOff(Exception):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """What compiling a grammar took, or why it is refused."""
+    """What compiling a grammar took, or why it is refused, whoever asks and whenever."""
 
     cpu_s: float
     num_bytes: int
     refusal: str | None = None
+
+    @classmethod
+    def refused(cls, why: str) -> "Trial":
+        return cls(cpu_s=0.0, num_bytes=0, refusal=why[:MAX_MESSAGE_CHARS])
 
 
 class Trials:
@@ -52,7 +56,7 @@ class Trials:
         self._max_bytes = max_bytes
 
     def run(self, grammar: str, *, cpu_s: float) -> Trial:
-        """Compiles a grammar elsewhere. Raises TrialTooLong, TrialPutOff, and GrammarRefused where that cannot be."""
+        """Compiles a grammar elsewhere. Raises TrialTooLong and TrialPutOff."""
         try:
             return msgspec.msgpack.decode(
                 self._process.run(grammar.encode(), _limits(cpu_s, self._max_bytes)), type=Trial
@@ -60,15 +64,11 @@ class Trials:
         except TimeLimitExceeded as error:
             raise (TrialTooLong if error.is_cpu_time else TrialPutOff)("compiling the grammar takes too long") from None
         except MemoryLimitExceeded:
-            raise GrammarRefused(
-                f"compiling the grammar takes more than {self._max_bytes // 2**20} MiB of memory"
-            ) from None
-        except JobFailed as error:
-            raise GrammarRefused(f"the grammar cannot be compiled: {error}") from None
+            return Trial.refused(f"compiling the grammar takes more than {self._max_bytes // 2**20} MiB of memory")
         except JobLost as error:
             raise TrialPutOff(str(error)) from None
-        except ChildDied as error:
-            raise GrammarRefused(f"the grammar cannot be compiled: {error}") from None
+        except (JobFailed, ChildDied) as error:
+            return Trial.refused(f"the grammar cannot be compiled: {error}")
 
     def close(self) -> None:
         """Ends those that run, with TrialPutOff."""
