@@ -42,6 +42,22 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
             "and added up, must be <= 10000, given 15000",
         ),
         ({"allOf": [{"multipleOf": n} for n in (97, 8, 83)]}, "and multiplied, must be <= 10000, given 64408"),
+        (
+            {"multipleOf": 83, "allOf": [{"multipleOf": 97}, {"multipleOf": 8}]},
+            "and multiplied, must be <= 10000, given 64408",
+        ),
+        (
+            {
+                "properties": {"a": {"multipleOf": 83}},
+                "allOf": [{"additionalProperties": {"anyOf": [{"multipleOf": 97}, {"multipleOf": 8}]}}],
+            },
+            "and multiplied, must be <= 10000, given 64408",
+        ),
+        (
+            {"properties": {"const": {"multipleOf": 99}, "enum": {"multipleOf": 9973}}},
+            "added up, must be <= 10000, given",
+        ),
+        ({"properties": {"const": {"allOf": [{"multipleOf": n} for n in (97, 8, 83)]}}}, "and multiplied, must be"),
         ({"minimum": 2**63}, "#/minimum must be a number of at most 15 digits"),
         ({"maximum": 1e-300}, "#/maximum must be a number of at most 15 digits"),
         ({"const": [1, {"a": 2**53 + 1}]}, "#/const must be a number of at most 15 digits"),
@@ -68,6 +84,38 @@ def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(schema
 def test_multiples_of_what_has_few_digits_are_honoured_however_often() -> None:
     each = [{"multipleOf": value} for value in (0.01, 1000, 5000, 9973, 9.973, 0.5)]
     normalised([{"items": {"anyOf": each}, "const": {"multipleOf": 99400891}}], is_strict=False)
+
+
+FIELDS: dict[str, object] = {
+    "price": {"type": "number", "multipleOf": 0.25},
+    "quantity": {"type": "integer", "multipleOf": 12},
+    "minutes": {"type": "integer", "multipleOf": 15},
+    "weight": {"type": "number", "multipleOf": 0.05},
+    **{f"at_{number}": {"type": "string", "format": "date-time"} for number in range(20)},
+}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"item": {"allOf": [{"$ref": "#/$defs/item"}], "description": "x"}}},
+        {"type": "object", "allOf": [{"$ref": "#/$defs/item"}]},
+        {"allOf": [{"$ref": "#/$defs/item"}, {"required": ["price"]}]},
+        {"properties": {"size": {"multipleOf": 7}}, "allOf": [{"$ref": "#/$defs/item"}]},
+        {"type": "array", "allOf": [{"prefixItems": [*FIELDS.values()]}, {"minItems": 2}]},
+    ],
+    ids=["alone in allOf", "beside its type", "with others", "beside properties", "in an array"],
+)
+def test_what_is_demanded_of_different_values_does_not_add_up(schema: dict[str, object]) -> None:
+    normalised([schema | {"$defs": {"item": {"type": "object", "properties": FIELDS}}}], is_strict=False)
+
+
+def test_a_constant_is_no_schema_that_can_be_referred_to() -> None:
+    constants = {name: {"$anchor": "a", "$id": "b"} for name in ("const", "default")} | {"enum": [{"$anchor": "a"}]}
+    meant = {"$defs": {"const": {"$anchor": "a", "type": "integer"}, "default": {"$id": "b", "type": "null"}}}
+    for schema in (constants | meant, meant | constants):
+        read = normalised([schema | {"prefixItems": [{"$ref": "#a"}, {"$ref": "b"}]}], is_strict=False)
+        assert read["$defs"] == {"1": {"type": "integer"}, "2": {"type": "null"}}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +167,7 @@ def test_a_definition_referred_to_from_a_combination_stays_open_there() -> None:
 
 
 def test_references_within_references_have_a_limit() -> None:
-    chain = {str(n): {"items": {"$ref": f"#/$defs/{n + 1}"}} for n in range(250)} | {"250": {}}
+    chain = {str(n): {"properties": {"const": {"$ref": f"#/$defs/{n + 1}"}}} for n in range(250)} | {"250": {}}
     with pytest.raises(GrammarError, match="references within references must be <= 200, given 201"):
         normalised([{"$defs": chain, "$ref": "#/$defs/0"}], is_strict=False)
 
@@ -159,7 +207,9 @@ def _within(number: int) -> dict[str, object]:
 )
 def test_patterns_that_are_combined_have_a_limit(schema: object) -> None:
     """The native code that joins 30 of them does not end, and its memory grows."""
-    with pytest.raises(GrammarError, match="patterns and formats in combined schemas must be <= 16, given 17"):
+    with pytest.raises(
+        GrammarError, match="patterns and formats in combined schemas for one value must be <= 16, given 17"
+    ):
         normalised([schema], is_strict=False)
 
 

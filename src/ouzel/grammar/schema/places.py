@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urljoin
 
+_CONSTANTS = frozenset(("const", "enum", "default", "example", "examples"))  # of a schema; what they hold is none
+_MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))  # names to schemas
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -57,17 +60,20 @@ def _missing(key: str) -> object:
 
 def document_of(root: object) -> Document:
     schemas: dict[str, object] = {"": root}
-    pending: list[tuple[object, str]] = [(root, "")]
+    pending: list[tuple[object, str, bool]] = [(root, "", False)]
     while pending:
-        value, base = pending.pop()
-        if isinstance(value, dict):
+        value, base, is_map = pending.pop()
+        if is_map and isinstance(value, dict):
+            pending += [(inner, base, False) for inner in value.values()]
+        elif isinstance(value, dict):
             base = _base(value, base)
             schemas.setdefault(base.partition("#")[0], value)
             if isinstance(anchor := value.get("$anchor"), str):
                 schemas[f"{base.partition('#')[0]}#{anchor}"] = value
-            pending += [(inner, base) for inner in value.values()]
+            parts = ((name, inner) for name, inner in value.items() if name not in _CONSTANTS)
+            pending += [(inner, base, name in _MAPS) for name, inner in parts]
         elif isinstance(value, list):
-            pending += [(inner, base) for inner in value]
+            pending += [(inner, base, False) for inner in value]
     return Document(root, schemas)
 
 
