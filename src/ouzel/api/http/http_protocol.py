@@ -15,6 +15,7 @@ from ouzel.api.http.connections import Connections, Wait
 from ouzel.api.http.handshake import check_handshake
 from ouzel.api.http.last_words import LastWords
 from ouzel.api.http.refusal import UNREAD, refuse
+from ouzel.api.http.write_watch import WriteWatch
 from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, Overloaded, TooManyConnections
 
 MAX_HEAD_BYTES = 2**16
@@ -24,15 +25,10 @@ _RETRY_AFTER_S = 1.0
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """A client that takes nothing of what waits for it for `write_timeout_s` counts as gone.
-
-    uvicorn would keep its connection, its answer and the place of its request for as long as it likes.
-    """
-
     write_timeout_s: float
     header_timeout_s: float
     shared: Connections
-    _watching: asyncio.TimerHandle | None = None
+    _write_watch: WriteWatch
     _wait: Wait | None = None
     _is_in_head = False
     _is_deaf = False  # nothing more is read
@@ -44,6 +40,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's is as narrow
         super().connection_made(transport)
+        self._write_watch = WriteWatch(transport, self.write_timeout_s)
         self._wait_for(Wait.HEAD)
 
     def data_received(self, data: bytes) -> None:
@@ -127,6 +124,7 @@ class HttpProtocol(HttpToolsProtocol):
                 self._refuse(error)
             else:
                 self._is_deaf = True
+                self._write_watch.end()  # the WebSocket's pings tell whether anybody reads
                 self.handle_websocket_upgrade()
 
     def _refuse(self, error: OuzelError) -> None:
@@ -206,8 +204,8 @@ class HttpProtocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             self._wait_for(None)
-            if self.transport.get_write_buffer_size() and self._watching is None:
-                self._watch()
+            if self.transport.get_write_buffer_size():
+                self._write_watch.begin()
             return
         self.flow.resume_reading()
         if self.pipeline:
@@ -232,34 +230,17 @@ class HttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """More waits to be sent than the transport likes to hold."""
         super().pause_writing()
-        if self._watching is None:
-            self._watch()
+        self._write_watch.begin()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if not self.transport.is_closing():
-            self._stop_watching()
+            self._write_watch.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._wait_for(None)
-        self._stop_watching()
-
-    def _watch(self) -> None:
-        num_bytes = self.transport.get_write_buffer_size()
-        self._watching = self.loop.call_later(self.write_timeout_s, self._look_again, num_bytes)
-
-    def _look_again(self, num_bytes_before: int) -> None:
-        self._watching = None
-        if self.transport.get_write_buffer_size() < num_bytes_before:
-            self._watch()
-        else:
-            self.transport.abort()  # an ordinary close would wait for the client too
-
-    def _stop_watching(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
-            self._watching = None
+        self._write_watch.end()
 
 
 def _head_too_large() -> HeadTooLarge:

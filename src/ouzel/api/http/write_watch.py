@@ -1,0 +1,33 @@
+"""A client that takes nothing of what waits for it for a while counts as gone.
+
+uvicorn would keep its connection, its answer and the place of its request for as long as it likes.
+"""
+
+import asyncio
+
+
+class WriteWatch:
+    """Watches what is to be sent to one client, from `begin` to `end`."""
+
+    def __init__(self, transport: asyncio.Transport, write_timeout_s: float) -> None:
+        self._transport = transport
+        self._write_timeout_s = write_timeout_s
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        if self._timer is None:
+            num_bytes = self._transport.get_write_buffer_size()
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._write_timeout_s, self._look_again, num_bytes)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look_again(self, num_bytes_before: int) -> None:
+        self._timer = None
+        if self._transport.get_write_buffer_size() < num_bytes_before:
+            self.begin()
+        else:
+            self._transport.abort()  # an ordinary close would wait for the client too
