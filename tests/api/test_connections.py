@@ -125,6 +125,27 @@ def test_a_broken_body_is_a_400_of_its_request(server: RunningServer, caplog: py
     wait_until(lambda: f"POST {PATH} 400 duration_s=" in caplog.text)
 
 
+CHUNKED = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n".encode()
+CHUNKED_BODY = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [CHUNKED_BODY + b"a: b\r\n" * 200_000, CHUNKED_BODY + b"a: " + b"b" * 2**20, b"1;" + b"a" * 2**20],
+    ids=["trailers", "a long trailer", "a long extension"],
+)
+def test_what_a_body_has_besides_its_content_is_bounded(server: RunningServer, rest: bytes) -> None:
+    error = refusal(answer_to(server, CHUNKED + b"\r\n", rest), 431)
+    assert "trailers" in error["message"] and "<= 65536 bytes" in error["message"]
+
+
+def test_trailers_are_no_headers(guarded: RunningServer) -> None:
+    key = b"Authorization: Bearer sk-of-the-test\r\n"
+    trailed = CHUNKED + b"Connection: close\r\n\r\n" + CHUNKED_BODY + key + b"\r\n"
+    assert refusal(answer_to(guarded, trailed), 401)["code"] == "invalid_api_key"
+    assert answer_to(guarded, CHUNKED + key + b"Connection: close\r\n\r\n" + CHUNKED_BODY + b"\r\n")[9:12] == b"200"
+
+
 def test_nonsense_after_a_request_waits_for_its_answer(server: RunningServer) -> None:
     answers = answer_to(server, POST + BODY + b"\x00\x01")
     first, _, second = answers[5:].partition(b"HTTP/1.1 ")

@@ -35,6 +35,7 @@ class HttpProtocol(HttpToolsProtocol):
     _num_head_bytes = 0  # of an unfinished head, as far as is known
     _num_fed = 0  # bytes that came last
     _begins_with_head = False  # what came last
+    _num_framing_bytes = 0  # of a body, since the last piece of its content: lengths of chunks, extensions, trailers
 
     # What comes
 
@@ -50,14 +51,15 @@ class HttpProtocol(HttpToolsProtocol):
         self._begins_with_head = not self._is_in_head and (self.cycle is None or not self.cycle.more_body)
         if self._is_in_head:
             self._num_head_bytes += len(data)
+        self._num_framing_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._upgrade()
         except httptools.HttpParserError as error:
             self._refuse(InvalidRequest(f"this is no request in HTTP/1.1: {error}"))
-        if self._is_in_head and not self._is_deaf:
-            self._check_unfinished_head()
+        if not self._is_deaf:
+            self._check_unfinished()
         self._wait_for(self._what_is_missing())
 
     def on_message_begin(self) -> None:
@@ -66,8 +68,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._num_head_bytes = self._num_fed if self._begins_with_head else 0
         self._begins_with_head = False
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._is_in_head:  # what a client says behind its body is dropped
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._is_in_head = False
+        self._num_framing_bytes = 0
         if self._is_deaf:
             return
         fault = self._fault_of_head()
@@ -77,6 +84,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(fault)
 
     def on_body(self, body: bytes) -> None:
+        self._num_framing_bytes = 0
         if not self._is_deaf:
             super().on_body(body)
 
@@ -102,8 +110,12 @@ class HttpProtocol(HttpToolsProtocol):
             return TooManyConnections(f"too many connections have requests: {limit}", retry_after_s=_RETRY_AFTER_S)
         return None
 
-    def _check_unfinished_head(self) -> None:
-        if self._num_head_bytes > MAX_HEAD_BYTES:
+    def _check_unfinished(self) -> None:
+        if not self._is_in_head:
+            if self._num_framing_bytes > MAX_HEAD_BYTES and self.cycle is not None and self.cycle.more_body:
+                limit = f"<= {MAX_HEAD_BYTES} bytes long together"
+                self._refuse(HeadTooLarge(f"a body's trailers, and what its chunks have besides data, must be {limit}"))
+        elif self._num_head_bytes > MAX_HEAD_BYTES:
             self._refuse(_head_too_large())
         elif len(self.headers) > MAX_HEADERS:
             self._refuse(HeadTooLarge(f"a request must have <= {MAX_HEADERS} headers, given more"))
@@ -135,6 +147,7 @@ class HttpProtocol(HttpToolsProtocol):
             if cycle.response_complete:
                 self.transport.close()
             refuse(cycle.scope, error)  # type: ignore[arg-type]  # a dictionary of the request's own
+            cycle.transport = self._last_words()
             cycle.more_body = cycle.keep_alive = False
             cycle.message_event.set()
             return
@@ -167,7 +180,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _cycle_of(self, scope: Scope) -> RequestResponseCycle:
         cycle = RequestResponseCycle(
             scope=scope,  # type: ignore[arg-type]  # Starlette's type is a wider one
-            transport=LastWords(self.transport, self.flow),  # type: ignore[arg-type]  # as much of one as it uses
+            transport=self._last_words(),
             flow=self.flow,
             logger=self.logger,
             access_logger=self.access_logger,
@@ -181,6 +194,9 @@ class HttpProtocol(HttpToolsProtocol):
         cycle.more_body = False
         cycle.message_event.set()
         return cycle
+
+    def _last_words(self) -> asyncio.Transport:
+        return LastWords(self.transport, self.flow)  # type: ignore[return-value]  # as much of one as an answer uses
 
     # Waiting
 
