@@ -21,6 +21,7 @@ GET_AND_CLOSE = GET[:-2] + b"Connection: close\r\n\r\n"
 WEBSOCKET = b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 BODY = json.dumps(chat("Hi")).encode()
 POST = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+SLOW = {"step_s": 0.001, "max_model_len": 20_000}
 REQUEST_LOG = "ouzel.api.http.request_log"
 
 
@@ -153,6 +154,42 @@ def test_nonsense_after_a_request_waits_for_its_answer(server: RunningServer) ->
     refusal(b"HTTP/1.1 " + second, 400)
 
 
+LONG = json.dumps({"model": "parrot", "prompt": "abc", "max_tokens": 19_000}).encode()
+POST_LONG = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LONG)}\r\n\r\n".encode() + LONG
+POST_LARGE = POST.replace(b"%d" % len(BODY), b"400000")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [GET, POST_LARGE + b" " * 2**17, POST_LARGE + b" " * 400_000, b"\x00" + b" " * 2**20],
+    ids=["a request", "a large body", "too large a body", "nonsense"],
+)
+def test_a_client_that_leaves_is_noticed_whatever_it_has_sent_besides(
+    rest: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    with running_server(SLOW) as server:
+        with connected(server) as connection:
+            connection.sendall(POST_LONG)
+            wait_until(lambda: server.engine.num_unfinished == 1)
+            connection.sendall(rest)
+        wait_until(lambda: "POST /v1/completions " in caplog.text)
+        assert "POST /v1/completions 499 " in caplog.text
+        assert server.engine.num_unfinished == 0
+
+
+def test_bodies_that_wait_for_answers_to_earlier_requests_are_bounded() -> None:
+    with running_server(SLOW) as server:
+        first = POST_LONG.replace(b"19000", b"  500")
+
+        def is_refused() -> bool:
+            """The first answer may be there before the bodies are."""
+            answers = answer_to(server, first, POST_LARGE + b" " * 400_000 + GET_AND_CLOSE).split(b"HTTP/1.1 ")
+            return [answer[:3] for answer in answers[1:]] == [b"200", b"429"]
+
+        wait_until(is_refused)
+
+
 def test_only_so_many_requests_may_wait_for_answers_to_earlier_ones(server: RunningServer) -> None:
     answers = answer_to(server, POST + BODY + GET * 40).split(b"HTTP/1.1 ")
     assert [answer[:3] for answer in answers[1:]] == [b"200"] * 17 + [b"429"]
@@ -230,7 +267,6 @@ def test_the_rest_of_a_body_that_nobody_reads_has_its_time_too(hasty: RunningSer
 
 
 ENDLESS = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": True}
-SLOW = {"step_s": 0.001, "max_model_len": 20_000}
 
 
 @contextmanager

@@ -2,13 +2,17 @@
 
 A connection waits for its client in one of the states of `connections.py`, or it has a request that is being answered.
 What cannot be read is answered by the application, through `refusal.py`; after that the connection is closed, and
-nothing more of it is read.
+nothing more of it is used.
+
+Reading goes on while requests wait for the answers to earlier ones of their connection: else it would not be seen that
+the client has left. So what they may send is bounded.
 """
 
 import asyncio
 
 import httptools
 from starlette.types import Scope
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ouzel.api.http.connections import Connections, Wait
@@ -21,6 +25,7 @@ from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, 
 MAX_HEAD_BYTES = 2**16
 MAX_HEADERS = 100
 MAX_PIPELINED = 16  # requests that wait for the answers to earlier ones of their connection
+MAX_PIPELINED_BYTES = 2**18  # of their bodies
 _RETRY_AFTER_S = 1.0
 
 
@@ -30,8 +35,9 @@ class HttpProtocol(HttpToolsProtocol):
     shared: Connections
     _write_watch: WriteWatch
     _wait: Wait | None = None
+    _answered: RequestResponseCycle | None = None  # the one whose answer is being made; `cycle` has come last
     _is_in_head = False
-    _is_deaf = False  # nothing more is read
+    _is_deaf = False  # what comes is dropped
     _num_head_bytes = 0  # of an unfinished head, as far as is known
     _num_fed = 0  # bytes that came last
     _begins_with_head = False  # what came last
@@ -60,6 +66,9 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(InvalidRequest(f"this is no request in HTTP/1.1: {error}"))
         if not self._is_deaf:
             self._check_unfinished()
+            if self.pipeline:
+                self.flow.resume_reading()
+                self._check_pipelined()
         self._wait_for(self._what_is_missing())
 
     def on_message_begin(self) -> None:
@@ -120,6 +129,12 @@ class HttpProtocol(HttpToolsProtocol):
         elif len(self.headers) > MAX_HEADERS:
             self._refuse(HeadTooLarge(f"a request must have <= {MAX_HEADERS} headers, given more"))
 
+    def _check_pipelined(self) -> None:
+        if sum(len(cycle.body) for cycle, _ in self.pipeline) > MAX_PIPELINED_BYTES:
+            limit = f"bodies must be <= {MAX_PIPELINED_BYTES} bytes long together"
+            complaint = f"while requests wait for answers to earlier ones of their connection, their {limit}"
+            self._refuse(Overloaded(complaint, retry_after_s=_RETRY_AFTER_S))
+
     def _upgrade(self) -> None:
         """To a WebSocket; another wish is passed over, but what follows such a head could not be told apart."""
         if self._is_deaf:
@@ -142,6 +157,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _refuse(self, error: OuzelError) -> None:
         """Answers with the error after all that has been asked before, and closes."""
         self._is_deaf = True
+        self.flow.resume_reading()
         cycle = self.cycle
         if cycle is not None and cycle.more_body and not self._is_in_head:  # its body is at fault
             if cycle.response_complete:
@@ -155,7 +171,6 @@ class HttpProtocol(HttpToolsProtocol):
         if cycle is None or cycle.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
-            self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
     def _unread_scope(self, error: OuzelError) -> Scope:
@@ -197,6 +212,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _last_words(self) -> asyncio.Transport:
         return LastWords(self.transport, self.flow)  # type: ignore[return-value]  # as much of one as an answer uses
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     # Waiting
 
@@ -255,6 +274,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
+        self.pipeline.clear()
         self._wait_for(None)
         self._write_watch.end()
 
