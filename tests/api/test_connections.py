@@ -292,6 +292,15 @@ def test_who_waits_makes_way_for_new_connections_and_streams_never_do() -> None:
         assert next(pieces)
 
 
+def test_refused_clients_that_stay_take_nobodys_place() -> None:
+    with running_server(limits=LimitsConfig(max_connections=4)) as server, ExitStack() as stack:
+        refused = [stack.enter_context(connected(server)) for _ in range(8)]
+        for connection in refused:
+            connection.sendall(b"\x00\r\n")
+            assert connection.recv(1)
+        assert answer_to(server, GET_AND_CLOSE).startswith(b"HTTP/1.1 200 ")
+
+
 def test_more_requests_than_connections_may_have_are_a_503() -> None:
     with running_server(SLOW, LimitsConfig(max_connections=2)) as server:
         with streaming(server), streaming(server):

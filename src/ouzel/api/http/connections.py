@@ -1,11 +1,14 @@
 """All connections of a server: how many there may be, which of them wait for their client, and for how long.
 
-    HEAD   for a request's head to be whole, from the first byte (of a new connection: from the start)
-    IDLE   for the next request
-    BODY   for a request's body, which the door puts a limit to
+    LEAVING  for its client to hang up, which has been told all
+    HEAD     for a request's head to be whole, from the first byte (of a new connection: from the start)
+    IDLE     for the next request
+    BODY     for a request's body, which the door puts a limit to
+    ANSWER   for its client to read the rest of its last answer, which `write_watch.py` puts a limit to
 
 Whoever waits longest in a state comes first, so closing the late ones costs nothing for the others. When too many are
-open, one that waits is closed for each new one; those whose request is being answered never are.
+open, one that waits is closed for each new one, in the order of these states; those whose request is being answered
+never are.
 """
 
 import asyncio
@@ -18,9 +21,11 @@ _LEAST_PAUSE_S = 0.05  # between two looks at those that are late
 
 
 class Wait(Enum):
+    LEAVING = "leaving"
     HEAD = "head"
     IDLE = "idle"
     BODY = "body"
+    ANSWER = "answer"
 
 
 class Waiting(Protocol):
@@ -38,7 +43,7 @@ class Connections:
         self.max_connections = max_connections
         self.open: set[object] = set()  # uvicorn adds and removes
         self.num_opening = 0  # accepted, but not open yet: TLS is being agreed on
-        self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s, Wait.BODY: math.inf}
+        self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s}
         self._deadlines_s: dict[Wait, dict[Waiting, float]] = {wait: {} for wait in Wait}
         self._timer: asyncio.TimerHandle | None = None
         self._next_look_s = math.inf
@@ -55,7 +60,7 @@ class Connections:
             self._deadlines_s[before].pop(connection, None)
         if after is not None:
             loop = asyncio.get_running_loop()
-            deadline_s = loop.time() + self._timeouts_s[after]
+            deadline_s = loop.time() + self._timeouts_s.get(after, math.inf)
             self._deadlines_s[after][connection] = deadline_s
             if deadline_s < self._next_look_s:
                 self._look_at(deadline_s, loop)

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from ouzel.api.http.connections import Connections, Wait
 from ouzel.api.http.handshake import check_handshake
 from ouzel.api.http.last_words import LastWords
-from ouzel.api.http.refusal import UNREAD, refuse
+from ouzel.api.http.refusal import refuse, unread_scope
 from ouzel.api.http.write_watch import WriteWatch
 from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, Overloaded, TooManyConnections
 
@@ -150,7 +150,7 @@ class HttpProtocol(HttpToolsProtocol):
             except InvalidRequest as error:
                 self._refuse(error)
             else:
-                self._is_deaf = True
+                self._is_deaf, self.cycle = True, None  # type: ignore[assignment]  # as uvicorn does before the first
                 self._write_watch.end()  # the WebSocket's pings tell whether anybody reads
                 self.handle_websocket_upgrade()
 
@@ -167,30 +167,13 @@ class HttpProtocol(HttpToolsProtocol):
             cycle.more_body = cycle.keep_alive = False
             cycle.message_event.set()
             return
-        self.cycle = self._cycle_of(self._unread_scope(error))
+        scope = unread_scope(self)
+        refuse(scope, error)
+        self.cycle = self._cycle_of(scope)
         if cycle is None or cycle.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
             self.pipeline.appendleft((self.cycle, self.app))
-
-    def _unread_scope(self, error: OuzelError) -> Scope:
-        scope: Scope = {
-            "type": "http",
-            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": UNREAD,
-            "path": UNREAD,
-            "raw_path": UNREAD.encode(),
-            "query_string": b"",
-            "root_path": self.root_path,
-            "server": self.server,
-            "client": self.client,
-            "scheme": self.scheme,
-            "headers": [],
-            "state": self.app_state.copy(),
-        }
-        refuse(scope, error)
-        return scope
 
     def _cycle_of(self, scope: Scope) -> RequestResponseCycle:
         cycle = RequestResponseCycle(
@@ -222,7 +205,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _what_is_missing(self) -> Wait | None:
         cycle = self.cycle
         if self._is_deaf:
-            return None
+            return Wait.LEAVING if cycle is not None and cycle.response_complete else None
         if cycle is None or (cycle.response_complete and (self._is_in_head or cycle.more_body)):
             return Wait.HEAD
         if cycle.response_complete:
@@ -238,9 +221,10 @@ class HttpProtocol(HttpToolsProtocol):
         """Goes on with the next request. Its own timer for idle connections is what uvicorn would do besides."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
-            self._wait_for(None)
-            if self.transport.get_write_buffer_size():
+            is_unread = self.transport.get_write_buffer_size() > 0
+            if is_unread:
                 self._write_watch.begin()
+            self._wait_for(Wait.ANSWER if is_unread else None)
             return
         self.flow.resume_reading()
         if self.pipeline:
