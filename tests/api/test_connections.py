@@ -104,6 +104,7 @@ def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
         b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: local\x00host\r\n\r\n",
         b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n",
     ],
@@ -221,9 +222,30 @@ def test_a_websocket_that_cannot_be_opened_is_told_why(
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
-def test_a_wish_for_another_protocol_is_passed_over(guarded: RunningServer) -> None:
-    answer = answer_to(guarded, GET[:-2] + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 200 ") and b"connection: close" in answer
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+
+
+@pytest.mark.parametrize("split_at", [None, 30, -len(BODY) - 1, -len(BODY), -5])
+def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer, split_at: int | None) -> None:
+    request = POST[:-2] + OFFER + b"\r\n" + BODY
+    answers = answer_to(server, request[:split_at], request[split_at:] if split_at else b"", GET_AND_CLOSE)
+    assert answers.count(b"HTTP/1.1 200 ") == 2 and answers.count(b"HTTP/1.1 ") == 2
+    assert b"chat.completion" in answers
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        POST[:-2] + OFFER.replace(b"Upgrade,", b"Upgrade, close,") + b"\r\n" + BODY,
+        CHUNKED + OFFER.replace(b"Upgrade,", b"close, upgrade,") + b"\r\n" + CHUNKED_BODY + b"\r\n",
+        (POST[:-2] + OFFER + b"\r\n" + BODY) * 3 + GET_AND_CLOSE,
+        GET[:-2] + OFFER.replace(b"h2c", b"TLS/1.2, websocket") + b"\r\n" + GET_AND_CLOSE,
+    ],
+    ids=["closes", "chunked", "again and again", "others"],
+)
+def test_a_request_with_an_offer_is_answered_as_any_other(server: RunningServer, request_head: bytes) -> None:
+    answers = answer_to(server, request_head)
+    assert answers.count(b"HTTP/1.1 200 ") == answers.count(b"HTTP/1.1 ") == request_head.count(b" HTTP/1.1\r\n")
 
 
 def test_a_key_of_strange_bytes_is_a_wrong_key(guarded: RunningServer) -> None:

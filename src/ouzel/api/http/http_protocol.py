@@ -19,6 +19,7 @@ from ouzel.api.http.connections import Connections, Wait
 from ouzel.api.http.handshake import check_handshake
 from ouzel.api.http.last_words import LastWords
 from ouzel.api.http.refusal import refuse, unread_scope
+from ouzel.api.http.upgrade_offer import head_without_offer
 from ouzel.api.http.write_watch import WriteWatch
 from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, Overloaded, TooManyConnections
 
@@ -37,6 +38,7 @@ class HttpProtocol(HttpToolsProtocol):
     _wait: Wait | None = None
     _answered: RequestResponseCycle | None = None  # the one whose answer is being made; `cycle` has come last
     _is_in_head = False
+    _has_offer = False  # of another protocol, in the head that has just been read
     _is_deaf = False  # what comes is dropped
     _num_head_bytes = 0  # of an unfinished head, as far as is known
     _num_fed = 0  # bytes that came last
@@ -58,18 +60,24 @@ class HttpProtocol(HttpToolsProtocol):
         if self._is_in_head:
             self._num_head_bytes += len(data)
         self._num_framing_bytes += len(data)
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._upgrade()
-        except httptools.HttpParserError as error:
-            self._refuse(InvalidRequest(f"this is no request in HTTP/1.1: {error}"))
+        self._feed(data)
         if not self._is_deaf:
             self._check_unfinished()
             if self.pipeline:
                 self.flow.resume_reading()
                 self._check_pipelined()
         self._wait_for(self._what_is_missing())
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if self._has_offer:
+                self._pass_over_offer(data[upgrade.args[0] :])
+            elif not self._is_deaf:
+                self._upgrade()
+        except httptools.HttpParserError as error:
+            self._refuse(InvalidRequest(f"this is no request in HTTP/1.1: {error}"))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -87,7 +95,9 @@ class HttpProtocol(HttpToolsProtocol):
         if self._is_deaf:
             return
         fault = self._fault_of_head()
-        if fault is None:
+        if fault is None and self.parser.should_upgrade() and not self._should_upgrade():
+            self._has_offer = True
+        elif fault is None:
             super().on_headers_complete()
         else:
             self._refuse(fault)
@@ -98,13 +108,15 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self._is_deaf:
+        if self._is_deaf or self._has_offer:
             return
         if self.cycle is not None:
             self.cycle.more_body = False  # also of one that has been answered before it was read
         super().on_message_complete()
 
     def _fault_of_head(self) -> OuzelError | None:
+        if self.parser.get_method() == b"CONNECT":
+            return InvalidRequest("this is no request in HTTP/1.1: CONNECT is for proxies")
         if len(self.headers) > MAX_HEADERS:
             return HeadTooLarge(f"a request must have <= {MAX_HEADERS} headers, given {len(self.headers)}")
         if self._num_head_bytes + self._num_fed > MAX_HEAD_BYTES:  # at most so much
@@ -135,14 +147,16 @@ class HttpProtocol(HttpToolsProtocol):
             complaint = f"while requests wait for answers to earlier ones of their connection, their {limit}"
             self._refuse(Overloaded(complaint, retry_after_s=_RETRY_AFTER_S))
 
+    def _pass_over_offer(self, rest: bytes) -> None:
+        self._has_offer = False
+        head = head_without_offer(self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers)
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
+        self._feed(head + rest)
+
     def _upgrade(self) -> None:
-        """To a WebSocket; another wish is passed over, but what follows such a head could not be told apart."""
-        if self._is_deaf:
-            return
-        if not self._should_upgrade():
-            self._is_deaf = True
-            self.cycle.keep_alive = False
-        elif self.cycle is not None and not self.cycle.response_complete:
+        """To a WebSocket."""
+        if self.cycle is not None and not self.cycle.response_complete:
             self._refuse(InvalidRequest("a WebSocket cannot begin before earlier requests have been answered"))
         else:
             try:
