@@ -350,6 +350,35 @@ def test_a_prompt_longer_than_the_context_is_refused(http: httpx.Client) -> None
     assert "4096" in error_of(response)["message"]
 
 
+@pytest.mark.parametrize(
+    ("values", "limit"),
+    [
+        (b"[" + b"[]," * 300_000 + b"1]", "262144 objects, lists, strings and names of fields, given 300007"),
+        (b"[" + b'",",' * 300_000 + b"1]", "262144 objects, lists, strings and names of fields, given 300007"),
+        (b"{" + b'"\\\\":1,' * 300_000 + b'"":1}', "262144 objects, lists, strings and names of fields, given 300008"),
+        (b"[" + b"7," * 2_200_000 + b"1]", "2097152 values, given 2200005"),
+    ],
+    ids=["lists", "strings", "names", "numbers"],
+)
+def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(
+    http: httpx.Client, values: bytes, limit: str
+) -> None:
+    response = http.post("/v1/chat/completions", content=b'{"model":"parrot","messages":[],"x":' + values + b"}")
+    assert response.status_code == 400
+    assert error_of(response)["message"] == f"the body must have <= {limit}"
+
+
+@pytest.mark.parametrize("text", ["a, [b], {c}: " * 300_000, '"' * 2_000_000, "\\" * 2**20 + '"' * 300_000])
+def test_a_long_text_is_one_value(http: httpx.Client, text: str) -> None:
+    response = http.post("/v1/chat/completions", json=chat(text))
+    assert error_of(response)["code"] == "context_length_exceeded"
+
+
+def test_a_million_token_ids_are_not_too_many_values(http: httpx.Client) -> None:
+    response = http.post("/v1/completions", json={"model": "parrot", "prompt": [7] * 2**20})
+    assert error_of(response)["code"] == "context_length_exceeded"
+
+
 @pytest.mark.parametrize("is_announced", [True, False])
 def test_a_body_of_100_megabytes_is_refused_before_it_is_read(http: httpx.Client, is_announced: bool) -> None:
     megabyte = b"x" * 2**20

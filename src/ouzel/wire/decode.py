@@ -17,6 +17,9 @@ from ouzel.wire.lenient_numbers import with_plain_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
 from ouzel.wire.validation_errors import first_path, invalid_request, path_of, shown
+from ouzel.wire.value_limits import check_num_values
+
+_MAX_READ_AGAIN_BYTES = 2**20  # to say more of what is wrong; no other thread runs meanwhile
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +61,8 @@ def log_ignored(fields: set[str]) -> None:
 
 
 def parse_object(body: bytes) -> JsonObject:
+    """Raises InvalidRequest, for bodies of too many values before they are parsed."""
+    check_num_values(body)
     try:
         value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -73,6 +78,8 @@ def _not_json(body: bytes, complaint: str) -> InvalidRequest:
     """Names the field, where the standard library is less strict and reads what is wrong with it."""
     if not body.strip():
         return InvalidRequest("the body must be a JSON object, given nothing")
+    if len(body) > _MAX_READ_AGAIN_BYTES:
+        return InvalidRequest(f"the body is not valid JSON: {complaint}")
     try:
         value = json.loads(body, parse_int=float)
         for is_at_fault, limit in (
