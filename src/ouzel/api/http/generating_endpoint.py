@@ -60,11 +60,26 @@ class GeneratingEndpoint:
             await self._send(generations, answer, send)
 
     async def _prepared(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        """Parses the whole body first: its bytes do not tell, by whatever they spell, what it asks for."""
-        fields = await self._threads.run(partial(self._dialect.parse, body), len(body))
-        prepare = partial(self._dialect.prepare, fields, arrival_s)
-        has_own_template = fields.get("chat_template") is not None
-        return await self._threads.run(prepare, len(body), has_own_template=has_own_template)
+        """Parses and prepares in one turn, so that bodies wait as bytes: what they are parsed to is many times longer.
+
+        Its bytes do not tell whether a body has a template of its own. One that has is parsed again where those run.
+        """
+        prepare = partial(self._parse_and_prepare, body, arrival_s, runs_templates=False)
+        prepared = await self._threads.run(prepare, len(body))
+        if prepared is None:
+            prepare = partial(self._parse_and_prepare, body, arrival_s, runs_templates=True)
+            prepared = await self._threads.run(prepare, len(body), has_own_template=True)
+        assert prepared is not None
+        return prepared
+
+    def _parse_and_prepare(
+        self, body: bytes, arrival_s: float, *, runs_templates: bool
+    ) -> tuple[list[GenerationRequest], Answer] | None:
+        """Returns None for a body with a template of its own, where those may not run."""
+        fields = self._dialect.parse(body)
+        if fields.get("chat_template") is not None and not runs_templates:
+            return None
+        return self._dialect.prepare(fields, arrival_s)
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:

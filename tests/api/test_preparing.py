@@ -1,0 +1,79 @@
+"""What bodies are parsed to is many times longer than they are: those that wait, wait as bytes."""
+
+import asyncio
+import json
+import threading
+import time
+
+import pytest
+from starlette.types import Message
+
+from ouzel.api.http.dialect import Answer
+from ouzel.api.http.door import Door
+from ouzel.api.http.exchange import open_exchange
+from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.streams import Streams
+from ouzel.api.openai.chat import ChatCompletions
+from ouzel.config import LimitsConfig
+from ouzel.generation import GenerationRequest
+from ouzel.observability import Metrics
+from ouzel.wire.decode import JsonObject
+from ouzel.worker_threads import PreparationThreads
+from tests.api.requests import chat
+from tests.api.serving import MODEL, running_server
+
+
+class CountedChats:
+    """Reads chats, and counts how many have been parsed and not yet become requests."""
+
+    def __init__(self, chats: ChatCompletions) -> None:
+        self._chats = chats
+        self._lock = threading.Lock()
+        self._num_parsed = 0
+        self.most_parsed = 0
+
+    def parse(self, body: bytes) -> JsonObject:
+        fields = self._chats.parse(body)
+        time.sleep(0.01)
+        with self._lock:
+            self._num_parsed += 1
+            self.most_parsed = max(self.most_parsed, self._num_parsed)
+        return fields
+
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        with self._lock:
+            self._num_parsed -= 1
+        return self._chats.prepare(fields, arrival_s)
+
+
+@pytest.mark.parametrize(("num_bytes", "num_threads"), [(2**12, 4), (2**19, 2)])
+def test_no_more_bodies_are_parsed_than_are_being_prepared(num_bytes: int, num_threads: int) -> None:
+    body = json.dumps(chat("Hi", max_tokens=1)).encode().ljust(num_bytes)
+    answers: list[Message] = []
+
+    with running_server() as server:
+        limits, metrics = LimitsConfig(), Metrics(MODEL)
+        chats = CountedChats(ChatCompletions(server.model, limits))
+
+        async def post(endpoint: GeneratingEndpoint) -> None:
+            coming: list[Message] = [{"type": "http.request", "body": body}]
+
+            async def receive() -> Message:
+                return coming.pop() if coming else await asyncio.Future()
+
+            async def send(message: Message) -> None:
+                answers.append(message)
+
+            scope = {"type": "http", "headers": []}
+            open_exchange(scope, "one")
+            await endpoint(scope, receive, send)
+
+        async def post_many() -> None:
+            threads, door = PreparationThreads(), Door(server.model, metrics, limits)
+            endpoint = GeneratingEndpoint(chats, server.model, metrics, door, streams=Streams(10), threads=threads)
+            await asyncio.gather(*(post(endpoint) for _ in range(16)))
+            threads.close()
+
+        server.run(post_many())
+    assert [message["status"] for message in answers if "status" in message] == [200] * 16
+    assert 0 < chats.most_parsed <= num_threads
