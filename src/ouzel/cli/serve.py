@@ -5,6 +5,7 @@ the chat template. The address is taken before that (`listener.py`).
 """
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,6 +42,8 @@ async def serve(
             await asyncio.gather(opening, return_exceptions=True)
             return
         front = opening.result()
+        gc.collect()
+        gc.freeze()  # modules and the tokenizer stay: going through them again would stop the event loop for 25 ms
         async with front.watched(watching):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
