@@ -17,7 +17,7 @@ from ouzel.wire.lenient_numbers import with_plain_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
 from ouzel.wire.validation_errors import first_path, invalid_request, path_of, shown
-from ouzel.wire.value_limits import check_num_values
+from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
 _MAX_READ_AGAIN_BYTES = 2**20  # to say more of what is wrong; no other thread runs meanwhile
 
@@ -62,7 +62,8 @@ def log_ignored(fields: set[str]) -> None:
 
 def parse_object(body: bytes) -> JsonObject:
     """Raises InvalidRequest, for bodies of too many values before they are parsed."""
-    check_num_values(body)
+    if len(body) > MAX_SHORT_BYTES:
+        check_num_values(body)
     try:
         value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -10,8 +10,9 @@ import numpy as np
 
 from ouzel.errors import InvalidRequest
 
+MAX_SHORT_BYTES = 2**18  # nothing of that length has too many
 MAX_VALUES = 2**21  # a million token ids and more
-MAX_NESTED_OR_TEXT = 2**18  # objects, lists and strings, of which names of fields are some: they cost most
+MAX_NESTED_OR_TEXT = MAX_SHORT_BYTES  # objects, lists and strings, of which names of fields are some: they cost most
 _CHUNK_BYTES = 2**20
 _COMMA, _QUOTE = b',"'
 _OPENING = ord("{")
@@ -20,8 +21,6 @@ _CASE = 0x20  # by which [ differs from {
 
 def check_num_values(body: bytes) -> None:
     """Raises InvalidRequest. It counts right up to where a body is no JSON any more, and there parsing ends."""
-    if len(body) <= MAX_NESTED_OR_TEXT:
-        return
     num_values = num_nested_or_text = 0
     is_inside = False  # of a string
     for chunk in _chunks(body):
