@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import TypeVar
 
 from ouzel.errors import Overloaded
@@ -16,6 +17,7 @@ LONG_BODY_BYTES = 1024  # what is made of a shorter one takes less than a moment
 _VERY_LONG_BODY_BYTES = 256 * 2**10
 _RETRY_AFTER_S = 1.0
 
+Parsed = TypeVar("Parsed")
 Result = TypeVar("Result")
 
 
@@ -73,6 +75,29 @@ class PreparationThreads:
         if num_bytes <= LONG_BODY_BYTES:
             return work()
         return await (self._very_long if num_bytes > _VERY_LONG_BODY_BYTES else self._long).run(work)
+
+    async def prepare(
+        self,
+        parse: Callable[[], Parsed],
+        prepare: Callable[[Parsed], Result],
+        num_bytes: int,
+        *,
+        has_own_template: Callable[[Parsed], bool],
+    ) -> Result:
+        """Does both in one turn, so that requests wait as bytes: what they are parsed to is many times longer.
+
+        A request's bytes do not tell whether it has a template. One that has is parsed again where those run.
+        """
+
+        def parse_and_prepare(*, runs_templates: bool) -> tuple[Result] | None:
+            parsed = parse()
+            return (prepare(parsed),) if runs_templates or not has_own_template(parsed) else None
+
+        done = await self.run(partial(parse_and_prepare, runs_templates=False), num_bytes)
+        if done is None:
+            done = await self._programs.run(partial(parse_and_prepare, runs_templates=True))
+        assert done is not None
+        return done[0]
 
     async def run_long(self, work: Callable[[], Result]) -> Result:
         return await self._very_long.run(work)

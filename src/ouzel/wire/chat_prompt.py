@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.generation import ChatRendering
+from ouzel.wire.decode import JsonObject
 
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]  # OpenAI's
 
@@ -77,6 +78,11 @@ def chat_rendering(fields: ChatPromptFields, *, tools: JsonObjects | None = None
         enable_thinking=_is_enabled(fields.enable_thinking),
         thinking=_is_enabled(fields.thinking),
     )
+
+
+def has_own_template(fields: JsonObject) -> bool:
+    """`fields` are a body as it came."""
+    return fields.get("chat_template") is not None
 
 
 def _is_enabled(option: bool | ThinkingOption | None) -> bool | None:

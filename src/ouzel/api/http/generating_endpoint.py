@@ -13,8 +13,9 @@ from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
-from ouzel.generation import Event, Finished, Generation, GenerationRequest, ServedModel, SeveralGenerations, Usage
+from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
+from ouzel.wire.chat_prompt import has_own_template
 from ouzel.worker_threads import PreparationThreads
 
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
@@ -46,7 +47,12 @@ class GeneratingEndpoint:
             await self._answer(admitted.body, exchange_of(scope), send)
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
-        requests, answer = await self._prepared(body, exchange.arrival_s)
+        requests, answer = await self._threads.prepare(
+            partial(self._dialect.parse, body),
+            partial(self._dialect.prepare, arrival_s=exchange.arrival_s),
+            len(body),
+            has_own_template=has_own_template,
+        )
         if answer.is_stream:
             exchange.framing = answer.framing
         if len(requests) == 1:
@@ -58,28 +64,6 @@ class GeneratingEndpoint:
             generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generations)
             await self._send(generations, answer, send)
-
-    async def _prepared(self, body: bytes, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        """Parses and prepares in one turn, so that bodies wait as bytes: what they are parsed to is many times longer.
-
-        Its bytes do not tell whether a body has a template of its own. One that has is parsed again where those run.
-        """
-        prepare = partial(self._parse_and_prepare, body, arrival_s, runs_templates=False)
-        prepared = await self._threads.run(prepare, len(body))
-        if prepared is None:
-            prepare = partial(self._parse_and_prepare, body, arrival_s, runs_templates=True)
-            prepared = await self._threads.run(prepare, len(body), has_own_template=True)
-        assert prepared is not None
-        return prepared
-
-    def _parse_and_prepare(
-        self, body: bytes, arrival_s: float, *, runs_templates: bool
-    ) -> tuple[list[GenerationRequest], Answer] | None:
-        """Returns None for a body with a template of its own, where those may not run."""
-        fields = self._dialect.parse(body)
-        if fields.get("chat_template") is not None and not runs_templates:
-            return None
-        return self._dialect.prepare(fields, arrival_s)
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:

@@ -27,6 +27,7 @@ from ouzel.wire.chat_prompt import (
     TemplateKwargs,
     Thinking,
     chat_rendering,
+    has_own_template,
 )
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.message_schema import Messages
@@ -116,7 +117,7 @@ class Tokenizing:
     async def tokenize(self, _: Request, body: bytes) -> msgspec.Raw:
         fields = await self._done(partial(parse_object, body), is_short=len(body) <= LONG_BODY_BYTES)
         work = partial(_encoded, self._tokenized, fields)
-        if fields.get("chat_template") is not None:
+        if has_own_template(fields):
             return await self._preparing.run(work, len(body), has_own_template=True)
         is_short = len(body) <= LONG_BODY_BYTES and not fields.get("pad_to_max_length")
         return await self._done(work, is_short=is_short)
