@@ -50,9 +50,7 @@ async def context_of(
 
     `recent` holds responses that are not kept and may be continued all the same.
     """
-    continues = fields.previous_response_id is not None or fields.conversation is not None
-    has_none = (fields.input is None and continues) or (fields.input == [] and (continues or recent is not None))
-    items = [] if has_none else input_items_of(fields.input)
+    items = _own_items(fields, may_be_empty=recent is not None)
     history = None if recent is None else _recent_history(fields, recent, is_last_resort=store is None)
     if store is None:
         _refuse_references(fields, items, is_recent=history is not None)
@@ -62,6 +60,24 @@ async def context_of(
         earlier = [InputItem(item, "previous_response_id") for item in history.items]
         return Context(earlier, items, keeps_earlier=False, num_recent_bytes=history.num_bytes)
     return Context(() if store is None else await _earlier(fields, store, key_id), items)
+
+
+def context_of_its_own(fields: ResponsesRequest, *, may_be_empty: bool) -> Context | None:
+    """Returns None where the input continues or refers to anything."""
+    if _continues(fields):
+        return None
+    items = _own_items(fields, may_be_empty=may_be_empty)
+    return None if any(referenced_id(item) is not None for item in items) else Context((), items)
+
+
+def _own_items(fields: ResponsesRequest, *, may_be_empty: bool) -> list[InputItem]:
+    continues = _continues(fields)
+    has_none = (fields.input is None and continues) or (fields.input == [] and (continues or may_be_empty))
+    return [] if has_none else input_items_of(fields.input)
+
+
+def _continues(fields: ResponsesRequest) -> bool:
+    return fields.previous_response_id is not None or fields.conversation is not None
 
 
 def _recent_history(fields: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool) -> History | None:

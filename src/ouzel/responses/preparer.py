@@ -10,7 +10,7 @@ import msgspec
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
-from ouzel.responses.context import Context, context_of
+from ouzel.responses.context import Context, context_of, context_of_its_own
 from ouzel.responses.first_response import new_response
 from ouzel.responses.input_items import input_items_of
 from ouzel.responses.items import new_id
@@ -62,14 +62,12 @@ class Preparer:
         body_type: type[ResponsesRequest] = ResponsesRequest,
     ) -> PreparedResponse:
         """Decodes, checks and renders. `again` is the response that this body has once begun."""
-        checked_body = await self.threads.run(lambda: self._check(decode_body(body, body_type)), len(body))
-        context = await context_of(checked_body.fields, self._store, key_id)
-        begin = partial(self._begin, checked_body, context, arrival_s, again=again, body=body)
-        return await self._begun(begin, checked_body, context, len(body))
+        begin = partial(self._begin, arrival_s=arrival_s, again=again, body=body)
+        return await self._prepared(lambda: self._check(decode_body(body, body_type)), begin, len(body), key_id)
 
     async def prepare_object(
         self,
-        body: JsonObject,
+        parse: Callable[[], JsonObject],
         *,
         key_id: str | None,
         arrival_s: float,
@@ -77,20 +75,39 @@ class Preparer:
         generates: bool,
         recent: RecentResponses,
     ) -> PreparedResponse:
-        """Prepares a parsed body of `num_bytes`, which may continue those of `recent` beside the stored ones.
+        """Prepares a body of `num_bytes` when parsed, which may continue those of `recent` beside the stored ones.
 
         Without `generates` the prompt alone is computed.
         """
-        checked_body = await self.threads.run(lambda: self._check(decode_object(body, ResponsesRequest)), num_bytes)
-        context = await context_of(checked_body.fields, self._store, key_id, recent)
-        begin = partial(self._begin, checked_body, context, arrival_s, generates=generates)
-        return await self._begun(begin, checked_body, context, num_bytes)
+        begin = partial(self._begin, arrival_s=arrival_s, generates=generates)
+        return await self._prepared(
+            lambda: self._check(decode_object(parse(), ResponsesRequest)), begin, num_bytes, key_id, recent
+        )
 
-    async def _begun(
-        self, begin: Callable[[], PreparedResponse], checked_body: CheckedBody, context: Context, num_bytes: int
+    async def _prepared(
+        self,
+        check: Callable[[], CheckedBody],
+        begin: Callable[[CheckedBody, Context], PreparedResponse],
+        num_bytes: int,
+        key_id: str | None,
+        recent: RecentResponses | None = None,
     ) -> PreparedResponse:
-        has_own_template = checked_body.chat.rendering.chat_template is not None
-        return await self.threads.run(begin, num_bytes + context.num_kept_bytes, has_own_template=has_own_template)
+        """Does all in one turn of a thread where nothing else is asked for: parsed bodies that wait would pile up."""
+
+        def check_and_begin() -> PreparedResponse | CheckedBody:
+            checked_body = check()
+            context = context_of_its_own(checked_body.fields, may_be_empty=recent is not None)
+            return checked_body if context is None or _has_own_template(checked_body) else begin(checked_body, context)
+
+        result = await self.threads.run(check_and_begin, num_bytes)
+        if isinstance(result, PreparedResponse):
+            return result
+        context = await context_of(result.fields, self._store, key_id, recent)
+        return await self.threads.run(
+            partial(begin, result, context),
+            num_bytes + context.num_kept_bytes,
+            has_own_template=_has_own_template(result),
+        )
 
     def request_of(self, fields: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
         """Makes the request of a response that continues nothing, and that nobody is shown."""
@@ -103,8 +120,8 @@ class Preparer:
         self,
         checked_body: CheckedBody,
         context: Context,
-        arrival_s: float,
         *,
+        arrival_s: float,
         again: StoredResponse | None = None,
         body: bytes | None = None,
         generates: bool = True,
@@ -143,6 +160,10 @@ class Preparer:
     ) -> GenerationRequest:
         prompt = render_input(checked_body, context.items, self._model)
         return accept(checked_body.options, prompt, self._model, request_id=response_id, arrival_s=arrival_s)
+
+
+def _has_own_template(checked_body: CheckedBody) -> bool:
+    return checked_body.chat.rendering.chat_template is not None
 
 
 def created_at_of(stored: StoredResponse) -> int:
