@@ -14,8 +14,7 @@ Rules
 4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
    are released, it waits, and later computes everything again, its own tokens included.
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
-6. A chunk that is not a prompt's last ends with a block: a quantised cache then holds the very values that prefill in
-   one chunk leaves there, and the block can be shared at once. Only the oldest prompt gets less where that is all.
+6. A chunk that is not a prompt's last ends with a block, to be shared at once; the oldest prompt's only if it can.
 7. A prompt whose logprobs are asked for is computed in chunks that score MAX_SCORED_ROWS of its tokens at most, over
    all such prompts of a step: so much logits memory and sampling time it costs its neighbours. Half is kept for the
    oldest prompt. What it does not score it leaves to the other prompts, and it takes no unscored token from the
