@@ -10,8 +10,9 @@ from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.core import EngineCore
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.sequence import Sequence
+from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest
-from tests.engine.requests import MAX_STEPS, make_request, run
+from tests.engine.requests import MAX_STEPS, make_request, run, run_alone
 
 STEP, BLOCK = 16, 4
 QUARTER = STEP // 4
@@ -125,7 +126,8 @@ def test_who_waits_for_blocks_is_passed_by_what_leaves_it_room() -> None:
     )  # 4 + 48 are too many: it waits, and others behind it
 
 
-def test_who_waits_for_blocks_waits_for_no_newcomers() -> None:
+@pytest.mark.parametrize("num_newcomer_tokens", [12, 150])
+def test_who_waits_for_blocks_waits_for_no_newcomers(num_newcomer_tokens: int) -> None:
     engine = engine_of(num_blocks=50)
     running = prompt(40, max_tokens=60)
     engine.add(running)
@@ -134,11 +136,66 @@ def test_who_waits_for_blocks_waits_for_no_newcomers() -> None:
     large = prompt(160)  # 40 blocks
 
     def add_newcomer(step: int) -> None:
-        engine.add(prompt(4, max_tokens=12, seed=step))
+        engine.add(prompt(4, max_tokens=num_newcomer_tokens, seed=step))
 
     [step] = first_tokens(engine, [large], add_newcomer)
 
-    assert step <= 60 + 12 + 160 // QUARTER
+    assert step <= 60 + 160 // QUARTER
+
+
+def test_who_waits_for_places_waits_for_no_newcomers() -> None:
+    engine = engine_of()  # of 8 places
+    engine.add(make_request([7, 8], n=3, max_tokens=60))
+    search = make_request([1, 2, 3], max_tokens=2, beam_search=BeamSearchParams(width=6))
+
+    def add_newcomer(step: int) -> None:
+        if step % 10 == 0:  # it takes one place, which is left, and then four
+            engine.add(make_request([4, 5, step % 97], n=4, max_tokens=900))
+
+    engine.step()
+    [step] = first_tokens(engine, [search], add_newcomer)
+
+    assert step <= 60 + 2
+
+
+def test_newcomers_that_ran_before_a_prompt_was_the_oldest_make_room_for_it() -> None:
+    engine = engine_of(num_blocks=150)
+    long, large = prompt(300, seed=1), prompt(400, seed=2)  # 75 and 100 blocks
+    engine.add(long)
+    engine.step()
+
+    def add_newcomer(step: int) -> None:
+        if step < 20:
+            engine.add(prompt(4, max_tokens=300, seed=step))
+
+    [step] = first_tokens(engine, [large], add_newcomer)
+
+    assert step <= 700 // QUARTER
+
+
+def test_who_came_first_is_not_preempted_for_a_better_priority_that_waits() -> None:
+    engine = engine_of(num_blocks=50)
+    engine.add(prompt(44, max_tokens=60, priority=1))
+    engine.step()
+
+    assert first_tokens(engine, [prompt(160)])[0] >= 59
+    assert engine.stats().num_preemptions == 0
+
+
+def test_preempted_newcomers_answer_as_if_alone() -> None:
+    engine = engine_of(num_blocks=50)
+    running = prompt(40, max_tokens=60)
+    engine.add(running)
+    engine.step()
+    engine.add(prompt(160, max_tokens=4))
+    newcomers = [prompt(4, max_tokens=80, seed=seed) for seed in range(3)]
+
+    results = run(engine, newcomers)
+
+    assert engine.stats().num_preemptions > 0
+    for request in newcomers:
+        alone = run_alone(engine_of(), request)[0].token_ids
+        assert results[request.request_id, 0].token_ids == alone
 
 
 def test_only_the_oldest_prompt_is_cut_within_a_block() -> None:

@@ -8,7 +8,8 @@ Rules
    the end is evicted before the beginning.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
 from hashlib import blake2b
 from itertools import takewhile
 
@@ -100,6 +101,11 @@ class BlockManager:
     @property
     def num_used_blocks(self) -> int:
         return self.num_blocks - self.num_free_blocks
+
+    def num_releasable(self, sequences: Iterable[Sequence]) -> int:
+        """Counts the blocks that nobody but these refers to."""
+        num_references = Counter(block for sequence in sequences for block in sequence.block_table)
+        return sum(self._num_references[block] == num for block, num in num_references.items())
 
     def num_missing_blocks(self, sequence: Sequence, num_tokens: int) -> int:
         """Returns how many blocks to allocate before `num_tokens` tokens of the sequence fit."""

@@ -9,8 +9,9 @@ Rules
    prompt (a grammar forced several tokens) is no prompt: it lacks nothing, and goes first.
 3. A sequence starts only when blocks for all of its present tokens are free. Prefill therefore never runs out of
    blocks; decode can. The oldest prompt is tried first. While it waits for blocks or places, another starts only if
-   all that run after it in `Sequence.order` leave it, together with that one, what it needs: so it waits for nobody
-   but those before it, and for no newcomers. What already prefills goes on.
+   all that run after it in `Sequence.order` leave it, together with that one, what it needs. Those may grow: as soon
+   as only newcomers among them keep it from starting, these are preempted, the last first. So it waits for those that
+   came or go before it, and for no newcomers. What already prefills goes on.
 4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
    are released, it waits, and later computes everything again, its own tokens included.
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
@@ -24,7 +25,8 @@ Rules
    again from its prompt, as soon as there are as many free blocks as it had (see `beam`).
 """
 
-from bisect import insort
+from bisect import bisect_right, insort
+from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 
@@ -103,7 +105,7 @@ class Scheduler:
         return copy
 
     def can_fork(self) -> bool:
-        return self._num_places() < self._max_num_seqs and self._blocks.can_fork()
+        return _num_places(self.running) < self._max_num_seqs and self._blocks.can_fork()
 
     def make_room_to_fork(self, beam: Sequence) -> bool:
         """Frees a block, preempting from the end; returns False when the beam itself had to go."""
@@ -117,7 +119,7 @@ class Scheduler:
         """Returns the next step's work, empty when nothing can run."""
         scheduled = self._schedule_decodes()
         self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
-        return scheduled
+        return [entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING]  # rule 3 preempts, too
 
     def _schedule_decodes(self) -> list[Scheduled]:
         scheduled = []
@@ -152,7 +154,7 @@ class Scheduler:
         candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
         if not candidates:
             return
-        room = _Room(num_tokens, num_free_places=self._max_num_seqs - self._num_places())
+        room = _Room(num_tokens, num_free_places=self._max_num_seqs - _num_places(self.running))
         for _, equals in groupby(candidates, key=_by_priority):
             if room.num_tokens <= 0:
                 return
@@ -170,8 +172,7 @@ class Scheduler:
                 limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
                 num_new_tokens = self._portion(sequence, limit, num_rows, room) if limit > 0 else 0
             elif num_kept_tokens:
-                limit = min(room.num_tokens, oldest.scoring_limit(room.num_rows))
-                num_new_tokens = self._chunk(oldest, limit) or limit
+                num_new_tokens = self._chunk(oldest, room.num_tokens, room.num_rows, is_oldest=True)
                 num_kept_tokens = num_kept_rows = 0
             else:
                 continue
@@ -186,60 +187,84 @@ class Scheduler:
         self, sequence: Sequence, num_tokens: int, num_rows: int, room: "_Room", *, is_oldest: bool = False
     ) -> int:
         """Returns how many of the sequence's tokens are computed out of so many, having started it where it waits."""
-        if sequence.num_unscored_tokens and num_rows == 0:
-            return 0  # rule 7
-        is_waiting = sequence.status is SequenceStatus.WAITING
-        if is_waiting and not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
+        if sequence.is_finished or (sequence.num_unscored_tokens and num_rows == 0):
+            return 0  # the beam of a search that rule 3 preempted a moment ago; rule 7
+        if sequence.status is SequenceStatus.RUNNING:
+            return self._chunk(sequence, num_tokens, num_rows, is_oldest=is_oldest)
+        if not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
             return 0  # rule 6
-        if is_waiting and not (self._may_start(sequence, room) and self._blocks.share_prefix(sequence)):
+        overtakers = self._overtakers(sequence) if is_oldest else []
+        if not (self._may_start(sequence, overtakers, room) and self._blocks.share_prefix(sequence)):
             return 0
-        limit = min(num_tokens, sequence.scoring_limit(num_rows))
-        num_new_tokens = self._chunk(sequence, limit) or (limit if is_oldest else 0)
-        if is_waiting and not (num_new_tokens and self._start(sequence)):
-            self._blocks.release(sequence)
-            sequence.num_computed_tokens = 0
-            if num_new_tokens:
-                room.hold_up(sequence)
-            return 0
-        if is_waiting:
-            room.num_free_places -= sequence.num_places
-        return num_new_tokens
+        num_new_tokens = self._chunk(sequence, num_tokens, num_rows, is_oldest=is_oldest)
+        if num_new_tokens and self._start(sequence, overtakers, room):
+            return num_new_tokens
+        self._blocks.release(sequence)
+        sequence.num_computed_tokens = 0
+        if num_new_tokens:
+            room.hold_up(sequence)
+        return 0
 
-    def _may_start(self, sequence: Sequence, room: "_Room") -> bool:
+    def _may_start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
         if not room.may_start:
             return False
-        if sequence.num_places > room.num_free_places or not self._leaves_room(sequence, room.held_up):
+        num_free_places = room.num_free_places + _num_places(overtakers)
+        if sequence.num_places > num_free_places or not self._leaves_room(sequence, room.held_up):
             room.hold_up(sequence)
             return False
         return True
 
     def _leaves_room(self, sequence: Sequence, held_up: Sequence | None) -> bool:
-        """Tells whether one that is held up finds what it needs beside all that have overtaken it (rule 3)."""
+        """Tells whether one that is held up finds what it needs beside all that run after it (rule 3)."""
         if held_up is None:
             return True
-        later = [each for each in self.running if each.order > held_up.order]
-        num_places = sum(each.num_places for each in (*later, sequence, held_up))
+        later = self._running_after(held_up)
+        num_places = _num_places((*later, sequence, held_up))
         num_blocks = sum(len(each.block_table) for each in later) + sum(map(self._num_blocks, (sequence, held_up)))
         return num_places <= self._max_num_seqs and num_blocks <= self._blocks.num_blocks
+
+    def _running_after(self, sequence: Sequence) -> list[Sequence]:
+        return self.running[bisect_right(self.running, sequence.order, key=_by_order) :]
+
+    def _overtakers(self, sequence: Sequence) -> list[Sequence]:
+        """Returns those that run, but came and go after it."""
+        return [each for each in self._running_after(sequence) if each.arrival > sequence.arrival]
+
+    def _fits(self, sequence: Sequence, others: list[Sequence], room: "_Room") -> bool:
+        """Tells whether it finds places and blocks once the others have given up theirs."""
+        if sequence.num_places > room.num_free_places + _num_places(others):
+            return False
+        num_missing = self._blocks.num_missing_blocks(sequence, sequence.num_tokens)
+        if len(self.running) > len(others):
+            num_missing = max(num_missing, sequence.num_blocks_wanted - len(sequence.block_table))
+        num_free = self._blocks.num_free_blocks
+        return num_missing <= num_free or num_missing <= num_free + self._blocks.num_releasable(others)
+
+    def _preempt_for(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> None:
+        for each in reversed(overtakers):
+            if self._fits(sequence, [], room):
+                return
+            if each.status is SequenceStatus.RUNNING:  # else it went with another beam of its search
+                self._preempt(each)
+                room.num_free_places = self._max_num_seqs - _num_places(self.running)
 
     def _num_blocks(self, sequence: Sequence) -> int:
         return max(sequence.num_blocks_wanted, -(-sequence.num_tokens // self._blocks.block_size))
 
-    def _chunk(self, sequence: Sequence, limit: int) -> int:
-        """Returns how many of the sequence's tokens this step computes: all, or whole blocks (rule 6)."""
+    def _chunk(self, sequence: Sequence, num_tokens: int, num_rows: int, *, is_oldest: bool) -> int:
+        """Returns how many of the sequence's tokens are computed out of so many: all, or whole blocks (rule 6)."""
+        limit = min(num_tokens, sequence.scoring_limit(num_rows))
         if sequence.num_uncomputed_tokens <= limit:
             return sequence.num_uncomputed_tokens
         begin, block_size = sequence.num_computed_tokens, self._blocks.block_size
-        return max(0, (begin + limit) // block_size * block_size - begin)
+        return max(0, (begin + limit) // block_size * block_size - begin) or (limit if is_oldest else 0)
 
-    def _num_places(self) -> int:
-        return sum(sequence.num_places for sequence in self.running)
-
-    def _start(self, sequence: Sequence) -> bool:
-        if self.running and sequence.num_blocks_wanted > self._blocks.num_free_blocks + len(sequence.block_table):
+    def _start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
+        if overtakers and self._fits(sequence, overtakers, room):
+            self._preempt_for(sequence, overtakers, room)
+        if not (self._fits(sequence, [], room) and self._blocks.allocate(sequence, sequence.num_tokens)):
             return False
-        if not self._blocks.allocate(sequence, sequence.num_tokens):
-            return False
+        room.num_free_places -= sequence.num_places
         if sequence.scheduled_at is None:  # else it was preempted, and its own tokens are no prompt
             sequence.mark_scheduled()
             self._blocks.count_lookup(sequence)
@@ -269,3 +294,7 @@ class Scheduler:
             self.remove(beam)
         beams[:] = [first]
         self.add(first)
+
+
+def _num_places(sequences: Iterable[Sequence]) -> int:
+    return sum(sequence.num_places for sequence in sequences)
