@@ -11,7 +11,7 @@ Rules
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import chain, takewhile
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class BlockManager:
 
     def num_releasable(self, sequences: Iterable[Sequence]) -> int:
         """Counts the blocks that nobody but these refers to."""
-        num_references = Counter(block for sequence in sequences for block in sequence.block_table)
+        num_references = Counter(chain.from_iterable(sequence.block_table for sequence in sequences))
         return sum(self._num_references[block] == num for block, num in num_references.items())
 
     def num_missing_blocks(self, sequence: Sequence, num_tokens: int) -> int:
