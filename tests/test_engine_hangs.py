@@ -14,7 +14,7 @@ from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import EngineUnavailable
 from ouzel.types import FinishReason
 from tests.engine.requests import make_request
-from tests.test_engine_client import becomes, engine_processes, read_all, running, token_ids
+from tests.test_engine_client import FATAL, becomes, engine_processes, read_all, running, token_ids
 
 HANGING = 668
 
@@ -69,3 +69,33 @@ def load_slowly(options: dict[str, object]) -> Engine:
     """A factory."""
     time.sleep(3)
     return FakeEngine(FakeOptions(step_s=0.002))
+
+
+async def test_an_engine_that_fails_takes_no_requests_while_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    spec = EngineSpec(factory="tests.test_engine_hangs:load_clinging", options={}, heartbeat_every_s=0.25)
+    client = EngineClient(spec, step_timeout_s=10)
+    await client.start()
+    [engine_process] = engine_processes(os.getpid())
+
+    outputs = await read_all(client, make_request([FATAL]))
+
+    assert "the engine failed: scripted death" in str(outputs[-1].error)
+    with pytest.raises(EngineUnavailable, match="it is being restarted"):
+        client.admit().__enter__()
+    await becomes(client, EngineState.READY)
+    assert not engine_process.is_running()
+    engine_processes(os.getpid())[0].kill()  # it would not end by itself either
+    await client.close()
+
+
+def load_clinging(options: dict[str, object]) -> Engine:
+    """A factory."""
+    return ClingingEngine(FakeOptions(fatal_token_id=FATAL))
+
+
+class ClingingEngine(FakeEngine):
+    """It does not come to its end, as a native library may not after an error."""
+
+    def close(self) -> None:
+        time.sleep(1e6)

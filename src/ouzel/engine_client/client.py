@@ -255,7 +255,6 @@ class EngineClient:
 
     async def _read(self, link: EngineLink) -> str:
         """Takes an engine's events until it is gone; returns why it went."""
-        reason = ""
         while (event := await link.receive()) is not None:
             self._hang_watch.hear()
             match event:
@@ -272,8 +271,8 @@ class EngineClient:
                     if self.state in (EngineState.STARTING, EngineState.RESTARTING):
                         self._status.enter(EngineState.READY, f"{info.model_type} on {info.device}")
                 case EngineDown(message):
-                    reason = message
-        return reason or f"the engine stopped unexpectedly ({await link.exit_status()})"
+                    return message  # what it still does, it does for nobody
+        return f"the engine stopped unexpectedly ({await link.exit_status()})"
 
     def _give_up(self, reason: str) -> None:
         self._lose_requests(reason)
