@@ -24,6 +24,8 @@ OWN = [
     "LOCALHOST:1",
     "a.localhost",
     "localhost.",
+    "[fe80::1%25eth0]:80",
+    "host.docker.internal:8000",
 ]
 
 
@@ -53,6 +55,8 @@ def test_names_of_others_are_a_403_that_names_the_option(http: httpx.Client, hos
         b"Host: a/b\r\n",
         b"Host: \xff\r\n",
         b"Host: a:b\r\n",
+        b"Host: [::1%]\r\n",
+        b"Host: [::1%a%b]\r\n",
     ],
 )
 def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(server: RunningServer, headers: bytes) -> None:
@@ -60,8 +64,26 @@ def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(server: RunningSe
     assert "Host header" in refusal(answer, 400)["message"]
 
 
+def test_spaces_after_a_host_are_no_part_of_it(server: RunningServer) -> None:
+    answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: localhost:80 \t \r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
 def test_http_1_0_has_no_host(server: RunningServer) -> None:
     assert answer_to(server, b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_host_may_be_empty_where_every_name_is_allowed() -> None:
+    with running_server(config=ServerConfig(allowed_hosts=("*",))) as server:
+        for host in (b"Host:\r\n", b"Host: \t \r\n"):
+            answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + host + b"\r\n")
+            assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+def test_hosts_that_have_passed_allow_no_others(http: httpx.Client) -> None:
+    for number in range(100):
+        assert status_of(http, f"a{number}.localhost") == 200
+        assert status_of(http, f"a{number}.evil.example") == 403
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.config import ServerConfig
 from ouzel.errors import ForeignHost, InvalidRequest
 
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~-]+)?\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?")
 _MAX_SHOWN = 100
+_MAX_PASSED = 64
+_CONTAINERS_HOST = ("host.docker.internal", "host.containers.internal")  # this machine; nobody can own such a name
 
 
 class Hosts:
@@ -25,6 +27,7 @@ class Hosts:
         """`allowed` are names in lower case, besides which addresses and localhost are; None allows all."""
         self._app = app
         self._allowed = allowed
+        self._passed: set[bytes] = set()  # headers that have been allowed lately: most are the same
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check(scope)
@@ -36,7 +39,16 @@ class Hosts:
             return
         if len(values) != 1:
             raise InvalidRequest(f"a request must have one Host header, given {len(values)}")
-        text = values[0].decode("latin-1")
+        if values[0] in self._passed:
+            return
+        self._check_name(values[0].decode("latin-1").strip(" \t"))
+        if len(self._passed) >= _MAX_PASSED:
+            self._passed.clear()
+        self._passed.add(values[0])
+
+    def _check_name(self, text: str) -> None:
+        if not text and self._allowed is None:
+            return  # a URL may have no name
         match = _HOST.fullmatch(text)
         if match is None:
             raise InvalidRequest(f"the Host header must be a name or an address, given {text[:_MAX_SHOWN]!r}")
@@ -56,7 +68,8 @@ def allowed_hosts(server: ServerConfig) -> frozenset[str] | None:
     if not server.allowed_hosts and (server.api_key or not _is_loopback(server.host)):
         return None
     own = socket.gethostname().lower()
-    return frozenset({*map(str.lower, server.allowed_hosts), own, own.partition(".")[0]})
+    names = map(str.lower, server.allowed_hosts or _CONTAINERS_HOST)
+    return frozenset({*names, own, own.partition(".")[0]})
 
 
 def _is_loopback(host: str) -> bool:
