@@ -1,12 +1,18 @@
 """Clients that open all the connections they can leave the server the file descriptors that it needs."""
 
+import re
+import resource
 import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
+import pytest
 
+from ouzel.cli.descriptors import with_max_connections
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.config import LimitsConfig
 from tests.cli.running import failure, serving
 
 ASK = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 4}
@@ -33,3 +39,19 @@ def test_the_engine_comes_back_while_clients_hold_every_connection(tmp_path: Pat
 def test_more_connections_than_descriptors_are_an_error(tmp_path: Path) -> None:
     error = failure("--max-connections", "100000000", cache_dir=tmp_path)
     assert error.startswith("ouzel: --max-connections: must be <= ")
+
+
+def most_connections(*, has_metrics_port: bool) -> int:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        with pytest.raises(InvalidOption) as error:
+            with_max_connections(LimitsConfig(max_connections=10**9), has_metrics_port=has_metrics_port)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    found = re.search(r"must be <= (\d+), ", str(error.value))
+    assert found is not None
+    return int(found[1])
+
+
+def test_a_port_for_metrics_has_descriptors_of_its_own() -> None:
+    assert most_connections(has_metrics_port=False) - most_connections(has_metrics_port=True) == 64 + 32

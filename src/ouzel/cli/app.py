@@ -89,7 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         configure_logging(observability.log_level, observability.log_format)
         for remark in options.remarks:
             logger.info(remark)
-        options = replace(options, limits=with_max_connections(options.limits))
+        has_metrics_port = observability.metrics_port is not None
+        options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))
         check_without_model(options.model)
         traces = open_traces(observability.otlp_traces_endpoint)
         with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:

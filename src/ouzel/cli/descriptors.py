@@ -11,12 +11,14 @@ from ouzel.config import LimitsConfig
 _RESERVED = 128
 _MAX_FILES = 2**20  # where the system has no limit
 _MAX_CONNECTIONS = 4096
+MAX_WATCHING = 64  # connections to a port for metrics
 
 
-def with_max_connections(limits: LimitsConfig) -> LimitsConfig:
+def with_max_connections(limits: LimitsConfig, *, has_metrics_port: bool) -> LimitsConfig:
     """Takes as many descriptors as the system allows, and leaves as many connections as fit. Raises InvalidOption."""
     num_files = _raise_limit()
-    most = num_files - min(_RESERVED, num_files // 2) - NUM_SPARE
+    num_watching = MAX_WATCHING + NUM_SPARE if has_metrics_port else 0
+    most = num_files - min(_RESERVED, num_files // 2) - NUM_SPARE - num_watching
     if most < 1:
         raise InvalidOption(f"the limit of open files is {num_files}, which is too low to serve: see `ulimit -n`")
     if limits.max_connections is None:

@@ -5,9 +5,11 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import msgspec
 from starlette.types import ASGIApp
 
 from ouzel.api.http.http_server import HttpServer
+from ouzel.cli.descriptors import MAX_WATCHING
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
 from ouzel.cli.signals import first_of
@@ -24,7 +26,7 @@ async def watched(app: ASGIApp, limits: LimitsConfig, listener: Listener | None)
         listener.socket.listen()
     except OSError as error:  # another process took the port while the model loaded
         raise CannotListen(f"cannot listen on {listener.address}: {error.strerror}") from error
-    server = HttpServer(app, limits, has_lifespan=False)
+    server = HttpServer(app, msgspec.structs.replace(limits, max_connections=MAX_WATCHING), has_lifespan=False)
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
     sys.stdout.write(f"\nMetrics and health checks are at {listener.url}\n")
