@@ -143,3 +143,36 @@ def close_code(socket: Socket) -> int:
         socket.event()
     assert closed.value.rcvd is not None
     return closed.value.rcvd.code
+
+
+def test_messages_that_wait_take_of_the_bytes_for_bodies_until_they_are_answered() -> None:
+    limits = LimitsConfig(max_body_bytes=2**20, max_body_bytes_total=2**20)
+    with (
+        running_server({"step_s": 0.01}, limits) as server,
+        socket_to(server.url) as busy,
+        socket_to(server.url) as other,
+    ):
+        busy.create("x" * 3000)
+        [*_, created] = busy.until("response.created")
+        busy.create("x" * 900_000)
+
+        def told_of_another() -> Json:
+            other.create("x" * 400_000)
+            return error(other.event())
+
+        wait_until(lambda: told_of_another()["status"] == 429)
+        told = told_of_another()
+        assert (told["code"], "max_body_bytes_total is 1048576" in str(told["message"])) == ("overloaded", True)
+        assert other.response("Hello").output_text == "Hello"
+        assert created.type == "response.created"
+        busy.send("response.cancel", response_id=created.response.id)
+        assert error(busy.until("error")[-1])["code"] == "context_length_exceeded"
+        wait_until(lambda: told_of_another()["code"] == "context_length_exceeded")
+
+
+def test_a_message_of_very_many_values_is_refused_alone(server: RunningServer) -> None:
+    with socket_to(server.url) as socket:
+        socket.create([{}] * 300_000)
+        told = error(socket.event())
+        assert (told["status"], "must have <= 262144 objects" in str(told["message"])) == (400, True)
+        assert socket.response("Hello").output_text == "Hello"

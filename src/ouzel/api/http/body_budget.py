@@ -25,11 +25,14 @@ class BodyBudget:
         try:
             yield share
         finally:
-            self._num_bytes -= share.num_bytes
+            self.give_back(share.num_bytes)
 
     def take(self, num_bytes: int) -> None:
         self.check(num_bytes)
         self._num_bytes += num_bytes
+
+    def give_back(self, num_bytes: int) -> None:
+        self._num_bytes -= num_bytes
 
     def check(self, num_bytes: int) -> None:
         """Raises Overloaded where there is no room for so many bytes."""
@@ -39,7 +42,7 @@ class BodyBudget:
 
 
 class Share:
-    """One body's part of the budget."""
+    """One body's part of the budget, or that of all messages that a WebSocket's client waits for the answers to."""
 
     def __init__(self, budget: BodyBudget) -> None:
         self._budget = budget
@@ -55,3 +58,9 @@ class Share:
         if more > 0:
             self._budget.take(more)
             self.num_bytes += more
+
+    def shrink_to(self, body_bytes: int) -> None:
+        less = self.num_bytes - max(body_bytes - FREE_BYTES, 0)
+        if less > 0:
+            self._budget.give_back(less)
+            self.num_bytes -= less

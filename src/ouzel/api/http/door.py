@@ -5,7 +5,7 @@ A server that is full says so before it reads anything.
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from starlette.types import Receive, Scope
@@ -60,6 +60,10 @@ class Door:
                 return await _receive_body(scope, receive, self._max_body_bytes, share)
         except TimeoutError:
             raise BodyTimeout(f"the request body must arrive within {self._body_timeout_s:g} s") from None
+
+    def share(self) -> AbstractContextManager[Share]:
+        """Returns what a WebSocket takes of the bytes for bodies, until it is left."""
+        return self._budget.share()
 
     def place(self) -> ExitStack:
         """Takes a place, until the stack is left. Raises Overloaded or EngineUnavailable."""

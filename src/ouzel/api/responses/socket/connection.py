@@ -3,31 +3,44 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from starlette.types import Receive, Send
 
+from ouzel.api.http.body_budget import Share
 from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
-from ouzel.api.responses.socket.messages import Cancel, Create, Steer, message_of, stream_id_of
+from ouzel.api.responses.socket.messages import Cancel, Create, Steer, envelope_of, message_of, stream_id_of
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.api.responses.socket.timed_send import send_within
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
-from ouzel.wire.decode import JsonObject, parse_object
-from ouzel.worker_threads import LONG_BODY_BYTES
+from ouzel.wire.decode import JsonObject
+from ouzel.worker_threads import PreparationThreads
 
 
 class Connection:
     def __init__(
-        self, responder: Responder, steering: Steering, limits: LimitsConfig, *, path: str, receive: Receive, send: Send
+        self,
+        responder: Responder,
+        steering: Steering,
+        limits: LimitsConfig,
+        *,
+        share: Share,
+        threads: PreparationThreads,
+        path: str,
+        receive: Receive,
+        send: Send,
     ) -> None:
-        """The WebSocket has been accepted."""
+        """The WebSocket has been accepted. `share` is what its messages take of the server's bytes for bodies."""
         self._responder = responder
         self._steering = steering
         self._limits = limits
+        self._share = share
+        self._threads = threads
         self._path = path
         self._receive = receive
         self._send = send
@@ -38,7 +51,9 @@ class Connection:
         try:
             async with asyncio.TaskGroup() as tasks:
                 max_bytes = self._limits.max_body_bytes
-                lanes = Lanes(tasks, self._responder.respond, self._outbox, max_waiting_bytes=max_bytes)
+                lanes = Lanes(
+                    tasks, self._responder.respond, self._outbox, share=self._share, max_waiting_bytes=max_bytes
+                )
                 ageing = tasks.create_task(self._age(lanes))
                 code = await self._read(lanes)
                 if code == SERVER_STOPS:
@@ -64,14 +79,15 @@ class Connection:
         try:
             if text is None:
                 raise InvalidRequest("a message must be text, given a binary one")
-            fields = await _parsed(text)
+            encoded = text.encode()
+            fields = await self._threads.run(partial(envelope_of, encoded), len(encoded))
             stream_id = stream_id_of(fields)
-            await self._act(fields, len(text), lanes, send)
+            await self._act(fields, encoded, lanes, send)
         except OuzelError as error:
             await Outbox(send, stream_id, self._path).put_error(error)
 
-    async def _act(self, fields: JsonObject, num_bytes: int, lanes: Lanes, send: Send) -> None:
-        match message_of(fields, num_bytes):
+    async def _act(self, fields: JsonObject, text: bytes, lanes: Lanes, send: Send) -> None:
+        match message_of(fields, text):
             case Create() as create:
                 if self._is_too_old:
                     raise self._too_old()
@@ -110,9 +126,3 @@ class Connection:
         """Yields a `send` for the task that asks: it is the one that leaves when the client reads nothing."""
         with send_within(self._send, self._limits.write_timeout_s) as send:
             yield send
-
-
-async def _parsed(text: str) -> JsonObject:
-    if len(text) > LONG_BODY_BYTES:
-        return await asyncio.to_thread(lambda: parse_object(text.encode()))
-    return parse_object(text.encode())

@@ -3,6 +3,7 @@
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.http.body_budget import Share
 from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.socket.connection import Connection
@@ -36,11 +37,12 @@ class ResponsesSocket:
         try:
             await receive()  # connect
             await send({"type": "websocket.accept"})
-            await self._connection(scope, receive, send).serve()
+            with self._door.share() as share:
+                await self._connection(scope, share, receive, send).serve()
         finally:
             self._num_open -= 1
 
-    def _connection(self, scope: Scope, receive: Receive, send: Send) -> Connection:
+    def _connection(self, scope: Scope, share: Share, receive: Receive, send: Send) -> Connection:
         max_bytes = _RECENT_MESSAGES * self._limits.max_body_bytes
         recent = RecentResponses(max_responses=_MAX_RECENT, max_bytes=max_bytes)
         steering = Steering(max_queued_bytes=self._limits.max_body_bytes)
@@ -54,7 +56,16 @@ class ResponsesSocket:
             exchange=exchange_of(scope),
             path=path,
         )
-        return Connection(responder, steering, self._limits, path=path, receive=receive, send=send)
+        return Connection(
+            responder,
+            steering,
+            self._limits,
+            share=share,
+            threads=self._preparer.threads,
+            path=path,
+            receive=receive,
+            send=send,
+        )
 
 
 OPERATIONS = (

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 
+from ouzel.api.http.body_budget import Share
 from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.errors import Overloaded, StreamLimitReached
@@ -24,23 +25,32 @@ class Lanes:
     """`tasks` runs the workers; what `respond` raises ends them all."""
 
     def __init__(
-        self, tasks: asyncio.TaskGroup, respond: Respond, make_outbox: MakeOutbox, *, max_waiting_bytes: int
+        self,
+        tasks: asyncio.TaskGroup,
+        respond: Respond,
+        make_outbox: MakeOutbox,
+        *,
+        share: Share,
+        max_waiting_bytes: int,
     ) -> None:
+        """`share` is what all that waits or is in flight takes of the server's bytes for bodies."""
         self._tasks = tasks
         self._respond = respond
         self._make_outbox = make_outbox
+        self._share = share
         self._max_waiting_bytes = max_waiting_bytes
         self._lanes: dict[str | None, asyncio.Queue[Create]] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._num_waiting = self._num_waiting_bytes = 0
-        self._num_open = 0  # waiting or in flight
+        self._num_open = self._num_open_bytes = 0  # waiting or in flight
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
     def add(self, create: Create) -> None:
         """Raises StreamLimitReached, or Overloaded when too much waits."""
         self._check_room(create)
+        self._share.grow_to(self._num_open_bytes + create.num_bytes)
         lane = self._lanes.get(create.stream_id)
         if lane is None:
             lane = self._open(create.stream_id)
@@ -48,6 +58,7 @@ class Lanes:
         self._num_waiting += 1
         self._num_waiting_bytes += create.num_bytes
         self._num_open += 1
+        self._num_open_bytes += create.num_bytes
         self._is_idle.clear()
 
     async def idle(self) -> None:
@@ -60,6 +71,10 @@ class Lanes:
             worker.cancel()
 
     def _check_room(self, create: Create) -> None:
+        named = self._lanes.keys() - {None}
+        if create.stream_id is not None and create.stream_id not in named and len(named) >= MAX_LANES:
+            limit = f"stream_id must be one of the {MAX_LANES} that this WebSocket has had, its limit"
+            raise StreamLimitReached(f"{limit}, given {create.stream_id}", param="stream_id")
         if self._num_waiting >= MAX_WAITING:
             limit = f"{MAX_WAITING} requests wait on this WebSocket, which is the limit"
         elif self._num_waiting and self._num_waiting_bytes + create.num_bytes > self._max_waiting_bytes:
@@ -69,9 +84,6 @@ class Lanes:
         raise Overloaded(f"{limit}: send more when one has been answered", retry_after_s=_RETRY_AFTER_S)
 
     def _open(self, stream_id: str | None) -> asyncio.Queue[Create]:
-        if stream_id is not None and len(self._lanes.keys() - {None}) >= MAX_LANES:
-            limit = f"stream_id must be one of the {MAX_LANES} that this WebSocket has had, its limit"
-            raise StreamLimitReached(f"{limit}, given {stream_id}", param="stream_id")
         lane = self._lanes[stream_id] = asyncio.Queue()
         self._workers.append(self._tasks.create_task(self._work(lane, stream_id)))
         return lane
@@ -85,5 +97,7 @@ class Lanes:
                     self._num_waiting_bytes -= create.num_bytes
                     await self._respond(create, outbox)
                 self._num_open -= 1
+                self._num_open_bytes -= create.num_bytes
+                self._share.shrink_to(self._num_open_bytes)
                 if not self._num_open:
                     self._is_idle.set()

@@ -87,7 +87,7 @@ class Responder:
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
         with self._door.place() as place:
             prepared = await self._preparer.prepare_object(
-                lambda: create.body,
+                create.body,
                 key_id=exchange.key_id,
                 arrival_s=exchange.arrival_s,
                 num_bytes=create.num_bytes,

@@ -90,7 +90,7 @@ class Steering:
     def with_waiting(self, create: Create) -> Create:
         """Returns the request with the input that waited for the response it continues."""
         steers = self._waiting.pop(str(create.previous_response_id), [])
-        return _with_input(create, steers) if steers else create
+        return replaced(create, steers=tuple(steers)) if steers else create
 
     def wait_again(self, create: Create) -> None:
         """Keeps the steers of a request that has not become a response."""
@@ -115,8 +115,8 @@ class Steering:
                     SteerPending(sequence_number=active.last_number, steer=accepted, required_input=required)
                 )
             return None
-        body = {**active.create.body, "previous_response_id": response.id, "input": []}
-        return _with_input(replaced(active.create, body=body, steers=()), active.steers)
+        steers = tuple(active.steers)
+        return replaced(active.create, previous_response_id=response.id, follows=response.id, steers=steers)
 
     def _refusal(self, message: Steer, active: Active | None) -> SteerError | None:
         fault = fault_of_steering(message.input)
@@ -142,7 +142,7 @@ class Steering:
 
 
 def _refusal_by(active: Active) -> SteerError | None:
-    if active.create.body.get("conversation") is not None:
+    if active.create.has_conversation:
         return SteerError("steering_not_supported", "a response in a conversation cannot be steered")
     if not active.create.generates:
         return SteerError("steering_not_supported", "a response that generates nothing cannot be steered")
@@ -158,17 +158,6 @@ async def give_back(
     for steer in steers:
         refused = RefusedSteer(previous_response_id=steer.response_id, input=steer.input, id=steer.id)
         await outbox.put(SteerFailed(number, refused, error))
-
-
-def _with_input(create: Create, steers: list[QueuedSteer]) -> Create:
-    """Puts the queued input before the request's own, in the order in which it was queued."""
-    own = create.body.get("input")
-    items: list[object] = [item for steer in steers for item in steer.items]
-    if isinstance(own, str):
-        own = [{"type": "message", "role": "user", "content": own}]
-    if isinstance(own, list):
-        items += own
-    return replaced(create, body={**create.body, "input": items}, steers=tuple(steers))
 
 
 def _has_come_to_something(response: ResponseObject) -> bool:
