@@ -1,5 +1,6 @@
 """Jobs end by themselves or by their limits, and none of them hurts another."""
 
+import json
 import os
 import resource
 import signal
@@ -152,6 +153,27 @@ def test_closing_ends_what_runs() -> None:
         assert isinstance(sleeping.exception(), JobLost)
     with pytest.raises(JobLost, match="stopping"):
         process.run(b"greet you")
+
+
+def test_what_native_code_writes_is_logged_for_debugging_in_the_logs_form() -> None:
+    script = f"""
+import sys
+from ouzel.limited_process import LimitedProcess, Limits
+from ouzel.observability import configure_logging
+configure_logging(sys.argv[1], "json")
+process = LimitedProcess({FACTORY!r}, {{"greeting": "Hello"}}, Limits(wall_s=600, memory_bytes=2**26))
+process.run(b"write memory allocation failed")
+process.close()
+"""
+    written = {}
+    for level in ("debug", "info"):
+        arguments = [sys.executable, "-c", script, level]
+        written[level] = subprocess.run(arguments, capture_output=True, check=True, text=True).stderr
+
+    assert [json.loads(line)["message"] for line in written["debug"].splitlines()] == [
+        "a job writes: memory allocation failed"
+    ]
+    assert written["info"] == ""
 
 
 def test_nothing_outlives_a_parent_that_is_killed() -> None:

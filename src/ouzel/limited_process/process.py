@@ -36,6 +36,7 @@ _FROM_OUTSIDE = frozenset(("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", 
 _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",  # an arena takes 64 MiB of address space
     "RAYON_NUM_THREADS": "1",
+    "RUST_BACKTRACE": "0",  # the panic's message is the job's result
     "TOKENIZERS_PARALLELISM": "false",
 }
 

@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import socket
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -51,7 +52,22 @@ def run_template(fd: int, log_level: str, log_format: LogFormat) -> None:
     gc.collect()
     gc.freeze()  # else its next run would touch, and so copy, the pages that jobs share
     _give_back_memory()
-    _Template(control, function).serve()
+    writings = _divert_standard_error()
+    configure_logging(log_level, log_format)
+    _Template(control, function, writings).serve()
+
+
+def _divert_standard_error() -> int:
+    """Returns the end of a pipe where all comes out that native code writes; what Python writes goes where it did.
+
+    Panics and failed allocations are raw lines there, as often as clients like, in a log that may promise JSON.
+    """
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.dup2(writing, 2)
+    os.close(writing)
+    return reading
 
 
 def _give_back_memory() -> None:
@@ -61,10 +77,12 @@ def _give_back_memory() -> None:
 
 
 class _Template:
-    def __init__(self, control: socket.socket, function: Job) -> None:
+    def __init__(self, control: socket.socket, function: Job, writings: int) -> None:
+        """`writings` is a file from which comes what jobs write."""
         import resource  # noqa: PLC0415  no system has it that cannot fork
 
         self._control = control
+        self._writings = writings
         self._function = function
         self._jobs: dict[int, socket.socket] = {}  # by process id
         self._idle: list[int] = []
@@ -81,9 +99,12 @@ class _Template:
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler nothing wakes
         self._selector.register(self._control, selectors.EVENT_READ)
+        self._selector.register(self._writings, selectors.EVENT_READ)
         self._selector.register(awake, selectors.EVENT_READ)
         while True:
             ready = [(key.fileobj, key.data) for key, _ in self._selector.select()]
+            if (self._writings, None) in ready:
+                self._log_writings()
             for pid in [data for _, data in ready if data is not None and data in self._channels]:
                 self._hear(pid)
             if (awake, None) in ready:
@@ -92,6 +113,11 @@ class _Template:
                 self._bury()
             if (self._control, None) in ready:
                 self._begin_job()
+
+    def _log_writings(self) -> None:
+        """Only for debugging, as they may quote requests."""
+        with suppress(BlockingIOError):
+            logger.debug("a job writes: %s", os.read(self._writings, 65536).decode(errors="replace").rstrip())
 
     def _begin_job(self) -> None:
         message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
