@@ -228,13 +228,20 @@ def test_one_that_has_been_used_for_long_is_compiled_anew(compiler: GrammarCompi
 
 def test_what_requests_go_on_with_is_bounded(compiler: GrammarCompiler) -> None:
     prototypes = [prototype_of(compiler, f'start: "b{number}"') for number in range(2)]
+    large = 'start: %json {"type": "integer", "multipleOf": 9973}'
     for prototype in prototypes:
         prototype.num_bytes = 2**29
+    with pytest.raises(CompilerOverloaded, match="take too much memory"):
+        compiled(compiler, large)
+    assert not compiled(compiler, 'start: "small"').is_complete
+
+    prototypes[0].num_bytes += 2**28
     with pytest.raises(CompilerOverloaded, match="take too much memory"):
         compiled(compiler, 'start: "another"')
     del prototypes, prototype
 
-    assert not compiled(compiler, 'start: "another"').is_complete
+    for grammar in (large, 'start: "another"'):
+        assert not compiled(compiler, grammar).is_complete
 
 
 def test_a_refusal_is_kept_without_what_it_came_through(compiler: GrammarCompiler) -> None:

@@ -13,6 +13,8 @@ from ouzel.engine.grammars.session import Prototype
 MAX_KEPT = 64
 MAX_KEPT_BYTES = 256 * 2**20
 MAX_LIVE_BYTES = 2**30  # compiled, with those that requests still use
+SMALL_BYTES = 2**20  # most grammars are
+MAX_LIVE_BYTES_WITH_SMALL = MAX_LIVE_BYTES + 2**28  # so that a few dozen large ones leave others theirs
 
 _BYTES_PER_TOKEN = 16 * 2**10  # hostile grammars take up to 100 KiB for some of their first tokens, ordinary ones 20 B
 _MAX_GROWTH_BYTES = 48 * 2**20  # as many states as a lexer may have
@@ -46,7 +48,8 @@ class Prototypes:
     def has_room(self, num_bytes: int) -> bool:
         """Makes room for one more, and tells whether requests that go on leave enough."""
         self._shrink(num_bytes)
-        return num_bytes + sum(each.num_bytes for each in self._live) <= MAX_LIVE_BYTES
+        limit = MAX_LIVE_BYTES_WITH_SMALL if num_bytes <= SMALL_BYTES else MAX_LIVE_BYTES
+        return num_bytes + sum(each.num_bytes for each in self._live) <= limit
 
     def add(self, prototype: Prototype) -> None:
         self._live.add(prototype)
