@@ -214,6 +214,21 @@ def test_large_grammars_make_room_for_others() -> None:
     compiler.close()
 
 
+def test_those_that_grow_make_room_when_no_other_comes() -> None:
+    compiler = GrammarCompiler(grammar_tokenizer())
+    texts = [f'start: "{number}" /[a-z]+/' for number in range(6)]
+    prototypes = [prototype_of(compiler, text) for text in texts]
+    for prototype in prototypes:
+        prototype.num_tokens = 45 * 2**6  # of 16 KiB each
+
+    assert prototype_of(compiler, texts[5]) is prototypes[5]
+    for prototype in prototypes:
+        prototype.num_tokens = 0
+    assert prototype_of(compiler, texts[1]) is prototypes[1]
+    assert prototype_of(compiler, texts[0]) is not prototypes[0]
+    compiler.close()
+
+
 def test_one_that_has_been_used_for_long_is_compiled_anew(compiler: GrammarCompiler) -> None:
     text = "start: /[a-z]*/"
     prototype = prototype_of(compiler, text)

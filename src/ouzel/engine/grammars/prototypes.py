@@ -37,6 +37,7 @@ class Prototypes:
             del self._kept[grammar]
             return None
         self._kept.move_to_end(grammar)
+        self._shrink(0)  # they grow as they are used
         return compilation
 
     def put(self, compilation: Compilation) -> None:
