@@ -7,7 +7,7 @@ import pytest
 from ouzel.errors import InvalidRequest
 from ouzel.limited_process import Limits
 from ouzel.prompts.chat_template import ChatTemplate, Tools
-from ouzel.prompts.marked_text import BEGIN, Brackets
+from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.spellings import Spellings
@@ -31,8 +31,8 @@ def templates() -> Iterator[RequestTemplates]:
 
 
 def test_it_is_known_and_renders_as_in_this_process(templates: RequestTemplates) -> None:
-    brackets = Brackets(Spellings(MARKS)), Brackets(Spellings(["<think>"]))
-    here = ChatTemplate({"default": QWEN}, {}).with_brackets(*brackets)
+    stand_ins = StandIns(Spellings(MARKS)), StandIns(Spellings(["<think>"]))
+    here = ChatTemplate({"default": QWEN}, {}).with_stand_ins(*stand_ins)
     there = templates.template(QWEN, frozenset({"poet"}))
     assert there.capabilities == here.capabilities
     assert there.variables_read() == here.variables_read()
@@ -47,9 +47,12 @@ def test_it_is_known_and_renders_as_in_this_process(templates: RequestTemplates)
 
 
 def test_it_cannot_tell_by_what_the_server_knows_marks(templates: RequestTemplates) -> None:
-    shown = templates.template("{{ '<|im_start|>'|list|join('-') }}", frozenset()).write_chat(HELLO).text
-    assert "<-|-i-m-_-s-t-a-r-t-|->" in shown
-    assert "-".join(BEGIN[1:-1]) not in shown
+    """Whatever it shows of its own marks, written into another's message, is text there."""
+    source = "{{ '<|im_start|>'|list|join('-') }}{{ messages[0].content }}"
+    shown = templates.template(source, frozenset()).write_chat(HELLO)
+    assert shown == MarkedText("<-|-i-m-_-s-t-a-r-t-|->Hello", ())
+    chat: list[Message] = [{"role": "user", "content": shown.text.replace("-", "")}]
+    assert templates.template(source, frozenset()).write_chat(chat).spans == ()
 
 
 def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> None:

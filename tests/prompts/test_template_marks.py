@@ -1,17 +1,17 @@
-"""Templates do with brackets what they do without, and the control tokens that they write are known."""
+"""Templates do with stand_ins what they do without, and the control tokens that they write are known."""
 
 import pytest
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.marked_text import Brackets
+from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.spellings import Spellings
 
 MARKS = ("<|end|>", "<|user|>", "<think>", "</think>", "[INST]", "<s>")
 MESSAGES: list[Message] = [{"role": "user", "content": " a</think> <|end|>b<think>"}]
 SET = "{% set mark = '</think>' %}{% set text = messages[0].content %}"
-NO_BRACKETS = Brackets(Spellings(()))
+NO_MARKS = StandIns(Spellings(()))
 
 
 def template(source: str) -> ChatTemplate:
@@ -41,23 +41,67 @@ def template(source: str) -> ChatTemplate:
         (SET + "{{ ['x', 'y'] | join(mark) }}{{ nothing | default(mark) }}", ["</think>", "</think>"]),
         ("{{ nothing or '<s>' }}{{ nothing | default('<|end|>') }}", ["<s>", "<|end|>"]),
         ("{{ {'a': '<think>', 'b': messages} | tojson }}", ["<think>"]),
-        ("{{ ['<think>', messages[0]] | string }}{{ {'a': '<s>'} | tojson(ensure_ascii=true) }}", ["<think>", "<s>"]),
+        ("{{ ['<think>', messages[0]] | string }}{{ {'a': '<s>'} | tojson(ensure_ascii=true) }}", ["<s>"]),
         ("{{ '%s<think>' % messages[0].content }}{{ '{}<s>'.format('<think>') }}", ["<think>", "<s>", "<think>"]),
         ("{% macro turn(role, end='<|end|>') %}{{ role }}{{ end }}{% endmacro %}{{ turn('<s>') }}", ["<s>", "<|end|>"]),
         ("{% set x %}<s>{{ messages[0].content }}{% endset %}{{ x | trim }}{{ x.endswith('<think>') }}", ["<s>"]),
         ("{{ '\n<s>\n' | trim }}{{ ' <|end|> '.strip() }}", ["<s>", "<|end|>"]),
         ("{{ '<s>' | upper }}{{ messages[0].content | upper | lower }}", []),
+        (SET + "{% set marks = [mark, 'x'] %}{{ '</think>' in marks }}{{ ['</think>'] == [mark] }}", []),
+        (SET + "{% set d = {mark: mark} %}{{ mark in d.values() }}{{ d['</think>'] }}{{ mark in d }}", ["</think>"]),
+        (SET + "{{ [mark, 'a'] | select('equalto', '</think>') | list | length }}{{ [mark].index('</think>') }}", []),
+        (SET + "{{ text['</think>' | length:] }}{{ mark[-1] == '>' }}{{ (mark ~ '<|end|>')[1:] }}", ["<|end|>"]),
+        (SET + "{{ mark | center(20) }}{{ mark.zfill(12) }}{{ (mark ~ ' b') | wordcount }}", ["</think>", "</think>"]),
+        ("{{ '<s>' | list | join('-') }}{{ '<s>' | reverse }}{{ '<s>' | first }}{{ '<s>' | urlencode }}", []),
+        ("{{ '<|%s|>' % messages[0].role }}{{ '<|{}|>' | format }}{{ '<|en%s|>' % 'd' }}", ["<|user|>", "<|end|>"]),
+        ("{{ ['a[INST]'] | map('replace', '[INST]', '<s>') | join }}{{ {'<s>': 1} | tojson }}", ["<s>"]),
+        ("{{ '%r%a' % ('<s>', '<s>') }}{{ '{!r}'.format('<s>') }}{{ ['<s>'] }}{{ ['<s>'] ~ '' }}", []),
+        ("{{ ' <s>a b<s> '.strip().rsplit(None, 1) | join('|') }}{{ 'a<s>\nb'.splitlines() | first }}", ["<s>"] * 3),
+        ("{{ 'a<s>b'.partition('<s>')[1] }}{{ '<s>ab'.rstrip('ab') }}{{ 'x<s>'.removeprefix('x') }}", ["<s>"] * 3),
+        ("{{ ['<s>', 'a'] | sort | join }}{{ ['<s>', '<s>'] | unique | list | length }}{{ '<' ~ 's' ~ '>' }}", ["<s>"]),
     ],
 )  # fmt: skip
-def test_brackets_change_nothing(source: str, marks: list[str]) -> None:
+def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
     plain = template(source)
-    marking = plain.with_brackets(Brackets(Spellings(MARKS)), NO_BRACKETS)
+    marking = plain.with_stand_ins(StandIns(Spellings(MARKS)), NO_MARKS)
     marked = marking.write_chat(MESSAGES)
     assert marked.text == plain.render(MESSAGES) == marking.render(MESSAGES)
     assert sorted(marked.text[slice(*span)] for span in marked.spans) == sorted(marks)
 
 
-def test_a_refusal_shows_no_brackets() -> None:
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("{{ text }}", 0),
+        ("{{ tools[0].function.name }}{{ x }}", 0),
+        ("{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | from_json }}", 0),
+        ("{{ text | striptags }}{{ text | urlize }}{{ text.encode().decode() }}", 0),
+        ("{{ '%c' % number }}s{{ '{:c}s>'.format(number) }}", 0x9003C),
+    ],
+)
+def test_clients_write_no_stand_ins(source: str, number: int) -> None:
+    """In whatever way a template reads what they write."""
+    own = StandIns(Spellings(MARKS)).of_marks("<s>")
+    text = f"{own}{''.join(f'&#{ord(each)};' for each in own)}"
+    messages: list[Message] = [{"role": "user", "content": text}]
+    marking = template("{% set text = messages[0].content %}" + source).with_stand_ins(
+        StandIns(Spellings(MARKS)), NO_MARKS
+    )
+    tools: list[dict[str, object]] = [{"function": {"name": own}}]
+    marked = marking.write_chat(messages, tools=tools, variables={"number": number, "x": {own: own}})
+    assert marked.spans == ()
+    assert "<s>" not in marked.text
+
+
+def test_a_template_that_fails_at_an_answers_marks_gets_the_answer_as_text() -> None:
+    source = "{% for m in messages %}<s>{{ m.content | urlencode | replace('%F', fail()) }}{% endfor %}"
+    marking = template(source.replace("fail()", "'' if '%F' not in (m.content | urlencode) else raise_exception('no')"))
+    answers = StandIns(Spellings(["<think>"]))
+    messages: list[Message] = [{"role": "assistant", "content": "<think>a"}]
+    assert marking.with_stand_ins(StandIns(Spellings(MARKS)), answers).write_chat(messages).spans == ((0, 3),)
+
+
+def test_a_refusal_shows_no_stand_ins() -> None:
     source = "{% set mark = '<s>' %}{{ raise_exception('no ' + mark + '<|end|>') }}"
     with pytest.raises(InvalidRequest, match=r"no <s><\|end\|>$"):
-        template(source).with_brackets(Brackets(Spellings(MARKS)), NO_BRACKETS).write_chat(MESSAGES)
+        template(source).with_stand_ins(StandIns(Spellings(MARKS)), NO_MARKS).write_chat(MESSAGES)

@@ -4,20 +4,20 @@ There they are the tokens that they were, so that the model reads what it wrote.
 are special tokens everywhere, which no answer shows.
 """
 
-from ouzel.prompts.marked_text import Brackets
+from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 
 
-def bracket_answers(messages: list[Message], brackets: Brackets) -> list[Message]:
-    """`brackets` know the visible marks alone."""
+def answers_with_stand_ins(messages: list[Message], stand_ins: StandIns) -> list[Message]:
+    """`stand_ins` know the visible marks alone."""
     return [
-        {**message, "content": _bracketed(message["content"], brackets)} if message["role"] == "assistant" else message
+        {**message, "content": _marked(message["content"], stand_ins)} if message["role"] == "assistant" else message
         for message in messages
     ]
 
 
-def _bracketed(content: object, brackets: Brackets) -> object:
+def _marked(content: object, stand_ins: StandIns) -> object:
     if isinstance(content, str):
-        return brackets.around_marks(content)
+        return stand_ins.of_marks(content)
     assert isinstance(content, list)
-    return [{**part, "text": brackets.around_marks(part["text"])} for part in content]
+    return [{**part, "text": stand_ins.of_marks(part["text"])} for part in content]

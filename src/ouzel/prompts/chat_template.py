@@ -5,20 +5,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TypeVar, cast
 
 import jinja2
 from jinja2.meta import find_undeclared_variables
 
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts import template_capabilities, template_environment
-from ouzel.prompts.answer_marks import bracket_answers
+from ouzel.prompts.answer_marks import answers_with_stand_ins
 from ouzel.prompts.continuation import render_unfinished
-from ouzel.prompts.marked_text import Brackets, MarkedText, bare
+from ouzel.prompts.marked_text import MarkedText, StandIns, bare
 from ouzel.prompts.messages import Message
+from ouzel.prompts.template_marks import not_own
 from ouzel.tokenizer.model_files import read_chat_templates, read_special_tokens
 
 Tools = list[dict[str, object]]
 Documents = list[dict[str, object]]
+_Value = TypeVar("_Value")
 
 _OTHERS_NAMES = ("messages", "tools", "raise_exception", "strftime_now")  # besides special tokens
 
@@ -48,8 +51,8 @@ class ChatTemplate:
         self._variables = {name: frozenset(self._variables_of(name)) for name in sources}
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
-        self._brackets: Brackets | None = None
-        self._brackets_in_answers: Brackets | None = None
+        self._stand_ins: StandIns | None = None
+        self._stand_ins_in_answers: StandIns | None = None
         self.reserved_names = frozenset({*_OTHERS_NAMES, *special_tokens})  # variables that no request may set
         text = "".join(sources.values()).lower()
         self.reasons = "think" in text or "reasoning" in text  # it has been written for a model that may
@@ -74,15 +77,15 @@ class ChatTemplate:
         except InvalidRequest as error:
             raise ModelLoadError(f"the chat template in {texts.source} cannot be used: {error.__cause__}") from error
 
-    def with_brackets(self, brackets: Brackets, brackets_in_answers: Brackets) -> "ChatTemplate":
+    def with_stand_ins(self, stand_ins: StandIns, stand_ins_in_answers: StandIns) -> "ChatTemplate":
         """Returns the same template, whose `write_chat` tells which control tokens are its own."""
         marking = copy.copy(self)
-        marking._brackets = brackets
-        marking._brackets_in_answers = brackets_in_answers
+        marking._stand_ins = stand_ins
+        marking._stand_ins_in_answers = stand_ins_in_answers
         marking._templates = {
-            name: template_environment.compile_template(text, brackets) for name, text in self.sources.items()
+            name: template_environment.compile_template(text, stand_ins) for name, text in self.sources.items()
         }
-        marking._special_tokens = {name: brackets.around_marks(text) for name, text in self._special_tokens.items()}
+        marking._special_tokens = {name: stand_ins.of_marks(text) for name, text in self._special_tokens.items()}
         return marking
 
     def variables_read(self, *, tools: Tools | None = None, documents: Documents | None = None) -> frozenset[str]:
@@ -98,7 +101,7 @@ class ChatTemplate:
         max_cpu_s: float | None = None,
     ) -> str:
         """Raises InvalidRequest for whatever the template cannot render."""
-        return bare(self._render(messages, tools, variables, max_cpu_s))
+        return bare(self._render(self._not_own(messages), self._not_own(tools), self._not_own(variables), max_cpu_s))
 
     def write_chat(
         self,
@@ -108,27 +111,31 @@ class ChatTemplate:
         variables: Mapping[str, object] | None = None,
         is_unfinished: bool = False,
     ) -> MarkedText:
-        """Renders with the control tokens that the template writes, and with the marks in answers. It has brackets.
+        """Renders with the control tokens that the template writes, and with the marks in answers. It has stand-ins.
 
         A chat that `is_unfinished` ends with the last message's text.
         """
-        assert self._brackets is not None and self._brackets_in_answers is not None
+        assert self._stand_ins is not None and self._stand_ins_in_answers is not None
+        messages = self._not_own(messages)
         render: Callable[[list[Message]], MarkedText]
-        render = partial(self._render_marked, self._brackets, tools, variables)
+        render = partial(self._render_marked, self._stand_ins, self._not_own(tools), self._not_own(variables))
         if is_unfinished:
             render = partial(render_unfinished, render=render)
         marked = render(messages)
-        with_answers = bracket_answers(messages, self._brackets_in_answers)
+        with_answers = answers_with_stand_ins(messages, self._stand_ins_in_answers)
         if with_answers == messages:
             return marked
-        # The brackets must have changed nothing for the template; else what the answers spell is text.
-        with_marked_answers = render(with_answers)
+        # The stand-ins must have changed nothing for the template; else what the answers spell is text.
+        try:
+            with_marked_answers = render(with_answers)
+        except InvalidRequest:
+            return marked
         return with_marked_answers if with_marked_answers.text == marked.text else marked
 
     def _render_marked(
-        self, brackets: Brackets, tools: Tools | None, variables: Mapping[str, object] | None, messages: list[Message]
+        self, stand_ins: StandIns, tools: Tools | None, variables: Mapping[str, object] | None, messages: list[Message]
     ) -> MarkedText:
-        return brackets.read(self._render(messages, tools, variables, None))
+        return stand_ins.read(self._render(messages, tools, variables, None))
 
     def _render(
         self,
@@ -153,8 +160,15 @@ class ChatTemplate:
             raise InvalidRequest(message, param=self._param) from refusal
         except template_environment.TEMPLATE_ERRORS as error:
             raise InvalidRequest(
-                f"the chat template cannot render these messages: {error}", param=self._param
+                f"the chat template cannot render these messages: {bare(str(error))}", param=self._param
             ) from error
+
+    def _not_own(self, value: _Value) -> _Value:
+        """Returns what a client wrote, without what would be read as the template's marks."""
+        try:
+            return cast(_Value, not_own(value))
+        except RecursionError as error:
+            raise InvalidRequest("the chat is nested too deeply", param=self._param) from error
 
     def _shows_role(self, role: str) -> bool:
         """Says whether a message in this role reaches the prompt, instead of being left out silently."""

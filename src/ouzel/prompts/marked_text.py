@@ -1,23 +1,27 @@
 """A rendered chat says which control tokens in it are the template's; every other spelling of one is a client's text.
 
 Whatever a template writes goes through its filters and macros beside what clients wrote, so the marks carry it
-themselves: brackets with a secret in them stand around each spelling of a control token in the template's own texts
-(`template_marks.py`), and around the beginning or end of one, as `<|` and `|>` in `<|{{ role }}|>`. They are taken out
-of what was rendered. A client knows no secret and can write no bracket.
+themselves: each character of a control token in the template's own texts is written as its stand-in, one character of
+planes in which Unicode has none (`template_marks.py`); so is the beginning or end of one, as `<|` and `|>` in
+`<|{{ role }}|>`. What was rendered is read back. A text has the same length with stand-ins as without, and every part
+of it can be read back, so a template may cut it anywhere. What clients write has no stand-ins: they are taken out
+before.
 """
 
 import itertools
-import secrets
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ouzel.prompts.spellings import Spellings
 
-_SECRET = f"~{secrets.randbits(64):020d}"  # ASCII without letters: no filter of a template changes it
-BEGIN, END = f"{_SECRET}(", f"{_SECRET})"
+_OFFSET, _NUM_CHARACTERS = 0x90000, 0x40000  # Unicode has no characters in planes 4 to 13
+_STAND_INS = re.compile(f"[{chr(_OFFSET)}-{chr(_OFFSET + _NUM_CHARACTERS - 1)}]+")
 # Such a role is part of the mark between whose beginning and end it stands.
 _ROLES = frozenset(
     ("system", "developer", "user", "assistant", "tool", "model", "ipython", "function", "observation", "human")
 )
+_MAX_ROLE_LEN = max(map(len, _ROLES))
 _BROKEN = "\ufffd"
 
 
@@ -45,61 +49,69 @@ class MarkedText:
         return "".join([*pieces, self.text[position:]]) if foreign else None
 
 
-class Brackets:
-    """Puts brackets into texts and reads them out again."""
+class StandIns:
+    """Puts stand-ins into texts and reads them back."""
 
     def __init__(self, control_tokens: Spellings) -> None:
         self._control_tokens = control_tokens
 
-    def around_marks(self, text: str) -> str:
+    def of_marks(self, text: str) -> str:
         pieces, position = [], 0
         for begin, end in self._control_tokens.spans(text):
-            pieces += [text[position:begin], BEGIN, text[begin:end], END]
+            pieces += [text[position:begin], _stand_ins(text[begin:end])]
             position = end
         return "".join([*pieces, text[position:]])
 
-    def around_all(self, text: str) -> str:
-        """Brackets the beginnings and ends of marks too, at the text's borders."""
+    def of_parts(self, text: str) -> str:
+        """Takes a text that may become the inside of a mark, too."""
+        return _stand_ins(text) if self._control_tokens.hold(text) else self.of_all(text)
+
+    def of_all(self, text: str) -> str:
+        """Takes the beginnings and ends of marks too, at the text's borders."""
         spans = list(self._control_tokens.spans(text))
         first, last = (spans[0][0], spans[-1][1]) if spans else (len(text), 0)
         num_end = min(self._control_tokens.len_of_ended(text), first)
         num_begin = min(self._control_tokens.len_of_begun(text), len(text) - max(last, num_end))
-        middle = self.around_marks(text[num_end : len(text) - num_begin])
-        return _bracketed(text[:num_end]) + middle + _bracketed(text[len(text) - num_begin :])
+        middle = self.of_marks(text[num_end : len(text) - num_begin])
+        return _stand_ins(text[:num_end]) + middle + _stand_ins(text[len(text) - num_begin :])
 
     def read(self, rendered: str) -> MarkedText:
-        """A bracket that has lost its counterpart means nothing."""
-        before, *others = rendered.split(_SECRET)
-        pieces, written = [before], list[tuple[int, int]]()
-        begin, length = None, len(before)
-        for other in others:
-            bracket, piece = other[:1], other[1:]
-            if bracket == "(":
-                begin = length
-                # What is written right before it, or before a role's name, is part of the same.
-                joins = length - len(before) if before in _ROLES else length
-            elif begin is not None:
-                if written and written[-1][1] == joins:
-                    begin = written.pop()[0]
-                written.append((begin, length))
-                begin = None
-            pieces.append(piece)
-            length += len(piece)
-            before = piece
-        text = "".join(pieces)
-        whole = self._control_tokens.texts
-        spans = [[span] if text[slice(*span)] in whole else self._control_tokens.spans(text, *span) for span in written]
-        return MarkedText(text, tuple(itertools.chain.from_iterable(spans)))
+        written = list[tuple[int, int]]()
+        for found in _STAND_INS.finditer(rendered):
+            begin, end = found.span()
+            is_joined = bool(written) and _is_role(rendered, written[-1][1], begin)
+            written.append((written.pop()[0] if is_joined else begin, end))
+        text = bare(rendered)
+        spans = itertools.chain.from_iterable(self._control_tokens.spans(text, *each) for each in written)
+        return MarkedText(text, tuple(spans))
 
 
-def _bracketed(text: str) -> str:
-    return f"{BEGIN}{text}{END}" if text else ""
+def _is_role(text: str, begin: int, end: int) -> bool:
+    return end - begin <= _MAX_ROLE_LEN and text[begin:end] in _ROLES
+
+
+def _stand_ins(text: str) -> str:
+    return "".join(chr(ord(each) + _OFFSET) if ord(each) < _NUM_CHARACTERS else each for each in text)
 
 
 def bare(text: str) -> str:
-    return text.replace(BEGIN, "").replace(END, "") if _SECRET in text else text
+    """Reads stand-ins back."""
+    return text if text.isascii() else _STAND_INS.sub(_read_back, text)
 
 
-def bare_where_found(text: str, wanted: str) -> str:
-    """Takes the brackets around a text that is looked for in `text`, so that it is found."""
-    return text.replace(f"{BEGIN}{wanted}{END}", wanted) if BEGIN in text else text
+def _read_back(found: re.Match[str]) -> str:
+    return _characters(found[0])
+
+
+@lru_cache(maxsize=1024)
+def _characters(stand_ins: str) -> str:
+    return "".join(chr(ord(each) - _OFFSET) for each in stand_ins)
+
+
+def has_stand_ins(text: str) -> bool:
+    return not text.isascii() and _STAND_INS.search(text) is not None
+
+
+def without_stand_ins(text: str) -> str:
+    """Breaks what would be read back, in a text that is not the template's."""
+    return text if text.isascii() else _STAND_INS.sub(lambda found: _BROKEN * len(found[0]), text)

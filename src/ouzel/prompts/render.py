@@ -7,7 +7,7 @@ from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.infill import Infill
-from ouzel.prompts.marked_text import Brackets, MarkedText
+from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.messages import Message, normalise_messages
 from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
@@ -62,7 +62,7 @@ class PromptRenderer:
             self._request_templates = RequestTemplates(tokenizer.special_tokens, {*own, *words}, answer_marks)
         self._chat_template: ChatTemplate | None = None
         if chat_template is not None:
-            self._chat_template = chat_template.with_brackets(Brackets(self._marks), Brackets(Spellings(answer_marks)))
+            self._chat_template = chat_template.with_stand_ins(StandIns(self._marks), StandIns(Spellings(answer_marks)))
         self._infill = Infill.of(tokenizer)
         self._max_model_len = max_model_len
         token_lens = (len(tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))

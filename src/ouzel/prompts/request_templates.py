@@ -30,7 +30,7 @@ class RequestTemplates:
         answer_marks: Collection[str],
         limits: Limits = _LIMITS,
     ) -> None:
-        """`marks` and `answer_marks` are those of `with_brackets`; `limits` those of each job."""
+        """`marks` and `answer_marks` are those of `with_stand_ins`; `limits` those of each job."""
         self._limits = limits
         options: dict[str, object] = {
             "special_tokens": dict(special_tokens),

@@ -22,6 +22,10 @@ class Spellings:
             for found in self._pattern.finditer(text, start, len(text) if end is None else end):
                 yield found.span()
 
+    def hold(self, part: str) -> bool:
+        """Says whether some text has this part."""
+        return any(part in text for text in self.texts)
+
     def len_of_begun(self, text: str) -> int:
         """Returns how many characters at the text's end are the beginning of one of the texts, which ends later."""
         return next((n for n in range(min(self._max_len, len(text)), 0, -1) if text[-n:] in self._beginnings), 0)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sized
 from contextvars import ContextVar
 from datetime import datetime
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import jinja2
 from jinja2 import nodes, pass_context
@@ -21,19 +21,27 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from ouzel.prompts.marked_text import Brackets, bare
+from ouzel.prompts.marked_text import StandIns, bare, has_stand_ins
 from ouzel.prompts.template_bounds import FILTERS, bounded_arguments, bounded_filter
 from ouzel.prompts.template_marks import (
     BARE,
-    bare_value,
-    bracket_texts,
-    replace_without_brackets,
-    search_without_brackets,
+    COMPARING_TESTS,
+    bare_operand,
+    call_with_stand_ins,
+    comparing_test,
+    filter_with_stand_ins,
+    formatted_by_percent,
+    not_own,
+    replaced,
+    trimmed,
+    write_stand_ins,
+    written,
 )
 
 MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
 MAX_CPU_S = 10.0  # of one rendering
 _MAX_INTEGER_BITS = 2**16
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 # What a template's own code may raise on a request that it was not written for.
 TEMPLATE_ERRORS = (
@@ -68,18 +76,24 @@ class TemplateTooSlow(jinja2.TemplateError):
 PASSED_LIMITS = (TemplateOutputTooLong, TemplateTooSlow)  # which no template does that is meant to be used
 
 
-def compile_template(source: str, brackets: Brackets | None = None) -> jinja2.Template:
-    """Puts brackets into the template's own texts (see marked_text). Raises `jinja2.TemplateSyntaxError`."""
+def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.Template:
+    """Puts stand-ins into the template's own texts (see marked_text). Raises `jinja2.TemplateSyntaxError`."""
     environment = BoundedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationBlock]
     )
-    environment.brackets = brackets
-    environment.filters |= {"tojson": to_json, "from_json": json.loads, _ROUND: check_time, _JOINED: join_bounded}
-    environment.filters |= {BARE: bare_value, "replace": replace_without_brackets}
+    environment.stand_ins = stand_ins
+    environment.filters |= {"tojson": to_json, "from_json": from_json, _ROUND: check_time, _JOINED: join_bounded}
+    environment.filters |= {BARE: bare_operand, "replace": replaced, "trim": trimmed}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     del environment.globals["lipsum"]  # makes text without end
     for name in FILTERS:
         environment.filters[name] = bounded_filter(name, environment.filters[name], _check_num_chars)
+    if stand_ins is not None:
+        environment.finalize = written
+        for name in environment.filters.keys() - _OWN_FILTERS:
+            environment.filters[name] = filter_with_stand_ins(name, environment.filters[name])
+        tests: Mapping[str, Any] = environment.tests  # Any: Jinja has no type for them
+        environment.tests |= {name: comparing_test(tests[name]) for name in COMPARING_TESTS}
     try:
         return environment.from_string(source)
     except jinja2.TemplateSyntaxError:
@@ -103,29 +117,33 @@ def render_template(template: jinja2.Template, variables: Mapping[str, object], 
 
 
 _ROUND, _JOINED = "ouzel_round", "ouzel_joined"  # filters, because the compiler knows how to call those
+_OWN_FILTERS = {BARE, _ROUND, _JOINED, "from_json"}
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("+", "*", "**", "%"))
-    brackets: Brackets | None = None
+    stand_ins: StandIns | None = None
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         _check_operands(operator, left, right)
+        if operator == "%" and isinstance(left, str) and self.stand_ins is not None:
+            left, right = formatted_by_percent(left, right)
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
         args = bounded_arguments(obj, args, kwargs, _check_num_chars)
-        if self.brackets is not None:
-            obj, args = search_without_brackets(obj, args)
+        if self.stand_ins is not None and callable(obj):
+            obj, arguments, named = call_with_stand_ins(obj, args, kwargs)
+            return super().call(context, obj, *arguments, **named)
         return super().call(context, obj, *args, **kwargs)
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
-        """Adds the brackets and the checks to the syntax tree. Jinja calls this before the tree becomes code."""
-        if self.brackets is not None:
-            bracket_texts(source, self.brackets)
+        """Adds the stand-ins and the checks to the syntax tree. Jinja calls this before the tree becomes code."""
+        if self.stand_ins is not None:
+            write_stand_ins(source, self.stand_ins)
         for loop in source.find_all(nodes.For):
             loop.body.insert(0, nodes.ExprStmt(_filtered(nodes.Const(None), _ROUND)))
         for concat in source.find_all(nodes.Concat):
@@ -146,7 +164,7 @@ def check_time(context: Context, value: object) -> str:
 
 @pass_context
 def join_bounded(context: Context, values: list[object]) -> str:
-    texts = [str(value) for value in values]
+    texts = [str(written(value)) for value in values]
     _check_num_chars(sum(map(len, texts)))
     return str_join(texts)
 
@@ -197,7 +215,16 @@ def to_json(
     sort_keys: bool = False,
 ) -> str:
     """Has the arguments that templates know from transformers; Jinja's own filter escapes HTML."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
+    return _NOT_ASCII.sub(_json_escaped, text) if ensure_ascii else text
+
+
+def _json_escaped(found: re.Match[str]) -> str:
+    return found[0] if has_stand_ins(found[0]) else json.dumps(found[0])[1:-1]
+
+
+def from_json(text: str) -> object:
+    return not_own(json.loads(bare(text)))
 
 
 def refuse(message: str) -> NoReturn:
@@ -205,4 +232,4 @@ def refuse(message: str) -> NoReturn:
 
 
 def strftime_now(date_format: str) -> str:
-    return datetime.now().strftime(date_format)
+    return datetime.now().strftime(bare(date_format))

@@ -1,9 +1,6 @@
 """What is done with a request's own chat template in a process of its own: it is probed, and it renders one chat.
 
 Jobs and answers are MessagePack. A template's fault is an answer too; what the kernel ends gives none.
-
-The brackets around marks (`marked_text.py`) are put and read here: a template could tell its client the secret in them,
-and this process has another than the server.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +10,7 @@ import msgspec
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate, Tools
-from ouzel.prompts.marked_text import Brackets
+from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template_capabilities import TemplateCapabilities
@@ -65,7 +62,7 @@ def create(
 ) -> Callable[[bytes], bytes]:
     """Is the factory of a limited process."""
     decoder, encoder = msgspec.msgpack.Decoder(Job), msgspec.msgpack.Encoder()
-    jobs = _Jobs(special_tokens, Brackets(Spellings(set(marks))), Brackets(Spellings(set(answer_marks))), max_cpu_s)
+    jobs = _Jobs(special_tokens, StandIns(Spellings(set(marks))), StandIns(Spellings(set(answer_marks))), max_cpu_s)
 
     def run(job: bytes) -> bytes:
         return encoder.encode(jobs.outcome(decoder.decode(job)))
@@ -76,8 +73,8 @@ def create(
 
 class _Jobs(msgspec.Struct, frozen=True):
     special_tokens: Mapping[str, str]
-    brackets: Brackets
-    brackets_in_answers: Brackets
+    stand_ins: StandIns
+    stand_ins_in_answers: StandIns
     max_cpu_s: float
 
     def outcome(self, job: Job) -> Outcome:
@@ -104,7 +101,9 @@ class _Jobs(msgspec.Struct, frozen=True):
         )
 
     def _rendered(self, job: Render) -> Rendered:
-        template = self._template(job.source, job.capabilities).with_brackets(self.brackets, self.brackets_in_answers)
+        template = self._template(job.source, job.capabilities).with_stand_ins(
+            self.stand_ins, self.stand_ins_in_answers
+        )
         chat = template.write_chat(
             job.messages, tools=job.tools, variables=job.variables, is_unfinished=job.is_unfinished
         )

@@ -1,122 +1,229 @@
-"""A template's own texts get brackets around the control tokens in them before it is compiled (`marked_text.py`).
+"""A template's own texts get stand-ins for the control tokens in them before it is compiled (`marked_text.py`).
 
-Only what may reach the prompt gets them. What a template compares, looks for or splits at does not, and values are
-compared without theirs: a template finds `</think>` in an earlier answer as if there were no brackets.
+What compares texts or looks something up in them reads the stand-ins back first, and what cuts a text cuts it where it
+would without them: a template finds `</think>` in an earlier answer, and an answer's end behind its own marks, as if
+there were none. What makes another text of a text, as `upper` does, makes it of the text without stand-ins; then what
+it makes is text, not the template's control token. No text of a client's gets stand-ins by that either.
 """
 
-from collections.abc import Iterator, Mapping
-from types import BuiltinMethodType
+import re
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from functools import partial, wraps
+from types import BuiltinMethodType, MethodType
+from typing import Any
 
 from jinja2 import nodes
 
-from ouzel.prompts.marked_text import BEGIN, Brackets, bare, bare_where_found
+from ouzel.prompts.marked_text import StandIns, bare, has_stand_ins, without_stand_ins
 
-BARE = "ouzel_bare"  # the filter that takes brackets out
+BARE = "ouzel_bare"  # the filter by which operands and keys are read back
 
-_WRITING_FILTERS = ("default", "d", "join")  # whose arguments may reach the prompt
-_SILENT_FUNCTIONS = ("raise_exception", "strftime_now")
-_TELLING = ("count", "endswith", "find", "index", "rfind", "rindex", "startswith")  # which give no text
-_SEARCHES = (
-    *_TELLING,
-    *("get", "lstrip", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "rstrip", "split", "strip"),
+# They cut, count or put together what they get.
+_KEEPING_FILTERS = frozenset(
+    (
+        *("attr", "batch", "center", "count", "d", "default", "first", "indent", "items", "last", "length"),
+        *("list", "map", "random", "replace", "reverse", "safe", "slice", "sum", "tojson", "trim"),
+        "truncate",
+    )
 )
+_WRITING_FILTERS = frozenset(("string", "join", "format"))  # which may write lists and dictionaries out
+_SELECTING_FILTERS = frozenset(("select", "reject", "selectattr", "rejectattr"))
+# Positions of arguments that are names: of attributes and filters.
+_NAMES = {"attr": 1, "map": 1, "sum": 1, "join": 2}
+COMPARING_TESTS = frozenset(
+    (
+        *("==", "eq", "equalto", "!=", "ne", "in", "lower", "upper", ">", "gt", "greaterthan", ">=", "ge"),
+        *("<", "lt", "lessthan", "<=", "le", "filter", "test"),
+    )
+)
+_KEEPING_METHODS = frozenset(["center", "expandtabs", "format", "format_map", "join", "ljust", "rjust", "zfill"])
+_CUTTING_METHODS = frozenset(
+    (
+        *("lstrip", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "rstrip", "split"),
+        *("splitlines", "strip"),
+    )
+)
+_KEY_METHODS = frozenset(("get", "pop", "setdefault"))
+_FINDING_METHODS = frozenset(("count", "index"))
+# Between the beginning and the end of a mark a format may put something.
+_CONVERSION = re.compile(r"(%(?:\(\w*\))?[-#0 +\d.]*[a-zA-Z]|\{[\w.:!]*\})")
+# A format may escape what it gets, or write a character by its number.
+_REWRITING = re.compile(r"\{[^{}]*(?:[!:][acr]|:[^{}]*c)\}|\{[^{}]*\{")
+_REWRITING_PERCENT = re.compile(r"%(?:\([^)]*\))?[^a-zA-Z%]*[acr]")
 
 
-def bracket_texts(template: nodes.Template, brackets: Brackets) -> None:
-    for node, reaches_prompt in _texts(template, True):
-        if reaches_prompt and isinstance(node, nodes.TemplateData):
-            node.data = brackets.around_all(node.data)
-        elif reaches_prompt and isinstance(node, nodes.Const):
-            node.value = brackets.around_all(node.value)
+def write_stand_ins(template: nodes.Template, stand_ins: StandIns) -> None:
+    for data in list(template.find_all(nodes.TemplateData)):
+        data.data = stand_ins.of_all(data.data)
+    for const in list(template.find_all(nodes.Const)):
+        if isinstance(const.value, str):
+            const.value = "".join(map(stand_ins.of_parts, _CONVERSION.split(const.value)))
     for comparison in list(template.find_all(nodes.Compare)):
         comparison.expr = _bare(comparison.expr)
         for operand in comparison.ops:
             operand.expr = _bare(operand.expr)
     for item in list(template.find_all(nodes.Getitem)):
         item.arg = _bare(item.arg)
-    for test in list(template.find_all(nodes.Test)):
-        if test.args:
-            test.node, test.args = _bare(test.node), [_bare(argument) for argument in test.args]
-    for each in list(template.find_all(nodes.Filter)):
-        if each.name not in (*_WRITING_FILTERS, "replace", BARE):
-            each.args = list(map(_bare, each.args))
-
-
-def _texts(node: nodes.Node, reaches_prompt: bool) -> Iterator[tuple[nodes.TemplateData | nodes.Const, bool]]:
-    if isinstance(node, nodes.TemplateData) or (isinstance(node, nodes.Const) and isinstance(node.value, str)):
-        yield node, reaches_prompt
-    silent = list(_silent_children(node))
-    for child in node.iter_child_nodes():
-        yield from _texts(child, reaches_prompt and not any(child is each for each in silent))
-
-
-def _silent_children(node: nodes.Node) -> Iterator[nodes.Node]:
-    match node:
-        case nodes.Compare():
-            yield from node.iter_child_nodes()
-        case nodes.Test():
-            yield from node.args
-        case nodes.Filter(name="replace"):
-            yield from node.args[:1]
-        case nodes.Filter() if node.name not in _WRITING_FILTERS:
-            yield from (*node.args, *node.kwargs)
-        case nodes.Call(node=nodes.Getattr(attr="replace" | "get")):
-            yield from node.args[:1]
-        case nodes.Call(node=nodes.Getattr(attr=name)) if name in _SEARCHES:
-            yield from node.args
-        case nodes.Call(node=nodes.Name(name=name)) if name in _SILENT_FUNCTIONS:
-            yield from node.args
-        case nodes.Getitem():
-            yield node.arg
-        case nodes.Pair():
-            yield node.key
-        case _:
-            pass
+    for pair in list(template.find_all(nodes.Pair)):
+        pair.key = _bare(pair.key)
 
 
 def _bare(node: nodes.Expr) -> nodes.Expr:
-    if isinstance(node, nodes.Tuple | nodes.List):
-        node.items = list(map(_bare, node.items))
-    if isinstance(node, nodes.Literal | nodes.Slice):
-        return node
-    return nodes.Filter(node, BARE, [], [], None, None)
+    return node if isinstance(node, nodes.Slice) else nodes.Filter(node, BARE, [], [], None, None)
 
 
-def bare_value(value: object) -> object:
-    """Is the filter `BARE`."""
+def bare_operand(value: object) -> object:
+    """Is the filter `BARE`. The keys of dictionaries are bare already."""
     if isinstance(value, str):
         return bare(value)
-    return tuple(map(bare_value, value)) if isinstance(value, tuple) else value
+    if isinstance(value, list | ValuesView | KeysView | ItemsView):
+        return [bare_operand(item) for item in value]
+    return tuple(map(bare_operand, value)) if type(value) is tuple else value
 
 
-def search_without_brackets(method: object, arguments: tuple[object, ...]) -> tuple[object, tuple[object, ...]]:
-    """Returns a text's method, if it is one that looks for a text, and its arguments, so that brackets hide nothing."""
-    if not isinstance(method, BuiltinMethodType) or not isinstance(method.__self__, str | Mapping):
-        return method, arguments
-    name = method.__name__
-    if name in ("replace", "get"):
-        arguments = (*map(bare_value, arguments[:1]), *arguments[1:])
-    elif name in _SEARCHES:
-        arguments = tuple(map(bare_value, arguments))
-    else:
-        return method, arguments
-    text = method.__self__
-    if isinstance(text, str) and BEGIN in text:
-        if name in _TELLING:
-            return getattr(bare(text), name), arguments
-        return getattr(_with_found_bare(text, arguments), name), arguments
-    return method, arguments
+def written(value: object) -> object:
+    """Returns what is written out for a value: in a list, texts are escaped, so stand-ins would not be read back."""
+    return value if isinstance(value, str) else _each_text(value, bare)
 
 
-def replace_without_brackets(text: str, old: str, new: str, count: int | None = None) -> str:
-    """Is the filter `replace`."""
-    wanted = bare(str(old))
-    return bare_where_found(str(text), wanted).replace(wanted, str(new), -1 if count is None else count)
+def not_own(value: object) -> object:
+    """Takes stand-ins out of what is not the template's."""
+    return _each_text(value, without_stand_ins)
 
 
-def _with_found_bare(text: str, arguments: tuple[object, ...]) -> str:
-    for argument in arguments:
-        for wanted in argument if isinstance(argument, tuple) else (argument,):
-            if isinstance(wanted, str):
-                text = bare_where_found(text, wanted)
+def _read_back(value: object) -> object:
+    return _each_text([*value] if isinstance(value, Iterator) else value, bare)
+
+
+def _each_text(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if type(value) is dict:
+        return {_each_text(key, change): _each_text(item, change) for key, item in value.items()}
+    if type(value) is list:
+        return [_each_text(item, change) for item in value]
+    return tuple(_each_text(item, change) for item in value) if type(value) is tuple else value
+
+
+def filter_with_stand_ins(name: str, filter_: Callable[..., Any]) -> Callable[..., Any]:
+    num_passed = int(hasattr(filter_, "jinja_pass_arg"))
+
+    @wraps(filter_)
+    def changed(*arguments: object, **named: object) -> object:
+        passed, own = arguments[:num_passed], [*arguments[num_passed:]]
+        if "attribute" in named:
+            named["attribute"] = bare_operand(named["attribute"])
+        if name in _NAMES:
+            own[_NAMES[name] :] = [*map(bare_operand, own[_NAMES[name] :][:1]), *own[_NAMES[name] + 1 :]]
+        if name in _KEEPING_FILTERS:
+            return filter_(*passed, *own, **named)
+        if name in _SELECTING_FILTERS:
+            return filter_(*passed, *own[:1], *map(bare_operand, own[1:]), **named)
+        if name in _WRITING_FILTERS and not (name == "format" and _rewrites(own[0])):
+            if name == "join" and not isinstance(own[0], str) and isinstance(own[0], Iterable):
+                return filter_(*passed, [*map(written, own[0])], *own[1:], **named)
+            return filter_(*passed, *map(written, own), **{key: written(value) for key, value in named.items()})
+        return _without_own(filter_, *own, passed=passed, **named)
+
+    return changed
+
+
+def _without_own(function: Callable[..., Any], /, *arguments: object, passed: Sequence[object], **named: object) -> Any:
+    """What a function makes of bare texts is not the template's: text, even if it makes stand-ins."""
+    named = {key: _read_back(value) for key, value in named.items()}
+    made = function(*passed, *map(_read_back, arguments), **named)
+    return without_stand_ins(made) if isinstance(made, str) else made
+
+
+def comparing_test(test: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(test)
+    def changed(*arguments: object) -> object:
+        return test(*map(bare_operand, arguments))
+
+    return changed
+
+
+def call_with_stand_ins(
+    function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]:
+    """Returns a function, which may be a text's method, and its arguments, so that stand-ins hide nothing."""
+    method = getattr(function, "__wrapped__", function)  # the sandbox wraps `str.format`
+    if isinstance(method, BuiltinMethodType | MethodType):
+        owner, name = method.__self__, method.__name__
+        if isinstance(owner, Mapping) and name in _KEY_METHODS:
+            arguments = [*map(bare_operand, arguments[:1]), *arguments[1:]]
+        elif isinstance(owner, list | tuple) and name in _FINDING_METHODS:
+            function, arguments = getattr(bare_operand(owner), name), [*map(bare_operand, arguments)]
+        elif isinstance(owner, str | bytes):
+            return _text_method(function, owner, name, arguments, named)
+    return function, arguments, named
+
+
+def _text_method(
+    function: Callable[..., Any], owner: str | bytes, name: str, arguments: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]:
+    if name in _KEEPING_METHODS and not (name.startswith("format") and _rewrites(owner, _REWRITING)):
+        if name == "join":
+            return function, arguments, named
+        return function, [*map(written, arguments)], {key: written(value) for key, value in named.items()}
+    if name == "replace" and isinstance(owner, str):
+        return partial(replaced, owner), arguments, named
+    if name in _CUTTING_METHODS and type(owner) is str:
+        arguments, named = [*map(bare_operand, arguments)], {key: bare_operand(each) for key, each in named.items()}
+        return (partial(_cut, owner, name) if has_stand_ins(owner) else function), arguments, named
+    if isinstance(owner, str) and has_stand_ins(owner) and not name.startswith("format"):
+        function = getattr(type(owner)(bare(owner)), name)
+    return partial(_without_own, function, passed=()), arguments, named
+
+
+def formatted_by_percent(template: str, values: object) -> tuple[str, object]:
+    """Returns both operands."""
+    if _rewrites(template):
+        return bare(template), _read_back(values)
+    return template, tuple(map(written, values)) if isinstance(values, tuple) else written(values)
+
+
+def _rewrites(template: object, pattern: re.Pattern[str] = _REWRITING_PERCENT) -> bool:
+    return isinstance(template, str) and pattern.search(template) is not None
+
+
+def replaced(text: object, old: object, new: object, count: int | None = None) -> str:
+    """Is the filter `replace`, too."""
+    text, old, new = str(written(text)), bare(str(old)), str(written(new))
+    count = -1 if count is None else count
+    if not old or not has_stand_ins(text):
+        return text.replace(old, new, count)
+    return new.join(_cut(text, "split", old, count))
+
+
+def trimmed(value: object, chars: str | None = None) -> str:
+    """Is the filter `trim`."""
+    text = _cut(str(written(value)), "strip", None if chars is None else bare(chars))
+    assert isinstance(text, str)
     return text
+
+
+def _cut(text: str, name: str, /, *arguments: Any, **named: Any) -> Any:  # Any: what the method takes and gives
+    """Cuts a text where its method would cut it without stand-ins."""
+    plain = bare(text)
+    parts = getattr(plain, name)(*arguments, **named)
+    if isinstance(parts, str):
+        begin = 0
+        if name == "strip":
+            begin = len(plain) - len(plain.lstrip(*arguments))
+        elif name in ("lstrip", "removeprefix"):
+            begin = len(plain) - len(parts)
+        return text[begin : begin + len(parts)]
+    cut, begin = [], 0
+    separator = arguments[0] if arguments else named.get("sep")
+    if name == "splitlines":
+        lens = [len(line) for line in plain.splitlines(keepends=True)]
+    for position, part in enumerate(parts):
+        if name.endswith("split") and separator is None:
+            begin = plain.find(part, begin)  # behind white space, with which no part but the first begins
+        cut.append(text[begin : begin + len(part)])
+        if name == "splitlines":
+            begin += lens[position]
+        else:
+            begin += len(part) + (len(separator) if name.endswith("split") and separator else 0)
+    return tuple(cut) if name.endswith("partition") else cut
