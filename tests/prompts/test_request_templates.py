@@ -38,9 +38,9 @@ def test_it_is_known_and_renders_as_in_this_process(templates: RequestTemplates)
     assert there.variables_read() == here.variables_read()
     assert there.reserved_names == here.reserved_names | {"eos_token"}
     assert (there.reasons, there.shows_role("poet")) == (here.reasons, here.shows_role("poet"))
-    function = {"name": "look", "parameters": {"limit": 2**63, "x": [None, 0.5]}}
+    function = {"name": "look", "parameters": {"limit": 2**70, "x": [None, 0.5]}}
     tools: Tools = [{"type": "function", "function": function}]
-    for variables in ({}, {"enable_thinking": False}):
+    for variables in ({}, {"enable_thinking": False, "x": -(2**70)}):
         rendered = there.write_chat(CHAT, tools=tools, variables=variables)
         assert rendered == here.write_chat(CHAT, tools=tools, variables=variables)
     assert there.write_chat(CHAT, is_unfinished=True) == here.write_chat(CHAT, is_unfinished=True)
@@ -53,6 +53,11 @@ def test_it_cannot_tell_by_what_the_server_knows_marks(templates: RequestTemplat
     assert shown == MarkedText("<-|-i-m-_-s-t-a-r-t-|->Hello", ())
     chat: list[Message] = [{"role": "user", "content": shown.text.replace("-", "")}]
     assert templates.template(source, frozenset()).write_chat(chat).spans == ()
+
+
+def test_half_characters_in_a_message_are_refused(templates: RequestTemplates) -> None:
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        templates.template("x", frozenset()).write_chat([{"role": "user", "content": "\ud800"}])
 
 
 def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> None:

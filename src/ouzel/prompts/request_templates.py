@@ -56,9 +56,11 @@ class RequestTemplates:
 
     def _run(self, job: Job) -> Facts | Rendered:
         try:
-            encoded = msgspec.msgpack.encode(job)
+            encoded = msgspec.json.encode(job)  # MessagePack has no integers of more than 64 bits
         except RecursionError as error:
             raise InvalidRequest("the body is nested too deeply") from error
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("the body holds a half of a surrogate pair, which is no character") from error
         try:
             outcome: Outcome = msgspec.msgpack.decode(self._process.run(encoded), type=Outcome)
         except JobLost as lost:

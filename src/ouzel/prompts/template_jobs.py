@@ -1,6 +1,6 @@
 """What is done with a request's own chat template in a process of its own: it is probed, and it renders one chat.
 
-Jobs and answers are MessagePack. A template's fault is an answer too; what the kernel ends gives none.
+Jobs are JSON, answers are MessagePack. A template's fault is an answer too; what the kernel ends gives none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,13 +61,13 @@ def create(
     special_tokens: Mapping[str, str], marks: Sequence[str], answer_marks: Sequence[str], max_cpu_s: float
 ) -> Callable[[bytes], bytes]:
     """Is the factory of a limited process."""
-    decoder, encoder = msgspec.msgpack.Decoder(Job), msgspec.msgpack.Encoder()
+    decoder, encoder = msgspec.json.Decoder(Job), msgspec.msgpack.Encoder()
     jobs = _Jobs(special_tokens, StandIns(Spellings(set(marks))), StandIns(Spellings(set(answer_marks))), max_cpu_s)
 
     def run(job: bytes) -> bytes:
         return encoder.encode(jobs.outcome(decoder.decode(job)))
 
-    run(encoder.encode(Probe("{{ messages }}", frozenset())))  # imports and caches what every job needs
+    run(msgspec.json.encode(Probe("{{ messages }}", frozenset())))  # imports and caches what every job needs
     return run
 
 
