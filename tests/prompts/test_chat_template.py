@@ -160,8 +160,8 @@ def test_variables_reach_the_template() -> None:
         ("{{ 10**9 * [1] }}", "longer than 33554432 characters"),
         ("{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x + s.x %}{% endfor %}", "longer than"),
         ("{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}", "longer than"),
-        ("{{ '%99999999d' % 1 }}", "too large a width"),
-        ("{{ '%*d' % (99999999, 1) }}", "too large a width"),
+        ("{{ '%99999999d' % 1 }}", "longer than 33554432"),
+        ("{{ '%*d' % (99999999, 1) }}", "longer than 33554432"),
         ("{{ 10 ** 100000 }}", "more than 65536 bits"),
         ("{% set s = namespace(x=9) %}{% for i in range(99) %}{% set s.x = s.x * s.x %}{% endfor %}", "65536 bits"),
         ("{% for i in range(99999) %}{{ 'x' * 999 }}{% endfor %}", "longer than 33554432 characters"),
@@ -313,6 +313,8 @@ WIDE = [
     "(1).to_bytes(n, 'big')", "('x' | attr('center'))(n)",
     "'x' | center(n)", "['x'] | map('center', n) | list",
     "'x' | indent(n, first=true)", "('x\\n' * 10000) | indent('y' * 10000)",
+    "'{:{}{}}'.format('x', 9999, 9999)", "'{:{}000000}'.format('x', 100)", "'%(a(b))999999999d' % {'a(b)': 1}",
+    "'%(a)999999999d' % {'a': 1}", "'%.999999999f' % 1", "'%5.*f' | format(n, 1)", "'%%%999999999d' % 1",
     "'%1000000000d' | format(1)", "'%*d' | format(n, 1)", "('%s' * 10000) | format('x' * 10000)",
     "('x' * 10000) | replace('x', 'y' * 10000)", "('y' * 10000) | join('x' * 10000)",
     "range(10000) | map('string') | join('x' * 10000)", "['x'] | batch(n, 'y') | list", "['x'] | slice(n) | list",
@@ -336,9 +338,23 @@ def test_filters_and_methods_do_what_they_did() -> None:
         "{{ [{'n': 'a'}, {'n': 'b'}] | join('+', attribute='n') }}|{{ [1, 2, 3] | batch(2, 0) | list }}|"
         "{{ 'a b' | wordwrap(1) }}|{{ '{a}'.format_map({'a': 1}) }}|{{ '7'.zfill(3) }}"
     )
-    assert render_template(compile_template(source), {}) == (
+    assert "".join(render_template(compile_template(source), {})) == (
         '  x  |A, B|  a 1000000|A-B|a\n  b|a--b|a=7|abX|{\n "a": [\n  1\n ]\n}|a+b|[[1, 2], [3, 0]]|a\nb|1|007'
     )
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("'** %s **' % 'x'", "** x **"),
+        ("'%s 100000 tokens, 100%%00000' % 'x'", "x 100000 tokens, 100%00000"),
+        ("'* item %s' | format('x')", "* item x"),
+        ("'%-6.2f| %(a)s' % {'a': 1} if false else '%-6.2f|' % 1", "1.00  |"),
+        ("'Limit 131072: {:>3}'.format('x')", "Limit 131072:   x"),
+    ],
+)
+def test_a_format_may_have_stars_and_numbers_beside_its_conversions(expression: str, text: str) -> None:
+    assert "".join(render_template(compile_template("{{ " + expression + " }}"), {})) == text
 
 
 def test_a_template_that_passes_its_limits_when_probed_ends_the_start(tmp_path: Path) -> None:

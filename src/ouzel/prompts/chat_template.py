@@ -101,7 +101,8 @@ class ChatTemplate:
         max_cpu_s: float | None = None,
     ) -> str:
         """Raises InvalidRequest for whatever the template cannot render."""
-        return bare(self._render(self._not_own(messages), self._not_own(tools), self._not_own(variables), max_cpu_s))
+        pieces = self._render(self._not_own(messages), self._not_own(tools), self._not_own(variables), max_cpu_s)
+        return "".join(map(bare, pieces))
 
     def write_chat(
         self,
@@ -143,7 +144,7 @@ class ChatTemplate:
         tools: Tools | None,
         variables: Mapping[str, object] | None,
         max_cpu_s: float | None,
-    ) -> str:
+    ) -> list[str]:
         values = {
             **self._special_tokens,
             "documents": None,

@@ -8,8 +8,9 @@ of it can be read back, so a template may cut it anywhere. What clients write ha
 before.
 """
 
-import itertools
 import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -75,19 +76,32 @@ class StandIns:
         middle = self.of_marks(text[num_end : len(text) - num_begin])
         return _stand_ins(text[:num_end]) + middle + _stand_ins(text[len(text) - num_begin :])
 
-    def read(self, rendered: str) -> MarkedText:
-        written = list[tuple[int, int]]()
-        for found in _STAND_INS.finditer(rendered):
-            begin, end = found.span()
-            is_joined = bool(written) and _is_role(rendered, written[-1][1], begin)
-            written.append((written.pop()[0] if is_joined else begin, end))
-        text = bare(rendered)
-        spans = itertools.chain.from_iterable(self._control_tokens.spans(text, *each) for each in written)
-        return MarkedText(text, tuple(spans))
+    def read(self, rendered: Sequence[str]) -> MarkedText:
+        """Takes a text in pieces, of which most have no stand-ins."""
+        written, pieces, length = list[tuple[int, int]](), list[str](), 0
+        for piece in rendered:
+            position = 0
+            for found in () if _is_narrow(piece) else _STAND_INS.finditer(piece):
+                begin, end = found.span()
+                written.append((length + begin, length + end))
+                pieces += [piece[position:begin], _read_back(found)]
+                position = end
+            pieces.append(piece[position:])
+            length += len(piece)
+        text = "".join(pieces)
+        joined = _joined(text, written)
+        return MarkedText(text, tuple(span for each in joined for span in self._control_tokens.spans(text, *each)))
 
 
-def _is_role(text: str, begin: int, end: int) -> bool:
-    return end - begin <= _MAX_ROLE_LEN and text[begin:end] in _ROLES
+def _joined(text: str, written: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Joins what is written without anything between, or with a role."""
+    start, stop = 0, 0
+    for begin, end in written:
+        if begin != stop and not (begin - stop <= _MAX_ROLE_LEN and text[stop:begin] in _ROLES):
+            yield start, stop
+            start = begin
+        stop = end
+    yield start, stop
 
 
 def _stand_ins(text: str) -> str:
@@ -96,7 +110,7 @@ def _stand_ins(text: str) -> str:
 
 def bare(text: str) -> str:
     """Reads stand-ins back."""
-    return text if text.isascii() else _STAND_INS.sub(_read_back, text)
+    return text if _is_narrow(text) else _STAND_INS.sub(_read_back, text)
 
 
 def _read_back(found: re.Match[str]) -> str:
@@ -109,9 +123,14 @@ def _characters(stand_ins: str) -> str:
 
 
 def has_stand_ins(text: str) -> bool:
-    return not text.isascii() and _STAND_INS.search(text) is not None
+    return not _is_narrow(text) and _STAND_INS.search(text) is not None
 
 
 def without_stand_ins(text: str) -> str:
     """Breaks what would be read back, in a text that is not the template's."""
-    return text if text.isascii() else _STAND_INS.sub(lambda found: _BROKEN * len(found[0]), text)
+    return text if _is_narrow(text) else _STAND_INS.sub(lambda found: _BROKEN * len(found[0]), text)
+
+
+def _is_narrow(text: str) -> bool:
+    """Says at once of most texts that they have no stand-ins, which take four bytes, as then does every character."""
+    return text.isascii() or sys.getsizeof(text) < 4 * len(text)

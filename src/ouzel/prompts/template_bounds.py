@@ -14,7 +14,9 @@ from ouzel.prompts.marked_text import bare
 
 Length = Callable[..., int]  # of the result, from the arguments, the text itself first
 
-_WIDTH = re.compile(r"\d{5}")
+# A conversion with a width, or a precision, of five digits or of a value; a name in brackets may have some itself.
+_WIDE_PERCENT = re.compile(r"%(?:\([^()]*\))?(?:[-#0 +]*(?:\*|\d{5})|[-#0 +\d]*\.(?:\*|\d{5}))|%\([^()]*\(")
+_WIDE = re.compile(r"\{[^{}]*\d{5}")
 _NESTED = re.compile(r"\{[^{}]*\{")
 _LONG = 2**62  # longer than anything that is allowed
 
@@ -48,15 +50,19 @@ def _joined(separator: object, items: object) -> int:
 
 def _formatted(template: object, *values: object, **named: object) -> int:
     text, everything = bare(str(template)), [*values, *named.values()]
-    has_nested_width = _NESTED.search(text) and any(_WIDTH.search(bare(str(value))) for value in everything)
-    if has_nested_width or _WIDTH.search(text):
+    if _WIDE.search(text) or (_NESTED.search(text) and _num_digits([text, *everything]) > 4):
         return _LONG
     return len(text) + text.count("{") * max(map(_size, everything), default=0)
 
 
-def _percent_formatted(template: object, *values: object, **named: object) -> int:
-    text = bare(str(template))
-    if re.search(r"\*|\d{5}", text):
+def _num_digits(values: list[object]) -> int:
+    """Counts what nested widths may be put together of."""
+    return sum(each.isdigit() for value in values for each in bare(str(value)))
+
+
+def percent_formatted(template: object, *values: object, **named: object) -> int:
+    text = bare(str(template)).replace("%%", "")
+    if _WIDE_PERCENT.search(text):
         return _LONG
     return len(text) + text.count("%") * max(map(_size, [*values, *named.values()]), default=0)
 
@@ -113,7 +119,7 @@ FILTERS: Mapping[str, Length] = {
     "center": _padded,
     "replace": _replaced,
     "join": _filter_joined,
-    "format": _percent_formatted,
+    "format": percent_formatted,
     "indent": _indented,
     "batch": _batched,
     "slice": _sliced,

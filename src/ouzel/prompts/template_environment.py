@@ -22,7 +22,7 @@ from jinja2.runtime import Context, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ouzel.prompts.marked_text import StandIns, bare, has_stand_ins
-from ouzel.prompts.template_bounds import FILTERS, bounded_arguments, bounded_filter
+from ouzel.prompts.template_bounds import FILTERS, bounded_arguments, bounded_filter, percent_formatted
 from ouzel.prompts.template_marks import (
     BARE,
     COMPARING_TESTS,
@@ -102,7 +102,10 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
         raise jinja2.TemplateSyntaxError(error.msg if isinstance(error, SyntaxError) else str(error), 1) from error
 
 
-def render_template(template: jinja2.Template, variables: Mapping[str, object], *, max_cpu_s: float = MAX_CPU_S) -> str:
+def render_template(
+    template: jinja2.Template, variables: Mapping[str, object], *, max_cpu_s: float = MAX_CPU_S
+) -> list[str]:
+    """Returns the text in pieces."""
     pieces: list[str] = []
     num_chars = 0
     token = _ends_at.set(time.thread_time() + max_cpu_s)
@@ -113,7 +116,7 @@ def render_template(template: jinja2.Template, variables: Mapping[str, object], 
             pieces.append(piece)
     finally:
         _ends_at.reset(token)
-    return "".join(pieces)
+    return pieces
 
 
 _ROUND, _JOINED = "ouzel_round", "ouzel_joined"  # filters, because the compiler knows how to call those
@@ -181,8 +184,8 @@ def _check_operands(operator: str, left: object, right: object) -> None:
             _check_num_chars(left * len(right))
         case "+", Sized(), Sized():
             _check_num_chars(len(left) + len(right))
-        case "%", str(), _ if re.search(r"\*|\d{5}", bare(left)):
-            raise TemplateOutputTooLong("a format in the chat template has too large a width")
+        case "%", str(), _:
+            _check_num_chars(percent_formatted(left, *(right if isinstance(right, tuple) else [right])))
         case _:
             pass
 
