@@ -314,6 +314,51 @@ def test_who_waits_makes_way_for_new_connections_and_streams_never_do() -> None:
         assert next(pieces)
 
 
+def large_answer_to(connection: socket.socket, *headers: bytes) -> None:
+    """Asks for more than fits into the buffers on the way, and reads nothing of it."""
+    body = json.dumps({"model": "parrot", "prompt": "abc" * 200_000, "max_tokens": 1, "echo": True}).encode()
+    lines = b"".join([b"Content-Length: %d\r\n" % len(body), *headers])
+    connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n" + body)
+
+
+def test_a_websocket_is_no_client_that_reads_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    limits = LimitsConfig(write_timeout_s=1.0)
+    with running_server({"max_model_len": 2**20}, limits) as server, ExitStack() as stack:
+        server.shrink_send_buffers()
+        connection = stack.enter_context(connected(server))
+        large_answer_to(connection)
+        wait_until(lambda: "POST /v1/completions 200 " in caplog.text)
+        key = base64.b64encode(bytes(16))
+        connection.sendall(WEBSOCKET + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n")
+        answers = b""
+        while b"HTTP/1.1 101 " not in answers[-2000:]:
+            piece = connection.recv(2**16)
+            assert piece, "this client was so late that it counted as gone"
+            answers += piece
+        connection.settimeout(0.1)
+        stop = time.monotonic() + 2.5 * limits.write_timeout_s
+        while time.monotonic() < stop:
+            try:
+                piece = connection.recv(2**16)
+            except TimeoutError:
+                continue
+            assert piece, "the WebSocket was closed"
+            if piece.startswith(b"\x89"):  # a ping
+                connection.sendall(b"\x8a" + bytes([0x80 | piece[1]]) + bytes(4) + piece[2:])
+
+
+def test_answers_that_nobody_reads_take_nobodys_place(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    limits = LimitsConfig(max_connections=2)
+    with running_server({"max_model_len": 2**20}, limits) as server, ExitStack() as stack:
+        server.shrink_send_buffers()
+        for number in (1, 2):
+            large_answer_to(stack.enter_context(connected(server)), b"Connection: close\r\n")
+            wait_until(lambda number=number: caplog.text.count("POST /v1/completions 200 ") == number)
+        assert answer_to(server, GET_AND_CLOSE).startswith(b"HTTP/1.1 200 ")
+
+
 def test_refused_clients_that_stay_take_nobodys_place() -> None:
     with running_server(limits=LimitsConfig(max_connections=4)) as server, ExitStack() as stack:
         refused = [stack.enter_context(connected(server)) for _ in range(8)]
