@@ -72,8 +72,8 @@ def vocabulary(token_id: int) -> Break:
     return change
 
 
-def added_token(token_id: int) -> Break:
-    token = {"content": "<hostile>", "special": True, "single_word": False}
+def added_token(token_id: int, content: str = "<hostile>") -> Break:
+    token = {"content": content, "special": True, "single_word": False}
     token |= {"lstrip": False, "rstrip": False, "normalized": False, "id": token_id}
     return lambda d: merged(
         "tokenizer.json",
@@ -118,6 +118,10 @@ HOSTILE: dict[str, tuple[Break, str]] = {
     "huge added token": (
         added_token(2**22 - 1),
         r"tokenizer.json: the ids of its \d+ tokens must be >= 0 and < \d+, found 4194303",
+    ),
+    "long control token": (
+        added_token(2048, f"<{'x' * 100_000}>"),
+        "tokenizer.json: added_tokens: a control token must have <= 256 characters, found one of 100002",
     ),
     "deep tokenizer": (text("tokenizer.json", '{"a":' * 10**6), "tokenizer.json cannot be read"),
     "list as vocabulary": (text("tokenizer.json", '{"model": {"vocab": 5}}'), "tokenizer.json cannot be read"),

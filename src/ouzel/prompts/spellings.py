@@ -1,8 +1,11 @@
 """Some texts, as the spellings of control tokens, are found in other texts."""
 
+import itertools
 import re
-from collections.abc import Collection, Iterator
-from typing import TypeAlias
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+
+_MAX_DEPTH = 16  # of the expression's brackets
 
 
 class Spellings:
@@ -11,11 +14,10 @@ class Spellings:
     def __init__(self, texts: Collection[str]) -> None:
         assert all(texts)
         self.texts = frozenset(texts)
-        self._pattern = re.compile(_pattern_of(texts)) if texts else None
+        self._pattern = re.compile(_expression(sorted(self.texts))) if texts else None
         self._max_len = max(map(len, texts), default=0)
-        # Parts that are mere words might be anybody's.
-        self._beginnings = {text[:end] for text in texts for end in range(1, len(text)) if not text[:end].isalnum()}
-        self._ends = {text[start:] for text in texts for start in range(1, len(text)) if not text[start:].isalnum()}
+        self._sorted = sorted(self.texts)
+        self._sorted_reversed = sorted(text[::-1] for text in self.texts)
 
     def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
         if self._pattern is not None:
@@ -28,31 +30,36 @@ class Spellings:
 
     def len_of_begun(self, text: str) -> int:
         """Returns how many characters at the text's end are the beginning of one of the texts, which ends later."""
-        return next((n for n in range(min(self._max_len, len(text)), 0, -1) if text[-n:] in self._beginnings), 0)
+        return next((n for n in range(min(self._max_len, len(text)), 0, -1) if _begins_one(text[-n:], self._sorted)), 0)
 
     def len_of_ended(self, text: str) -> int:
         """Returns how many characters at the text's beginning are the end of one of the texts, which began earlier."""
-        return next((n for n in range(min(self._max_len, len(text)), 0, -1) if text[:n] in self._ends), 0)
+        return next(
+            (
+                n
+                for n in range(min(self._max_len, len(text)), 0, -1)
+                if _begins_one(text[:n][::-1], self._sorted_reversed)
+            ),
+            0,
+        )
 
 
-_Node: TypeAlias = "dict[str, _Node]"
+def _begins_one(part: str, texts: Sequence[str]) -> bool:
+    """Says whether one of the texts, which are sorted, goes on after this part. Mere words might be anybody's."""
+    position = bisect_right(texts, part)
+    return not part.isalnum() and position < len(texts) and texts[position].startswith(part)
 
 
-def _pattern_of(texts: Collection[str]) -> str:
-    """Returns an expression that follows the texts character by character, however many there are."""
-    root: _Node = {}
-    for text in texts:
-        node = root
-        for character in text:
-            node = node.setdefault(character, {})
-        node[""] = {}  # a text ends here
-    return _expression(root)
-
-
-def _expression(node: _Node) -> str:
-    chain = ""
-    while len(node) == 1 and "" not in node:
-        [(character, node)] = node.items()
-        chain += re.escape(character)
-    branches = [re.escape(character) + _expression(after) for character, after in node.items() if character]
-    return chain + (f"(?:{'|'.join(branches)})" if branches else "") + ("?" if branches and "" in node else "")
+def _expression(texts: Sequence[str], depth: int = 0) -> str:
+    """Returns an expression that follows sorted texts character by character, however many there are."""
+    if len(texts) == 1:
+        return re.escape(texts[0])
+    pairs = zip(texts[0], texts[-1], strict=False)
+    begun = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    rests = sorted({text[len(begun) :] for text in texts}, reverse=True)  # of those that begin alike, the longest first
+    if depth == _MAX_DEPTH:
+        branches = list(map(re.escape, rests))
+    else:
+        groups = itertools.groupby(filter(None, rests), key=lambda rest: rest[0])
+        branches = [_expression(list(group), depth + 1) for _, group in groups]
+    return f"{re.escape(begun)}(?:{'|'.join(filter(None, branches))})" + ("" if rests[-1] else "?")

@@ -15,6 +15,8 @@ from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
 from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
 from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens, read_tokenizer_json
 
+_MAX_CONTROL_TOKEN_LEN = 256
+
 
 def load_tokenizer(directory: Path) -> "HuggingFaceTokenizer":
     special_tokens = read_special_tokens(directory)
@@ -34,6 +36,10 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
         raise
     except Exception as error:  # the library raises nothing more specific for a broken file
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
+    longest = max(map(len, control_tokens_of(tokenizer.get_added_tokens_decoder())), default=0)
+    if longest > _MAX_CONTROL_TOKEN_LEN:
+        limit = f"a control token must have <= {_MAX_CONTROL_TOKEN_LEN} characters"
+        raise ModelLoadError(f"{path}: added_tokens: {limit}, found one of {longest}")
     # Some files carry the training-time limits, which would cut prompts silently.
     tokenizer.no_truncation()
     tokenizer.no_padding()
