@@ -7,6 +7,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.spellings import Spellings
+from ouzel.prompts.template_check import check_marks
 
 MARKS = ("<|end|>", "<|user|>", "<think>", "</think>", "[INST]", "<s>")
 MESSAGES: list[Message] = [{"role": "user", "content": " a</think> <|end|>b<think>"}]
@@ -105,3 +106,21 @@ def test_a_refusal_shows_no_stand_ins() -> None:
     source = "{% set mark = '<s>' %}{{ raise_exception('no ' + mark + '<|end|>') }}"
     with pytest.raises(InvalidRequest, match=r"no <s><\|end\|>$"):
         template(source).with_stand_ins(StandIns(Spellings(MARKS)), NO_MARKS).write_chat(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    ("source", "warnings"),
+    [
+        ("<s>{{ messages[0].content }}<|end|>", []),
+        (
+            "{{ '<S>' | lower }}{{ {'<|end|>': tools} | tojson }}",
+            ["the chat template makes <s>, <|end|> in a way that leaves it text"],
+        ),
+    ],
+)
+def test_the_log_tells_of_control_tokens_that_are_lost(
+    source: str, warnings: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    plain, marks = template(source), Spellings(MARKS)
+    check_marks(plain, plain.with_stand_ins(StandIns(marks), NO_MARKS), marks)
+    assert [record.getMessage() for record in caplog.records] == warnings

@@ -13,6 +13,7 @@ from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
 from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template import Template
+from ouzel.prompts.template_check import check_marks
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 
@@ -63,6 +64,7 @@ class PromptRenderer:
         self._chat_template: ChatTemplate | None = None
         if chat_template is not None:
             self._chat_template = chat_template.with_stand_ins(StandIns(self._marks), StandIns(Spellings(answer_marks)))
+            check_marks(chat_template, self._chat_template, self._marks)
         self._infill = Infill.of(tokenizer)
         self._max_model_len = max_model_len
         token_lens = (len(tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))
