@@ -47,8 +47,9 @@ async def wait_until_text_is_kept(cache_dir: Path, ids: list[str]) -> None:
 def test_kill_9_loses_nothing_and_leaves_nothing_hanging(cache_dir: Path) -> None:
     with life(cache_dir) as (server, http):
         engine = server.engine_process()
-        ids = begin(http, *[ENDLESS] * NUM_RUNNING, *[SHORT] * 16)
-        asyncio.run(wait_until_text_is_kept(cache_dir, ids[:NUM_RUNNING]))
+        ids = begin(http, *[ENDLESS] * NUM_RUNNING)
+        asyncio.run(wait_until_text_is_kept(cache_dir, ids))
+        ids += begin(http, *[SHORT] * 16)  # now, for short prompts go first
         running = [found(http, response_id) for response_id in ids[:NUM_RUNNING]]
         assert {found(http, response_id).status for response_id in ids[NUM_RUNNING:]} == {"queued"}
         server.process.kill()
@@ -69,8 +70,9 @@ def test_kill_9_loses_nothing_and_leaves_nothing_hanging(cache_dir: Path) -> Non
 
 def test_sigterm_ends_what_runs_and_leaves_what_waits_to_the_next_server(cache_dir: Path) -> None:
     with life(cache_dir, drain_timeout_s=0.1) as (server, http):
-        ids = begin(http, *[ENDLESS] * NUM_RUNNING, *[SHORT] * 6)
-        running = [with_text(http, response_id) for response_id in ids[:NUM_RUNNING]]
+        ids = begin(http, *[ENDLESS] * NUM_RUNNING)
+        running = [with_text(http, response_id) for response_id in ids]
+        ids += begin(http, *[SHORT] * 6)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait() == 0
 

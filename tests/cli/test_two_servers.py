@@ -96,8 +96,9 @@ def wait_until_idle(http: httpx.Client) -> None:
 
 def test_one_that_dies_leaves_its_responses_to_the_other(pair: Pair) -> None:
     """The last test of the two."""
-    ids = begin(pair.one, ENDLESS, ENDLESS, SHORT, SHORT, SHORT)
-    running = [with_text(pair.other, response_id) for response_id in ids[:2]]
+    ids = begin(pair.one, ENDLESS, ENDLESS)
+    running = [with_text(pair.other, response_id) for response_id in ids]
+    ids += begin(pair.one, SHORT, SHORT, SHORT)
     pair.first.process.kill()
 
     for response_id, seen in zip(ids, running, strict=False):

@@ -79,7 +79,7 @@ def named_events(answer: httpx.Response) -> list[tuple[str, str]]:
     assert answer.headers["content-type"].startswith("text/event-stream")
     *frames, done, nothing = answer.text.split("\n\n")
     assert (done, nothing) == ("data: [DONE]", "")
-    pairs = [frame.split("\n") for frame in frames]
+    pairs = [frame.split("\n") for frame in frames if not frame.startswith(":")]  # else it is a comment: it waited
     return [(name.removeprefix("event: "), data.removeprefix("data: ")) for name, data in pairs]
 
 
