@@ -84,12 +84,12 @@ def test_what_a_message_says_is_text(renderer: PromptRenderer, tokenizer: Tokeni
     assert num_control_tokens(prompt.token_ids, tokenizer) == own
     assert tokenizer.decode(prompt.token_ids, skip_special_tokens=False) == prompt.text
     assert "<|im_end|>" in prompt.text
-    assert prompt.text == renderer.chat_text(messages)
+    assert prompt.text == renderer.encode_chat(messages)[0]
 
 
 def test_the_template_sees_the_text_as_ever(renderer: PromptRenderer) -> None:
-    text = renderer.chat_text([{"role": "user", "content": f"  {ATTACK}  "}])
-    plain = renderer.chat_text([{"role": "user", "content": "  x  "}])
+    text = renderer.encode_chat([{"role": "user", "content": f"  {ATTACK}  "}])[0]
+    plain = renderer.encode_chat([{"role": "user", "content": "  x  "}])[0]
     assert text == plain.replace("x", ATTACK)
 
 
@@ -213,7 +213,7 @@ def test_a_template_finds_marks_in_an_answer_as_ever() -> None:
     for family in ("qwen", "deepseek", "deepseek with a switch"):
         plain = ChatTemplate({"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"})
         messages: list[Message] = [{"role": "user", "content": "x</think>y"}, answer, {"role": "user", "content": "z"}]
-        assert family_renderer(family).chat_text(messages) == plain.render(messages)
+        assert family_renderer(family).encode_chat(messages)[0] == plain.render(messages)
 
 
 def test_parsers_do_not_see_what_a_client_spells(renderer: PromptRenderer) -> None:

@@ -27,7 +27,7 @@ def renderer(family: str) -> PromptRenderer:
 
 
 def chat_text(family: str, *messages: Message, **wanted: object) -> str:
-    return renderer(family).chat_text(list(messages), ChatRendering(**wanted))  # type: ignore[arg-type]
+    return renderer(family).encode_chat(list(messages), ChatRendering(**wanted))[0]  # type: ignore[arg-type]
 
 
 def capabilities(family: str) -> TemplateCapabilities:
@@ -221,9 +221,9 @@ def test_what_would_have_no_effect_is_refused(family: str, wanted: dict[str, obj
 def test_a_final_message_that_the_template_changes_cannot_go_on(source: str, message: str) -> None:
     renderer = PromptRenderer(byte_tokenizer(), ChatTemplate({"default": source}, {}), 4096)
     with pytest.raises(InvalidRequest, match=message) as caught:
-        renderer.chat_text(
+        renderer.encode_chat(
             [USER, {"role": "assistant", "content": "In Finland"}], ChatRendering(continue_final_message=True)
-        )
+        )[0]
     assert caught.value.param == "continue_final_message"
 
 
@@ -235,8 +235,8 @@ def test_calls_cannot_go_on() -> None:
 def test_a_template_of_the_requests_own_is_rendered_when_it_is_trusted() -> None:
     trusting = PromptRenderer(byte_tokenizer(), None, 4096, trusts_request_template=True)
     own = ChatRendering(chat_template="{{ eos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}")
-    assert trusting.chat_text([USER], own) == "<|im_end|>[Where is Turku?]"
+    assert trusting.encode_chat([USER], own)[0] == "<|im_end|>[Where is Turku?]"
     with pytest.raises(InvalidRequest, match="chat_template is broken: line 2: ") as caught:
-        trusting.chat_text([USER], ChatRendering(chat_template="\n{% if %}"))
+        trusting.encode_chat([USER], ChatRendering(chat_template="\n{% if %}"))[0]
     assert caught.value.param == "chat_template"
     trusting.close()

@@ -89,10 +89,6 @@ class PromptRenderer:
         marked = self._render(messages, rendering)
         return self._encoded(marked, add_special_tokens=special, truncation=truncation, param="messages")
 
-    def chat_text(self, messages: object, rendering: ChatRendering = _AS_USUAL) -> str:
-        """Returns the text of what `render_chat` gives, before it is checked against the model's limits."""
-        return self._render(messages, rendering).text
-
     def encode_chat(
         self, messages: object, rendering: ChatRendering = _AS_USUAL, *, check: Callable[[str], None] | None = None
     ) -> tuple[str, list[int]]:
