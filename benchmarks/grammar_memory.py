@@ -7,7 +7,6 @@ A line for every tenth of the requests: MiB of this process, and of the compiler
 """
 
 import argparse
-import json
 import random
 import tempfile
 from collections.abc import Iterator
@@ -16,17 +15,16 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from benchmarks.hostile_grammars import vocabulary_of
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import GrammarBroken, Masks, Session
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.grammar.formats import compile_format
-from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
-from tests.grammar.tokenizers import trained_tokenizer
+from ouzel.grammar.vocabulary import GrammarVocabulary
 
 NUM_KINDS = 50
 NUM_TOKENS = 80
-END = "<|im_end|>"
 WIDTHS = (1, 3, 10, 40, 100)
 TYPES: tuple[dict[str, object], ...] = (
     {"type": "string"},
@@ -85,20 +83,15 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=3200)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        path: Path = arguments.tokenizer or Path(directory) / "tokenizer.json"
-        if arguments.tokenizer is None:
-            trained_tokenizer().save(str(path))
-        content = json.loads(path.read_text())
-        marks = special_token_ids(content)
-        size = len(content["model"]["vocab"]) + len(marks)
-        vocabulary = GrammarVocabulary(marks, size, (marks[END],))
-        compiler = GrammarCompiler(GrammarTokenizer(TokenizerSource(path, size, (marks[END],))), timeout_s=60)
+        path, vocabulary = vocabulary_of(arguments.tokenizer, Path(directory))
+        size, (end,) = vocabulary.vocab_size, vocabulary.eos_token_ids
+        compiler = GrammarCompiler(GrammarTokenizer(TokenizerSource(path, size, (end,))), timeout_s=60)
         masks, row, choices, ended = Masks(compiler.vocab_size), np.zeros(size, np.float32), random.Random(1), [0, 0]
         for index, text in enumerate(requests(arguments.requests, vocabulary)):
             compilation = compiler.compile(text)
             compilation.wait(60)
             try:
-                follow(compilation.session(), masks, row, marks[END], choices)
+                follow(compilation.session(), masks, row, end, choices)
             except (GrammarRefused, GrammarBroken) as error:
                 ended[isinstance(error, GrammarBroken)] += 1
             if (index + 1) % (arguments.requests // 10) == 0:

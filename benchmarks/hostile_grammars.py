@@ -216,6 +216,18 @@ def create_probe(path: str, vocab_size: int, end: int, num_tokens: int, num_stat
     return probe
 
 
+def vocabulary_of(tokenizer: Path | None, directory: Path) -> tuple[Path, GrammarVocabulary]:
+    """Returns the path of the tokenizer, of one that is trained into the directory where none is given, and its
+    vocabulary, with one end token.
+    """
+    path = tokenizer or directory / "tokenizer.json"
+    if tokenizer is None:
+        trained_tokenizer().save(str(path))
+    content = json.loads(path.read_text())
+    marks = special_token_ids(content)
+    return path, GrammarVocabulary(marks, len(content["model"]["vocab"]) + len(marks), (marks["<|im_end|>"],))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokenizer", type=Path)
@@ -224,14 +236,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        path: Path = arguments.tokenizer or Path(directory) / "tokenizer.json"
-        if arguments.tokenizer is None:
-            trained_tokenizer().save(str(path))
-        content = json.loads(path.read_text())
-        marks = special_token_ids(content)
-        size = len(content["model"]["vocab"]) + len(marks)
-        end = marks["<|im_end|>"]
-        vocabulary = GrammarVocabulary(marks, size, (end,))
+        path, vocabulary = vocabulary_of(arguments.tokenizer, Path(directory))
+        size, (end,) = vocabulary.vocab_size, vocabulary.eos_token_ids
         options = {"path": str(path), "vocab_size": size, "end": end, "num_tokens": arguments.tokens}
         options["num_states"] = arguments.lexer_states
         process = LimitedProcess("benchmarks.hostile_grammars:create_probe", options, MOST)
