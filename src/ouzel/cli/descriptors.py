@@ -10,7 +10,7 @@ from ouzel.config import LimitsConfig
 
 _RESERVED = 128
 _MAX_FILES = 2**20  # where the system has no limit
-_MAX_CONNECTIONS = 4096
+_MAX_CONNECTIONS = 2**14
 MAX_WATCHING = 64  # connections to a port for metrics
 
 

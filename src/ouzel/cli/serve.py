@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from ouzel.cli.front import Front
     from ouzel.observability.traces import Traces
 
+_GC_THRESHOLDS = (
+    50_000,
+    20,
+    20,
+)  # thousands of connections hold objects, all to be looked at each time
+
 
 async def serve(
     options: Options, local: LocalModel, listener: Listener, watching: Listener | None, traces: "Traces | None"
@@ -44,6 +50,7 @@ async def serve(
         front = opening.result()
         gc.collect()
         gc.freeze()  # modules and the tokenizer stay: going through them again would stop the event loop for 25 ms
+        gc.set_threshold(*_GC_THRESHOLDS)
         async with front.watched(watching):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:

@@ -20,7 +20,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
             Meta(ge=1),
             option(
                 "Connections that may have requests at a time; one more closes one that is idle, or is a 503.",
-                unset="4096, or what the limit of file descriptors leaves",
+                unset="16384, or what the limit of file descriptors leaves",
             ),
         ]
         | None

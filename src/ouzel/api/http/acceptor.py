@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 
 _AT_ONCE = 64  # accepted before others have their turn
 _PAUSE_S = 0.5  # after the system has refused
+_PAUSE_WHILE_FULL_S = 0.004  # after one for which another had to make way: a flood costs little
 _GONE = (BlockingIOError, InterruptedError, ConnectionAbortedError)
 _SHUTDOWN_TIMEOUT_S = 2.0  # for a client's half of the end of TLS
 
@@ -60,17 +61,23 @@ class Acceptor:
             await asyncio.wait(self._opening)
 
     def _accept(self) -> None:
+        is_full = False
         for _ in range(_AT_ONCE):
+            if is_full:
+                self._rest(_PAUSE_WHILE_FULL_S)
+                return
+            is_full = not self._connections.has_room
+            if is_full and self._opening and self._tls is None:
+                return  # they are open in a moment, and then wait as others do
             try:
                 accepted, _ = self._listener.accept()
             except _GONE:
                 return
             except OSError as error:  # no descriptors, or no memory: asking again at once would only cost time
                 logger.warning("no connections are accepted for %g s: %s", _PAUSE_S, error.strerror)
-                self._loop.remove_reader(self._fileno)
-                self._pause = self._loop.call_later(_PAUSE_S, self._go_on)
+                self._rest(_PAUSE_S)
                 return
-            if not (self._connections.has_room or self._drop_oldest_opening() or self._connections.make_room()):
+            if is_full and not (self._drop_oldest_opening() or self._connections.make_room()):
                 accepted.close()
                 continue
             accepted.setblocking(False)
@@ -78,6 +85,10 @@ class Acceptor:
             self._opening[opening] = accepted
             self._connections.num_opening += 1
             opening.add_done_callback(self._opened)
+
+    def _rest(self, seconds: float) -> None:
+        self._loop.remove_reader(self._fileno)
+        self._pause = self._loop.call_later(seconds, self._go_on)
 
     def _go_on(self) -> None:
         self._pause = None

@@ -7,8 +7,8 @@
     ANSWER   for its client to read the rest of its last answer, which `write_watch.py` puts a limit to
 
 Whoever waits longest in a state comes first, so closing the late ones costs nothing for the others. When too many are
-open, one that waits is closed for each new one, in the order of these states; those whose request is being answered
-never are.
+open, one that waits is closed for each new one: that which has waited longest, measured by what is usual in its state;
+those whose request is being answered never are. So a flood of one kind displaces itself.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from typing import Protocol
 
 NUM_SPARE = 32  # connections beyond the limit, which are told so
 _LEAST_PAUSE_S = 0.05  # between two looks at those that are late
+_MOST_AT_ONCE = 250  # late ones, each of which may be sent an answer; then others have their turn
 
 
 class Wait(Enum):
@@ -26,6 +27,9 @@ class Wait(Enum):
     IDLE = "idle"
     BODY = "body"
     ANSWER = "answer"
+
+
+_USUAL_S = {Wait.LEAVING: 0.1, Wait.HEAD: 1.0, Wait.BODY: 3.0, Wait.IDLE: 30.0, Wait.ANSWER: 60.0}
 
 
 class Waiting(Protocol):
@@ -44,24 +48,25 @@ class Connections:
         self.open: set[object] = set()  # uvicorn adds and removes
         self.num_opening = 0  # accepted, but not open yet: TLS is being agreed on
         self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s}
-        self._deadlines_s: dict[Wait, dict[Waiting, float]] = {wait: {} for wait in Wait}
+        self._since_s: dict[Wait, dict[Waiting, float]] = {wait: {} for wait in Wait}
         self._timer: asyncio.TimerHandle | None = None
         self._next_look_s = math.inf
 
     @property
     def is_busy(self) -> bool:
         """Tells whether as many connections as may be have a request that is being answered."""
-        num_waiting = sum(map(len, self._deadlines_s.values()))
+        num_waiting = sum(map(len, self._since_s.values()))
         return len(self.open) - num_waiting >= self.max_connections
 
     def move(self, connection: Waiting, before: Wait | None, after: Wait | None) -> None:
         """Notes that the connection waits for something else; None is for nothing of its client's."""
         if before is not None:
-            self._deadlines_s[before].pop(connection, None)
+            self._since_s[before].pop(connection, None)
         if after is not None:
             loop = asyncio.get_running_loop()
-            deadline_s = loop.time() + self._timeouts_s.get(after, math.inf)
-            self._deadlines_s[after][connection] = deadline_s
+            since_s = loop.time()
+            self._since_s[after][connection] = since_s
+            deadline_s = since_s + self._timeouts_s.get(after, math.inf)
             if deadline_s < self._next_look_s:
                 self._look_at(deadline_s, loop)
 
@@ -72,12 +77,18 @@ class Connections:
 
     def make_room(self) -> bool:
         """Closes a connection that waits, and tells whether there was one."""
-        for waiting in self._deadlines_s.values():
-            for connection in waiting:
-                connection.make_way()
-                self.open.discard(connection)  # uvicorn does so a moment later
-                return True
-        return False
+        now_s = asyncio.get_running_loop().time()
+        longest, patience = None, -math.inf
+        for wait, waiting in self._since_s.items():
+            for connection, since_s in waiting.items():
+                if (now_s - since_s) / _USUAL_S[wait] > patience:
+                    longest, patience = connection, (now_s - since_s) / _USUAL_S[wait]
+                break
+        if longest is None:
+            return False
+        longest.make_way()
+        self.open.discard(longest)  # uvicorn does so a moment later
+        return True
 
     def _look_at(self, time_s: float, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:
@@ -88,16 +99,17 @@ class Connections:
     def _end_late_ones(self, loop: asyncio.AbstractEventLoop) -> None:
         now_s = loop.time()
         self._timer, self._next_look_s = None, math.inf
-        earliest_s = math.inf
-        for waiting in self._deadlines_s.values():
+        next_look_s = math.inf
+        for wait, timeout_s in self._timeouts_s.items():
+            waiting = self._since_s[wait]
             late: list[Waiting] = []
-            for connection, deadline_s in waiting.items():
-                if deadline_s > now_s:
-                    earliest_s = min(earliest_s, deadline_s)
+            for connection, since_s in waiting.items():
+                if since_s + timeout_s > now_s or len(late) == _MOST_AT_ONCE:
+                    next_look_s = min(next_look_s, since_s + timeout_s)
                     break
                 late.append(connection)
             for connection in late:
                 waiting.pop(connection, None)
                 connection.wait_is_over()
-        if earliest_s < self._next_look_s:
-            self._look_at(max(earliest_s, now_s + _LEAST_PAUSE_S), loop)
+        if next_look_s < self._next_look_s:
+            self._look_at(max(next_look_s, now_s + _LEAST_PAUSE_S), loop)

@@ -11,13 +11,12 @@ the client has left. So what they may send is bounded.
 import asyncio
 
 import httptools
-from starlette.types import Scope
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ouzel.api.http.connections import Connections, Wait
 from ouzel.api.http.handshake import check_handshake
-from ouzel.api.http.last_words import LastWords
+from ouzel.api.http.last_words import LastWords, last_cycle
 from ouzel.api.http.refusal import refuse, unread_scope
 from ouzel.api.http.upgrade_offer import head_without_offer
 from ouzel.api.http.write_watch import WriteWatch
@@ -27,6 +26,7 @@ MAX_HEAD_BYTES = 2**16
 MAX_HEADERS = 100
 MAX_PIPELINED = 16  # requests that wait for the answers to earlier ones of their connection
 MAX_PIPELINED_BYTES = 2**18  # of their bodies
+_BODY_PIECE_BYTES = 2**15  # as many of a body as the application is given at a time, but of the last piece
 _RETRY_AFTER_S = 1.0
 
 
@@ -103,8 +103,13 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(fault)
 
     def on_body(self, body: bytes) -> None:
+        """Keeps small pieces together, so that who trickles wakes nobody up."""
         self._num_framing_bytes = 0
-        if not self._is_deaf:
+        if self._is_deaf or self.cycle.response_complete:
+            return
+        if len(self.cycle.body) + len(body) < _BODY_PIECE_BYTES:
+            self.cycle.body += body  # `on_message_complete` wakes the application up at the latest
+        else:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -183,29 +188,11 @@ class HttpProtocol(HttpToolsProtocol):
             return
         scope = unread_scope(self)
         refuse(scope, error)
-        self.cycle = self._cycle_of(scope)
+        self.cycle = last_cycle(self, scope, self._last_words())
         if cycle is None or cycle.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
             self.pipeline.appendleft((self.cycle, self.app))
-
-    def _cycle_of(self, scope: Scope) -> RequestResponseCycle:
-        cycle = RequestResponseCycle(
-            scope=scope,  # type: ignore[arg-type]  # Starlette's type is a wider one
-            transport=self._last_words(),
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=False,
-            keep_alive=False,
-            on_response=self.on_response_complete,
-        )
-        cycle.more_body = False
-        cycle.message_event.set()
-        return cycle
 
     def _last_words(self) -> asyncio.Transport:
         return LastWords(self.transport, self.flow)  # type: ignore[return-value]  # as much of one as an answer uses
@@ -269,6 +256,13 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
         if not self.transport.is_closing():
             self._write_watch.end()
+
+    def shutdown(self) -> None:
+        """The server stops: requests that have not arrived are no longer waited for."""
+        if self._wait is Wait.BODY:
+            self.make_way()
+        else:
+            super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

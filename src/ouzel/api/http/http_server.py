@@ -15,7 +15,7 @@ from ouzel.api.http.http_protocol import http_protocol
 from ouzel.config import LimitsConfig
 
 _PING_EVERY_S = 20.0
-_MAX_CONNECTIONS = 4096
+_MAX_CONNECTIONS = 2**14
 
 
 class HttpServer(uvicorn.Server):

@@ -4,8 +4,14 @@ Closed at once, with bytes that nobody has read, it would be reset, and the clie
 """
 
 import asyncio
+from typing import TYPE_CHECKING
 
+from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _CLOSE_AFTER_S = 1.0
 
@@ -29,3 +35,23 @@ class LastWords:
         if self._transport.can_write_eof() and not self._transport.is_closing():
             self._transport.write_eof()
         asyncio.get_running_loop().call_later(_CLOSE_AFTER_S, self._transport.abort)
+
+
+def last_cycle(protocol: "HttpToolsProtocol", scope: Scope, transport: asyncio.Transport) -> RequestResponseCycle:
+    """A request that has no body, and is answered on this transport."""
+    cycle = RequestResponseCycle(
+        scope=scope,  # type: ignore[arg-type]  # Starlette's type is a wider one
+        transport=transport,
+        flow=protocol.flow,
+        logger=protocol.logger,
+        access_logger=protocol.access_logger,
+        access_log=protocol.access_log,
+        default_headers=protocol.server_state.default_headers,
+        message_event=asyncio.Event(),
+        expect_100_continue=False,
+        keep_alive=False,
+        on_response=protocol.on_response_complete,
+    )
+    cycle.more_body = False
+    cycle.message_event.set()
+    return cycle
