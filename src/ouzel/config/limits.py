@@ -7,6 +7,8 @@ from msgspec import Meta
 
 from ouzel.config.option import option
 
+_MAX_BODY_BYTES_TOTAL = 256 * 2**20
+
 
 class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Limits of requests"
@@ -82,3 +84,8 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     drain_timeout_s: Annotated[float, Meta(ge=0, le=86400), option("How long SIGTERM waits for running requests.")] = (
         30.0
     )
+
+    @property
+    def most_body_bytes(self) -> int:
+        """What `max_body_bytes_total` comes to."""
+        return self.max_body_bytes_total or max(_MAX_BODY_BYTES_TOTAL, self.max_body_bytes)

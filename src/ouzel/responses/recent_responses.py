@@ -1,6 +1,10 @@
-"""Responses that are not kept are remembered while a client stays connected, so that it can go on from them."""
+"""Responses that are not kept are remembered while a client stays connected, so that it can go on from them.
 
-from collections.abc import Iterable, Sequence
+Each client has its own, and all of them together are bounded.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -17,10 +21,40 @@ class History:
     num_bytes: int
 
 
-class RecentResponses:
-    """Only the newest are remembered, the very last one however long it is."""
+class RecentHistories:
+    """Those of all clients. The oldest is forgotten first, whosever it is; the newest is kept however long it is."""
 
-    def __init__(self, *, max_responses: int, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._num_bytes = 0
+        self._owners: dict[str, RecentResponses] = {}  # by response id, oldest first
+
+    @contextmanager
+    def of_a_client(self, *, max_responses: int, max_bytes: int) -> Iterator["RecentResponses"]:
+        """Yields those of a client, which are forgotten when it leaves."""
+        recent = RecentResponses(self, max_responses=max_responses, max_bytes=max_bytes)
+        try:
+            yield recent
+        finally:
+            recent.forget_all()
+
+    def add(self, response_id: str, num_bytes: int, owner: "RecentResponses") -> None:
+        self._owners[response_id] = owner
+        self._num_bytes += num_bytes
+        while len(self._owners) > 1 and self._num_bytes > self._max_bytes:
+            oldest_id, its_owner = next(iter(self._owners.items()))
+            its_owner.forget(oldest_id)
+
+    def remove(self, response_id: str, num_bytes: int) -> None:
+        del self._owners[response_id]
+        self._num_bytes -= num_bytes
+
+
+class RecentResponses:
+    """Only a client's newest are remembered, the very last one however long it is, where others leave the room."""
+
+    def __init__(self, histories: RecentHistories, *, max_responses: int, max_bytes: int) -> None:
+        self._of_all = histories
         self._max_responses = max_responses
         self._max_bytes = max_bytes
         self._num_bytes = 0
@@ -47,11 +81,20 @@ class RecentResponses:
         items = [*(item.fields for item in (*earlier, *input_items)), *msgspec.json.decode(output, type=list[Message])]
         self._histories[response.id] = History(items, num_bytes)
         self._num_bytes += num_bytes
+        self._of_all.add(response.id, num_bytes, self)
         while len(self._histories) > 1 and (
             len(self._histories) > self._max_responses or self._num_bytes > self._max_bytes
         ):
-            oldest = next(iter(self._histories))
-            self._num_bytes -= self._histories.pop(oldest).num_bytes
+            self.forget(next(iter(self._histories)))
+
+    def forget(self, response_id: str) -> None:
+        num_bytes = self._histories.pop(response_id).num_bytes
+        self._num_bytes -= num_bytes
+        self._of_all.remove(response_id, num_bytes)
+
+    def forget_all(self) -> None:
+        for response_id in list(self._histories):
+            self.forget(response_id)
 
 
 def _num_bytes(items: Iterable[InputItem]) -> int:

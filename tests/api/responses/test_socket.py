@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx
 import openai
 import pytest
-from openai.types.responses import ResponsesServerEvent
+from openai.types.responses import Response, ResponsesServerEvent
 
+from ouzel.config import LimitsConfig
 from tests.api.requests import Json, wait_until
 from tests.api.responses.sockets import Socket, ended, error, socket_to
 from tests.api.responses.strict import check_lives, named_events, strict_response, without_ids
@@ -106,6 +108,24 @@ def test_what_is_not_kept_is_continued_on_its_connection_only(thinker: RunningSe
     assert (refusal["status"], refusal["code"]) == (404, "previous_response_not_found")
     assert refusal["message"] == f"Previous response with id '{second.id}' not found."
     assert refusal["param"] == "previous_response_id"
+
+
+def test_what_all_connections_remember_is_bounded_and_the_oldest_goes_first() -> None:
+    limits = LimitsConfig(max_body_bytes=2**14, max_body_bytes_total=2**14)  # four times so much is remembered
+    with running_server({"max_model_len": 2**16}, limits) as server, ExitStack() as stack:
+
+        def reply(socket: Socket, what: str, previous_id: str | None) -> Response | Json:
+            socket.create(what, store=False, max_output_tokens=16, previous_response_id=previous_id)
+            last = socket.events()[-1]
+            return error(last) if last.type == "error" else ended(last)
+
+        sockets = [stack.enter_context(socket_to(server.url)) for _ in range(8)]
+        long = ["x" * 10_000] * len(sockets)
+        first = [reply(socket, what, None) for socket, what in zip(sockets, long, strict=True)]
+        ids = [response.id for response in first if isinstance(response, Response)]
+        forgotten = reply(sockets[0], "Hi", ids[0])
+        assert isinstance(forgotten, dict) and forgotten["code"] == "previous_response_not_found"
+        assert isinstance(reply(sockets[7], "Hi", ids[7]), Response)
 
 
 def test_a_kept_response_is_there_for_everyone(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from openai.types.responses import ResponsesServerEvent
 
+from ouzel.config import LimitsConfig
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json
@@ -168,3 +169,20 @@ def test_input_that_the_model_cannot_read_is_given_back(socket: Socket) -> None:
     assert "reads text only" in told["error"]["message"]
     assert told["steer"]["input"] == picture
     assert socket.response("Hello").output_text == "Hello"
+
+
+def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
+    output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
+    options: dict[str, object] = {"max_model_len": 4096, "step_s": 0.005}
+    limits = LimitsConfig(max_body_bytes=160_000, max_body_bytes_total=160_000)
+    with (
+        running_server(options, limits, chat_template=QWEN, output_format=output_format) as server,
+        socket_to(server.url) as first,
+        socket_to(server.url) as second,
+    ):
+        begun = [(socket, begin(socket, LONG_THOUGHT, store=False)[0]) for socket in (first, second)]
+        for socket, response_id in begun:
+            steer(socket, response_id, "x" * 150_000)
+        assert first.until("response.steer.accepted")
+        code, given = refusal(second.until(FAILED)[-1])
+        assert code == "too_many_pending_steers" and given == "x" * 150_000

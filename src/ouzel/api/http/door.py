@@ -18,8 +18,6 @@ from ouzel.errors import BodyTimeout, InvalidRequest, Overloaded, PayloadTooLarg
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 
-_MAX_BYTES_TOTAL = 256 * 2**20
-
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
@@ -35,7 +33,7 @@ class Door:
         self._metrics = metrics
         self._max_body_bytes = limits.max_body_bytes
         self._body_timeout_s = limits.body_timeout_s
-        self._budget = BodyBudget(limits.max_body_bytes_total or max(_MAX_BYTES_TOTAL, limits.max_body_bytes))
+        self._budget = BodyBudget(limits.most_body_bytes)
 
     @asynccontextmanager
     async def body(self, scope: Scope, receive: Receive) -> AsyncGenerator[Admitted, None]:

@@ -12,7 +12,7 @@ from ouzel.api.responses.socket.steering import Steering
 from ouzel.config import LimitsConfig
 from ouzel.errors import Overloaded
 from ouzel.responses.preparer import Preparer
-from ouzel.responses.recent_responses import RecentResponses
+from ouzel.responses.recent_responses import RecentHistories, RecentResponses
 from ouzel.responses.runs import Runs
 
 _MAX_RECENT = 64
@@ -26,6 +26,8 @@ class ResponsesSocket:
         self._preparer = preparer
         self._door = door
         self._limits = limits
+        self._max_recent_bytes = _RECENT_MESSAGES * limits.max_body_bytes
+        self._histories = RecentHistories(max(limits.most_body_bytes, self._max_recent_bytes))
         self._num_open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,15 +39,19 @@ class ResponsesSocket:
         try:
             await receive()  # connect
             await send({"type": "websocket.accept"})
-            with self._door.share() as share:
-                await self._connection(scope, share, receive, send).serve()
+            with (
+                self._door.share() as share,
+                self._door.share() as steers_share,
+                self._histories.of_a_client(max_responses=_MAX_RECENT, max_bytes=self._max_recent_bytes) as recent,
+            ):
+                steering = Steering(max_queued_bytes=self._limits.max_body_bytes, share=steers_share)
+                await self._connection(scope, receive, send, share=share, recent=recent, steering=steering).serve()
         finally:
             self._num_open -= 1
 
-    def _connection(self, scope: Scope, share: Share, receive: Receive, send: Send) -> Connection:
-        max_bytes = _RECENT_MESSAGES * self._limits.max_body_bytes
-        recent = RecentResponses(max_responses=_MAX_RECENT, max_bytes=max_bytes)
-        steering = Steering(max_queued_bytes=self._limits.max_body_bytes)
+    def _connection(
+        self, scope: Scope, receive: Receive, send: Send, *, share: Share, recent: RecentResponses, steering: Steering
+    ) -> Connection:
         path = scope["raw_path"].decode("latin-1")
         responder = Responder(
             self._runs,

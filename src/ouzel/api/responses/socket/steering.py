@@ -8,6 +8,7 @@ steer ─> accepted ─> the item being written is done, or the response ─> a 
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 
+from ouzel.api.http.body_budget import Share
 from ouzel.api.responses.socket.events import (
     AcceptedSteer,
     RefusedSteer,
@@ -20,7 +21,7 @@ from ouzel.api.responses.socket.events import (
 from ouzel.api.responses.socket.messages import Create, Steer
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steers import QueuedSteer, fault_of_steering
-from ouzel.errors import InvalidRequest
+from ouzel.errors import InvalidRequest, Overloaded
 from ouzel.responses.items import FunctionCallItem, new_id
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.run import Run
@@ -44,8 +45,10 @@ class Active:
 
 
 class Steering:
-    def __init__(self, *, max_queued_bytes: int) -> None:
+    def __init__(self, *, max_queued_bytes: int, share: Share) -> None:
+        """`share` is what the submissions that wait take of the server's bytes for bodies."""
         self._max_queued_bytes = max_queued_bytes
+        self._share = share
         self._active: dict[str, Active] = {}
         self._ended: dict[str, None] = {}  # ids, oldest first
         self._waiting: dict[str, list[QueuedSteer]] = {}  # for tools' outputs, by the response that called
@@ -57,6 +60,7 @@ class Steering:
     def end(self, active: Active) -> None:
         """What has been queued until then is in its steers, and nothing more will be."""
         del self._active[active.run.id]
+        self._share.shrink_to(sum(self._sizes()))
         self._ended[active.run.id] = None
         if len(self._ended) > 1000:
             del self._ended[next(iter(self._ended))]
@@ -130,15 +134,26 @@ class Steering:
         return SteerError("response_not_found", "no such response is being made on this WebSocket")
 
     def _refusal_for_room(self, message: Steer) -> SteerError | None:
-        lists = [*(active.steers for active in self._active.values()), *self._waiting.values()]
-        sizes = [steer.num_bytes for steers in lists for steer in steers]
+        sizes = self._sizes()
+        num_bytes = sum(sizes) + message.num_bytes
         if len(sizes) >= _MAX_QUEUED:
             limit = f"{_MAX_QUEUED} submissions wait on this WebSocket, which is the limit"
-        elif sizes and sum(sizes) + message.num_bytes > self._max_queued_bytes:
+        elif sizes and num_bytes > self._max_queued_bytes:
             limit = f"what waits on this WebSocket must be <= {self._max_queued_bytes} bytes long together"
         else:
-            return None
+            self._share.shrink_to(num_bytes)
+            try:
+                self._share.grow_to(num_bytes)
+            except Overloaded as error:
+                limit = str(error)
+            else:
+                return None
         return SteerError("too_many_pending_steers", limit)
+
+    def _sizes(self) -> list[int]:
+        """Of all that waits, in bytes."""
+        lists = [*(active.steers for active in self._active.values()), *self._waiting.values()]
+        return [steer.num_bytes for steers in lists for steer in steers]
 
 
 def _refusal_by(active: Active) -> SteerError | None:
