@@ -92,7 +92,10 @@ OTHERS: dict[str, tuple[str, Folded]] = {
     "a broken one after a good one": (calls(PARIS, "!"), Folded(f", !]{END}", calls=[PARIS_CALL])),
     "no closing parenthesis": (calls("f(count=1"), given('{"count": 1}')),
     "no closing bracket": (f"{START}[f(count=1){END}.", given('{"count": 1}', content=".")),
-    "no value": (calls("f(a=, b=1)"), given('{"a": null, "b": 1}')),
+    "no value": (calls("f(a=, b=1)"), given('{"a": ', content=f", b=1)]{END}")),
+    "no value at the end": (calls("f(b=1, a=)"), given('{"b": 1, "a": ', content=f")]{END}")),
+    "no value in a list": (calls("f(a=[1,,2])"), given('{"a": [1, ', content=f",2])]{END}")),
+    "no value in an object": (calls("f(a={'b':})"), given('{"a": {"b": ', content=f"}})]{END}")),
     "something after a value": (calls("f(a=[1] + b)"), given('{"a": [1]}', content=f" + b)]{END}")),
     "a string without an end": (f"{START}[f(text='a", given('{"text": "a')),
 }

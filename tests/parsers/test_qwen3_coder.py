@@ -65,6 +65,10 @@ VALUES = {  # by key: as written, as JSON
     "a boolean of Python": ("flag", "False", "false"),
     "null": ("nothing", "None", "null"),
     "a list": ("list", '[1, {"a": "]"}]', '[1, {"a": "]"}]'),
+    "a list of Python": ("list", "['a', True, None, (1, 2.5)]", '["a", true, null, [1, 2.5]]'),
+    "a tuple of Python": ("list", "('é', )", '["é"]'),
+    "an object of Python": ("object", "{'a': {'b': [False]}, 1: \"it's\"}", '{"a": {"b": [false]}, "1": "it\'s"}'),
+    "infinity of Python": ("list", "[1e999]", "[1e999]"),
     "an object": ("object", '{"a" : {"b":[]} }', '{"a" : {"b":[]} }'),
     "null that may be a string": ("maybe", "null", "null"),
     "a string that may be null": ("maybe", "nullable", '"nullable"'),
@@ -118,7 +122,18 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "unknown tool": (call(parameter("a", "5"), name="nobody"), Folded(calls=[("nobody", '{"a": 5}')])),
 }
 
+NO_LISTS = {  # as written, as JSON
+    "an object of Python where a list is due": ("{'a': 1}", "\"{'a': 1}\""),
+    "a call of Python": ("[open('x')]", "\"[open('x')]\""),
+    "a set of Python": ("[{1}]", '"[{1}]"'),
+    "brackets of Python without end": ("[" * 5000 + "'", '"' + "[" * 5000 + "'\""),
+}
+
 OTHERS: dict[str, tuple[str, Folded]] = {
+    **{
+        f"{name} is no list": (call(parameter("list", value)), given(f'{{"list": {expected}}}'))
+        for name, (value, expected) in NO_LISTS.items()
+    },
     "no end at all": ("<function=f>\n" + parameter("count", "1"), given('{"count": 1}')),
     "text inside a call": (
         f"<function=f>\n{parameter('count', '1')}oh</function>",

@@ -32,7 +32,8 @@ class OwnLogprobs:
         return PositionLogprobs(self._logprob(token_id), self._top, rank)
 
     def _logprob(self, token_id: int) -> TokenLogprob:
-        return TokenLogprob(token_id, float(self._row[token_id]) - self._normaliser)
+        logprob = float(self._row[token_id]) - self._normaliser
+        return TokenLogprob(token_id, min(logprob, 0.0))  # rounding may leave a certain token a little above
 
 
 def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[PositionLogprobs]:

@@ -166,8 +166,10 @@ class LiteralReadingParser(ParameterReadingParser):
         while (char := (yield from self.peek())) and char not in _SCALAR_ENDS:
             self._at += 1
         text = self._text[: self._at].strip(WHITESPACE)
-        self.commit()
         is_cut = char == "" and self._is_cut
+        if not text and not is_cut:
+            return False  # what is missing is not made up: the arguments end where it would stand
+        self.commit()
         self.arguments(_scalar_start(text, value_type) if is_cut else _scalar(text, value_type))
         return char != ""
 
@@ -258,7 +260,7 @@ def _scalar(text: str, value_type: ValueType) -> str:
     if number and (number[2] or number[3]):
         fraction = "" if number[3] is None else "." + (number[3] or "0")
         return number[1].strip("+") + (number[2].replace("_", "") or "0") + fraction + (number[4] or "")
-    return json_string(text) if text else "null"
+    return json_string(text)
 
 
 def _scalar_start(text: str, value_type: ValueType) -> str:

@@ -1,6 +1,8 @@
 """Values that a format writes as bare text become JSON: what the parameter's schema admits decides."""
 
+import ast
 import json
+import re
 from dataclasses import dataclass
 from typing import Never
 
@@ -10,6 +12,9 @@ from ouzel.types import FunctionTool
 _TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})
 _MAX_LEVELS = 32  # of schemas in schemas
 _JSON_STARTS = '{["-0123456789tfn'
+_MAX_LITERAL = 2**16  # characters, of which Python's own parser takes a hundred times as many bytes
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # one, or the start of one
+_PYTHON_ONLY = re.compile("['(TFN]")  # strings, tuples and constants
 _CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}  # as Python, and models, spell them
 
 
@@ -60,12 +65,29 @@ def json_text(text: str, value_type: ValueType) -> str:
         return value
     if "string" not in value_type.types and value.lower() in _CONSTANTS:
         return _CONSTANTS[value.lower()]
+    if kind is None and "string" not in value_type.types and (literal := _as_json(value, value_type)):
+        return literal
     return json_string(text)
+
+
+def _as_json(text: str, value_type: ValueType) -> str | None:
+    """Returns a list or an object in Python's notation, which models write in its place, as JSON; else None."""
+    if len(text) > _MAX_LITERAL or not text.startswith(("{", "[", "(")):
+        return None
+    try:
+        value = ast.literal_eval(text)
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+    kind = "array" if isinstance(value, tuple) else _type_of(value)
+    return written if kind in value_type.types else None
 
 
 def json_start(text: str, value_type: ValueType) -> str:
     """Writes what there is of a value that was cut off, unless it may still have become something else."""
     value = text.strip(WHITESPACE)
+    if value.startswith(("{", "[")) and _PYTHON_ONLY.search(_JSON_STRING.sub("", value)):
+        return ""
     return value if value.startswith(tuple("{[" if "string" in value_type.types else _JSON_STARTS)) else ""
 
 
