@@ -3,10 +3,14 @@
 import asyncio
 import logging
 import socket
-from contextlib import ExitStack
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any  # ASGI messages hold anything
 
 import pytest
+import trustme
+from starlette.types import ASGIApp
 
 from ouzel.api.http import acceptor
 from ouzel.api.http.connections import Connections, Wait
@@ -52,6 +56,18 @@ def test_unfinished_requests_end_quietly_with_the_server(caplog: pytest.LogCaptu
         assert [record.message for record in caplog.records if record.levelno > logging.INFO] == []
 
 
+@asynccontextmanager
+async def serving(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Gives the port of a bare application in this event loop."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = HttpServer(app, limits, tls, has_lifespan=False)
+        running = asyncio.create_task(server.serve([listener]))
+        await server.listening.wait()
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        await running
+
+
 async def pieces_of_body(head: bytes, *pieces: bytes) -> list[bytes]:
     """What an application is given of a body that comes so."""
     given: list[bytes] = []
@@ -65,18 +81,14 @@ async def pieces_of_body(head: bytes, *pieces: bytes) -> list[bytes]:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = HttpServer(app, LimitsConfig(), has_lifespan=False)
-        serving = asyncio.create_task(server.serve([listener]))
-        reader, writer = await asyncio.open_connection(*listener.getsockname())
+    async with serving(app, LimitsConfig()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head)
         for piece in pieces:
             writer.write(piece)
             await asyncio.sleep(0.01)
         assert b" 204 " in await reader.readline()
         writer.close()
-        server.should_exit = True
-        await serving
     return given
 
 
@@ -96,6 +108,69 @@ def test_a_large_body_is_given_in_pieces() -> None:
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n"
     given = asyncio.run(pieces_of_body(head, b"x" * 40_000, b"y" * 40_000, b"z" * 10_000))
     assert b"".join(given) == b"x" * 40_000 + b"y" * 40_000 + b"z" * 10_000 and len(given) > 1
+
+
+def test_a_body_without_end_is_too_large_as_soon_as_it_is() -> None:
+    with running_server(limits=LimitsConfig(max_body_bytes=1024)) as server, connected(server.port) as connection:
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head + b"7D0\r\n" + b"x" * 2000 + b"\r\n")
+        assert b" 413 " in connection.recv(2**16)
+
+
+def test_an_answer_that_comes_before_the_body_is_sent_to_its_end() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for number in range(10):
+            await send({"type": "http.response.body", "body": b"%d" % number, "more_body": True})
+            await asyncio.sleep(0.05)
+        await send({"type": "http.response.body"})
+
+    async def answer() -> bytes:
+        async with serving(app, LimitsConfig()) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
+            beginning = await reader.readuntil(b"1\r\n2\r\n")
+        rest = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        return beginning + rest
+
+    assert asyncio.run(answer()).endswith(b"1\r\n9\r\n0\r\n\r\n")
+
+
+async def answer_no_content(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body"})
+
+
+def test_newcomers_with_tls_do_not_displace_each_other() -> None:
+    authority = trustme.CA()
+    of_server, of_client = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
+    authority.issue_cert("localhost").configure_cert(of_server)
+    authority.configure_trust(of_client)
+
+    async def ask(port: int, after_s: float) -> bytes:
+        await asyncio.sleep(after_s)
+        newcomer = connected(port)
+        await asyncio.sleep(0.1)  # until it begins with TLS
+        reader, writer = await asyncio.open_connection(sock=newcomer, ssl=of_client, server_hostname="localhost")
+        writer.write(GET)
+        status = await reader.readline()
+        writer.close()
+        return status
+
+    async def statuses() -> list[bytes]:
+        async with serving(answer_no_content, LimitsConfig(max_connections=4), of_server) as port:
+            waiting = [
+                await asyncio.open_connection("127.0.0.1", port, ssl=of_client, server_hostname="localhost")
+                for _ in range(4 + 32)
+            ]
+            answers = await asyncio.gather(*(ask(port, number * 0.03) for number in range(10)))
+            for _, writer in waiting:
+                writer.close()
+            return answers
+
+    assert asyncio.run(statuses()) == [b"HTTP/1.1 204 No Content\r\n"] * 10
 
 
 class Guest:

@@ -66,6 +66,7 @@ VALUES = {  # by key: as written, as JSON
     "null": ("nothing", "None", "null"),
     "a list": ("list", '[1, {"a": "]"}]', '[1, {"a": "]"}]'),
     "a list of Python": ("list", "['a', True, None, (1, 2.5)]", '["a", true, null, [1, 2.5]]'),
+    "half a character of Python": ("list", "['\\ud83d']", '["\\ud83d"]'),
     "a tuple of Python": ("list", "('é', )", '["é"]'),
     "an object of Python": ("object", "{'a': {'b': [False]}, 1: \"it's\"}", '{"a": {"b": [false]}, "1": "it\'s"}'),
     "infinity of Python": ("list", "[1e999]", "[1e999]"),

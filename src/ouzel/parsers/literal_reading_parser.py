@@ -166,10 +166,8 @@ class LiteralReadingParser(ParameterReadingParser):
         while (char := (yield from self.peek())) and char not in _SCALAR_ENDS:
             self._at += 1
         text = self._text[: self._at].strip(WHITESPACE)
-        is_cut = char == "" and self._is_cut
-        if not text and not is_cut:
-            return False  # what is missing is not made up: the arguments end where it would stand
         self.commit()
+        is_cut = char == "" and self._is_cut
         self.arguments(_scalar_start(text, value_type) if is_cut else _scalar(text, value_type))
         return char != ""
 
@@ -252,7 +250,10 @@ def _character(code: int) -> str:
 
 
 def _scalar(text: str, value_type: ValueType) -> str:
-    """Writes a word or a number as JSON, its digits as they are, and as a string what is neither."""
+    """Writes a word or a number as JSON, its digits as they are, and as a string what is neither.
+
+    Where a value is missing none is made up: the arguments show the gap, as no JSON.
+    """
     constant = _CONSTANTS.get(text)
     if constant is not None and (constant == "null" or not value_type.is_text):
         return constant
@@ -260,7 +261,7 @@ def _scalar(text: str, value_type: ValueType) -> str:
     if number and (number[2] or number[3]):
         fraction = "" if number[3] is None else "." + (number[3] or "0")
         return number[1].strip("+") + (number[2].replace("_", "") or "0") + fraction + (number[4] or "")
-    return json_string(text)
+    return json_string(text) if text else ""
 
 
 def _scalar_start(text: str, value_type: ValueType) -> str:

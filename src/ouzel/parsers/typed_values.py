@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Never
 
@@ -12,8 +13,11 @@ from ouzel.types import FunctionTool
 _TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})
 _MAX_LEVELS = 32  # of schemas in schemas
 _JSON_STARTS = '{["-0123456789tfn'
-_MAX_LITERAL = 2**16  # characters, of which Python's own parser takes a hundred times as many bytes
+warnings.filterwarnings("ignore", module="<unknown>")  # what Python's parser says of a model's text
+
+_MAX_LITERAL = 2**13  # characters, of which Python's own parser takes 5 us each
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # one, or the start of one
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PYTHON_ONLY = re.compile("['(TFN]")  # strings, tuples and constants
 _CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}  # as Python, and models, spell them
 
@@ -55,7 +59,7 @@ def in_json_string(text: str) -> str:
 
 
 def json_text(text: str, value_type: ValueType) -> str:
-    """Writes bare text as a JSON value, digits and spacing as they are; a string where nothing else fits."""
+    """Writes bare text as a JSON value, digits and spacing as they are but in Python's; else a string."""
     if value_type.is_text or text in value_type.texts:
         return json_string(text)
     value = text.strip(WHITESPACE)
@@ -80,7 +84,9 @@ def _as_json(text: str, value_type: ValueType) -> str | None:
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
     kind = "array" if isinstance(value, tuple) else _type_of(value)
-    return written if kind in value_type.types else None
+    if kind not in value_type.types:
+        return None
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
 
 
 def json_start(text: str, value_type: ValueType) -> str:

@@ -3,6 +3,7 @@
 Each client has its own, and all of them together are bounded.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ class RecentHistories:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._owners: dict[str, RecentResponses] = {}  # by response id, oldest first
+        self._owners: OrderedDict[str, RecentResponses] = OrderedDict()  # by response id, oldest first
 
     @contextmanager
     def of_a_client(self, *, max_responses: int, max_bytes: int) -> Iterator["RecentResponses"]:
@@ -58,7 +59,7 @@ class RecentResponses:
         self._max_responses = max_responses
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._histories: dict[str, History] = {}  # oldest first
+        self._histories: OrderedDict[str, History] = OrderedDict()  # oldest first
 
     def __contains__(self, response_id: str) -> bool:
         return response_id in self._histories

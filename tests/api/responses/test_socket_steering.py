@@ -186,3 +186,20 @@ def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
         assert first.until("response.steer.accepted")
         code, given = refusal(second.until(FAILED)[-1])
         assert code == "too_many_pending_steers" and given == "x" * 150_000
+
+
+def test_input_that_waits_for_a_tools_output_counts_too() -> None:
+    options: dict[str, object] = {"max_model_len": 4096, "step_s": 0.005}
+    limits = LimitsConfig(max_body_bytes=160_000, max_body_bytes_total=160_000)
+    output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
+    with (
+        running_server(options, limits, chat_template=QWEN, output_format=output_format) as server,
+        socket_to(server.url) as first,
+        socket_to(server.url) as second,
+    ):
+        response_id, _ = begin(first, LONG_CALL, store=False)
+        steer(first, response_id, "x" * 150_000)
+        first.until("response.steer.pending")
+        response_id, _ = begin(second, LONG_THOUGHT, store=False)
+        steer(second, response_id, "x" * 150_000)
+        assert refusal(second.until(FAILED)[-1])[0] == "too_many_pending_steers"

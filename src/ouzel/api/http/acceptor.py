@@ -7,13 +7,13 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
-from ouzel.api.http.connections import Connections
+from ouzel.api.http.connections import Connections, Wait
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 64  # accepted before others have their turn
 _PAUSE_S = 0.5  # after the system has refused
-_PAUSE_WHILE_FULL_S = 0.004  # after one for which another had to make way: a flood costs little
+_PAUSE_WHILE_FULL_S = 0.001  # after one for which another had to make way: a flood costs little
 _GONE = (BlockingIOError, InterruptedError, ConnectionAbortedError)
 _SHUTDOWN_TIMEOUT_S = 2.0  # for a client's half of the end of TLS
 
@@ -41,7 +41,7 @@ class Acceptor:
         if tls is not None:
             timeouts_s = {"ssl_handshake_timeout": handshake_timeout_s, "ssl_shutdown_timeout": _SHUTDOWN_TIMEOUT_S}
             self._timeouts_s = timeouts_s
-        self._opening: dict[asyncio.Task[None], socket.socket] = {}
+        self._opening: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         listener.setblocking(False)
@@ -52,8 +52,6 @@ class Acceptor:
         self._loop.remove_reader(self._fileno)
         if self._pause is not None:
             self._pause.cancel()
-        for accepted in self._opening.values():
-            _hang_up(accepted)
 
     async def wait_closed(self) -> None:
         """Waits for those that were being opened."""
@@ -77,14 +75,13 @@ class Acceptor:
                 logger.warning("no connections are accepted for %g s: %s", _PAUSE_S, error.strerror)
                 self._rest(_PAUSE_S)
                 return
-            if is_full and not (self._drop_oldest_opening() or self._connections.make_room()):
+            if is_full and not self._connections.make_room():
                 accepted.close()
                 continue
             accepted.setblocking(False)
-            opening = self._loop.create_task(self._open(accepted))
-            self._opening[opening] = accepted
-            self._connections.num_opening += 1
-            opening.add_done_callback(self._opened)
+            task = self._loop.create_task(self._open(_Opening(accepted, self._connections)))
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
 
     def _rest(self, seconds: float) -> None:
         self._loop.remove_reader(self._fileno)
@@ -94,24 +91,37 @@ class Acceptor:
         self._pause = None
         self._loop.add_reader(self._fileno, self._accept)
 
-    async def _open(self, accepted: socket.socket) -> None:
+    async def _open(self, opening: "_Opening") -> None:
+        make, accepted = self._make_protocol, opening.accepted
         try:
-            await self._loop.connect_accepted_socket(self._make_protocol, accepted, ssl=self._tls, **self._timeouts_s)
+            await self._loop.connect_accepted_socket(make, accepted, ssl=self._tls, **self._timeouts_s)
         except OSError as error:  # the client has left, or speaks no TLS that we do, or none
             logger.debug("a connection was not opened: %s", error)
-
-    def _opened(self, opening: asyncio.Task[None]) -> None:
-        self._opening.pop(opening, None)
-        self._connections.num_opening -= 1
-
-    def _drop_oldest_opening(self) -> bool:
-        """Ends a client's TLS that has taken longest to be agreed on."""
-        if self._tls is None or not self._opening:
-            return False
-        _hang_up(self._opening.pop(next(iter(self._opening))))
-        return True
+        finally:
+            opening.end()
 
 
-def _hang_up(accepted: socket.socket) -> None:
-    with suppress(OSError):  # where its client has already
-        accepted.shutdown(socket.SHUT_RDWR)
+class _Opening:
+    """A connection of which TLS is still being agreed on; without TLS for a moment."""
+
+    def __init__(self, accepted: socket.socket, connections: Connections) -> None:
+        self.accepted = accepted
+        self._connections = connections
+        connections.open.add(self)
+        connections.move(self, None, Wait.HEAD)
+
+    def end(self) -> None:
+        self._connections.open.discard(self)
+        self._connections.move(self, Wait.HEAD, None)
+
+    def wait_is_over(self) -> None:
+        """The client has had its time."""
+        with suppress(OSError):  # where it has hung up already
+            self.accepted.shutdown(socket.SHUT_RDWR)
+
+    def make_way(self) -> None:
+        """Closes at once, for another connection."""
+        self.wait_is_over()
+        self.end()
+
+    shutdown = wait_is_over  # with the server

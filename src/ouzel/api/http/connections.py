@@ -46,7 +46,6 @@ class Connections:
     def __init__(self, max_connections: int, *, header_timeout_s: float, idle_timeout_s: float) -> None:
         self.max_connections = max_connections
         self.open: set[object] = set()  # uvicorn adds and removes
-        self.num_opening = 0  # accepted, but not open yet: TLS is being agreed on
         self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s}
         self._since_s: dict[Wait, dict[Waiting, float]] = {wait: {} for wait in Wait}
         self._timer: asyncio.TimerHandle | None = None
@@ -73,7 +72,7 @@ class Connections:
     @property
     def has_room(self) -> bool:
         """Tells whether one more may be accepted."""
-        return len(self.open) + self.num_opening < self.max_connections + NUM_SPARE
+        return len(self.open) < self.max_connections + NUM_SPARE
 
     def make_room(self) -> bool:
         """Closes a connection that waits, and tells whether there was one."""

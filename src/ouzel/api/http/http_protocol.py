@@ -20,19 +20,21 @@ from ouzel.api.http.last_words import LastWords, last_cycle
 from ouzel.api.http.refusal import refuse, unread_scope
 from ouzel.api.http.upgrade_offer import head_without_offer
 from ouzel.api.http.write_watch import WriteWatch
+from ouzel.config import LimitsConfig
 from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, Overloaded, TooManyConnections
 
 MAX_HEAD_BYTES = 2**16
 MAX_HEADERS = 100
 MAX_PIPELINED = 16  # requests that wait for the answers to earlier ones of their connection
 MAX_PIPELINED_BYTES = 2**18  # of their bodies
-_BODY_PIECE_BYTES = 2**15  # as many of a body as the application is given at a time, but of the last piece
+MAX_BODY_PIECE = 2**15  # as many bytes as the application is given at a time, but of the last piece
 _RETRY_AFTER_S = 1.0
 
 
 class HttpProtocol(HttpToolsProtocol):
     write_timeout_s: float
     header_timeout_s: float
+    body_piece_bytes: int
     shared: Connections
     _write_watch: WriteWatch
     _wait: Wait | None = None
@@ -107,7 +109,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._num_framing_bytes = 0
         if self._is_deaf or self.cycle.response_complete:
             return
-        if len(self.cycle.body) + len(body) < _BODY_PIECE_BYTES:
+        if len(self.cycle.body) + len(body) < self.body_piece_bytes:
             self.cycle.body += body  # `on_message_complete` wakes the application up at the latest
         else:
             super().on_body(body)
@@ -259,7 +261,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The server stops: requests that have not arrived are no longer waited for."""
-        if self._wait is Wait.BODY:
+        if self._wait is Wait.BODY and not self.cycle.response_started:
             self.make_way()
         else:
             super().shutdown()
@@ -278,7 +280,12 @@ def _head_too_large() -> HeadTooLarge:
     return HeadTooLarge(f"the request line and the headers must be <= {MAX_HEAD_BYTES} bytes long together")
 
 
-def http_protocol(connections: Connections, *, write_timeout_s: float, header_timeout_s: float) -> type[HttpProtocol]:
+def http_protocol(connections: Connections, limits: LimitsConfig) -> type[HttpProtocol]:
     """Returns a class that has what all connections share, for uvicorn takes a class and makes its objects."""
-    shared = {"shared": connections, "write_timeout_s": write_timeout_s, "header_timeout_s": header_timeout_s}
+    shared = {
+        "shared": connections,
+        "write_timeout_s": limits.write_timeout_s,
+        "header_timeout_s": limits.header_timeout_s,
+        "body_piece_bytes": min(limits.max_body_bytes, MAX_BODY_PIECE),
+    }
     return type("HttpProtocol", (HttpProtocol,), shared)

@@ -70,9 +70,7 @@ def _config(app: ASGIApp, limits: LimitsConfig, connections: Connections, *, has
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed
-        http=http_protocol(
-            connections, write_timeout_s=limits.write_timeout_s, header_timeout_s=limits.header_timeout_s
-        ),
+        http=http_protocol(connections, limits),
         ws="ouzel.api.http.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
         ws_max_size=limits.max_body_bytes,
         ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),

@@ -53,9 +53,12 @@ class Responder:
         """Raises ClientDisconnected."""
         following: Create | None = self._steering.with_waiting(create)
         is_automatic = False
-        while following is not None:
-            following = await self._respond(following, outbox, is_automatic=is_automatic)
-            is_automatic = True
+        try:
+            while following is not None:
+                following = await self._respond(following, outbox, is_automatic=is_automatic)
+                is_automatic = True
+        finally:
+            self._steering.settle()
 
     async def _respond(self, create: Create, outbox: Outbox, *, is_automatic: bool) -> Create | None:
         """Returns the successor to make."""

@@ -60,7 +60,6 @@ class Steering:
     def end(self, active: Active) -> None:
         """What has been queued until then is in its steers, and nothing more will be."""
         del self._active[active.run.id]
-        self._share.shrink_to(sum(self._sizes()))
         self._ended[active.run.id] = None
         if len(self._ended) > 1000:
             del self._ended[next(iter(self._ended))]
@@ -154,6 +153,10 @@ class Steering:
         """Of all that waits, in bytes."""
         lists = [*(active.steers for active in self._active.values()), *self._waiting.values()]
         return [steer.num_bytes for steers in lists for steer in steers]
+
+    def settle(self) -> None:
+        """A lane has come to its end: what still waits is what the responses of other lanes, or tools, are for."""
+        self._share.shrink_to(sum(self._sizes()))
 
 
 def _refusal_by(active: Active) -> SteerError | None:
