@@ -16,25 +16,23 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import re
 import resource
 import select
 import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection as Pipe
-from pathlib import Path
+from urllib.parse import urlsplit
 
+import psutil
 import uvloop
 
 from benchmarks.api import Connection, chat_body
+from benchmarks.server import running_server
 
 NUM_STREAMS = 32
 STREAM_TOKENS = 200
@@ -42,36 +40,11 @@ TIMEOUT_S = 10.0  # of heads and bodies
 REOPEN_AFTER_S = 0.1
 NUM_TURNS = 20  # of a second: those that trickle do so one after the other
 SPAWN = multiprocessing.get_context("spawn")
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BEGINNINGS = (
     b"",
     b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ",
     b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n",
 )
-
-
-@contextmanager
-def serving(max_connections: int | None) -> Iterator[tuple[int, int]]:
-    """Gives the port and the process of a server."""
-    options = ["--port", "0", "--log-level", "error", "--no-store", "--served-model-name", "fake"]
-    options += ["--max-num-seqs", str(NUM_STREAMS), "--body-timeout-s", str(TIMEOUT_S)]
-    options += ["--header-timeout-s", str(TIMEOUT_S), "--idle-timeout-s", str(TIMEOUT_S)]
-    if max_connections is not None:
-        options += ["--max-connections", str(max_connections)]
-    with tempfile.TemporaryDirectory() as cache_dir:
-        command = [sys.executable, "-m", "ouzel", "serve", "--cache-dir", cache_dir]
-        process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        try:
-            found = None
-            while found is None:
-                line = process.stdout.readline()
-                assert line, "the server ended"
-                found = re.search(r" at http://127\.0\.0\.1:(\d+)", line)
-            yield int(found[1]), process.pid
-        finally:
-            process.terminate()
-            process.wait()
 
 
 async def tokens_per_s(port: int, duration_s: float) -> tuple[float, float]:
@@ -222,29 +195,28 @@ def listening_barely() -> Iterator[int]:
 # The measurements
 
 
-def cpu_s(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
 class CpuClock:
     """How much CPU processes take."""
 
-    def __init__(self, processes: dict[str, list[int]]) -> None:
+    def __init__(self, processes: dict[str, list[psutil.Process]]) -> None:
         self._processes = processes
         self._start_s = time.monotonic()
         self._before = self._read()
 
     def _read(self) -> dict[str, float]:
-        return {name: sum(map(cpu_s, processes)) for name, processes in self._processes.items()}
+        times = {name: [each.cpu_times() for each in processes] for name, processes in self._processes.items()}
+        return {name: sum(each.user + each.system for each in own) for name, own in times.items()}
 
     def per_s(self) -> dict[str, float]:
         seconds = time.monotonic() - self._start_s
         return {name: round((used - self._before[name]) / seconds, 2) for name, used in self._read().items()}
 
 
-def children_of(process: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+def options_of_server(max_connections: int | None, cache_dir: str) -> list[str]:
+    options = ["--cache-dir", cache_dir, "--log-level", "error", "--no-store", "--served-model-name", "fake"]
+    options += ["--max-num-seqs", str(NUM_STREAMS), "--body-timeout-s", str(TIMEOUT_S)]
+    options += ["--header-timeout-s", str(TIMEOUT_S), "--idle-timeout-s", str(TIMEOUT_S)]
+    return options if max_connections is None else [*options, "--max-connections", str(max_connections)]
 
 
 def main() -> None:
@@ -252,17 +224,23 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--max-connections", type=int, help="of the server; its default is less than 10000")
+    parser.add_argument("--max-connections", type=int, help="of the server")
     options = parser.parse_args()
     rates: dict[str, list[float]] = {"alone": [], "beside_bare": [], "beside_server": []}
     ages_s: list[float] = []
     hold_s = 5 + max(options.seconds * 1.5, 1.5 * TIMEOUT_S)
 
-    with serving(options.max_connections) as (port, server), listening_barely() as bare_port:
-        processes = {"server": [server], "engine": children_of(server)}
+    with (
+        tempfile.TemporaryDirectory() as cache_dir,
+        running_server(options_of_server(options.max_connections, cache_dir)) as (url, server),
+        listening_barely() as bare_port,
+    ):
+        port = urlsplit(url).port
+        assert port is not None
+        processes = {"server": [server], "engine": server.children()}
 
         def measure(name: str, load: int | None = None) -> None:
-            clock = CpuClock(processes | ({"load": [load]} if load is not None else {}))
+            clock = CpuClock(processes | ({"load": [psutil.Process(load)]} if load is not None else {}))
             rate, in_s = uvloop.run(tokens_per_s(port, options.seconds))
             rates[name].append(rate)
             print(f"{name}: {rate:.0f} tokens/s, let in within {in_s:.2f} s, CPU {clock.per_s()}", flush=True)

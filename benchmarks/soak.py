@@ -13,21 +13,20 @@ import argparse
 import asyncio
 import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import IO
 
 import httpx
 import psutil
 
+from benchmarks.server import running_server
 from benchmarks.soak_requests import KINDS, REFUSED, Ask, Json
 
 SHARE_THAT_LEAVES = 0.2
@@ -107,24 +106,6 @@ def slope(samples: list[tuple[int, float]]) -> float:
     return 1000 * sum((x - mean_x) * (y - mean_y) for x, y in samples) / spread if spread else 0.0
 
 
-@contextmanager
-def running_server(options: list[str], log: IO[str]) -> Iterator[tuple[str, psutil.Process]]:
-    with tempfile.TemporaryDirectory() as directory:
-        command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", "--data-dir", directory]
-        command += ["--kv-cache-gib", KV_CACHE_GIB, *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                if found := re.search(r" at (http\S+)/v1", line):
-                    yield found[1], psutil.Process(process.pid)
-                    return
-            raise SystemExit("the server did not start")
-        finally:
-            process.terminate()
-            process.wait()
-
-
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[httpx.AsyncClient]:
     limits = httpx.Limits(max_connections=None)
@@ -200,7 +181,8 @@ def main() -> None:
     kinds = [kind for kind in KINDS if arguments.only in kind]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "log"
-        with path.open("w") as log, running_server(arguments.options, log) as (url, server):
+        options = ["--data-dir", f"{directory}/data", "--kv-cache-gib", KV_CACHE_GIB, *arguments.options]
+        with path.open("w") as log, running_server(options, log) as (url, server):
             run, gauges = asyncio.run(soak(url, server, kinds, arguments.minutes, arguments.concurrency))
         loud = [line for line in path.read_text().splitlines() if line.strip() and not LOG_LINE.match(line)]
     sys.exit(0 if report(run, gauges, loud) else 1)

@@ -1,0 +1,27 @@
+"""A server as a user starts it, for benchmarks that ask it over HTTP."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO
+
+import psutil
+
+
+@contextmanager
+def running_server(options: Sequence[str], log: IO[str] | None = None) -> Iterator[tuple[str, psutil.Process]]:
+    """Gives the URL, without a path, and the process of `ouzel serve` on a free port."""
+    command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if found := re.search(r" at (http\S+)/v1", line):
+                yield found[1], psutil.Process(process.pid)
+                return
+        raise SystemExit("the server did not start")
+    finally:
+        process.terminate()
+        process.wait()
