@@ -223,7 +223,7 @@ def test_a_final_message_that_the_template_changes_cannot_go_on(source: str, mes
     with pytest.raises(InvalidRequest, match=message) as caught:
         renderer.encode_chat(
             [USER, {"role": "assistant", "content": "In Finland"}], ChatRendering(continue_final_message=True)
-        )[0]
+        )
     assert caught.value.param == "continue_final_message"
 
 
@@ -237,6 +237,6 @@ def test_a_template_of_the_requests_own_is_rendered_when_it_is_trusted() -> None
     own = ChatRendering(chat_template="{{ eos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}")
     assert trusting.encode_chat([USER], own)[0] == "<|im_end|>[Where is Turku?]"
     with pytest.raises(InvalidRequest, match="chat_template is broken: line 2: ") as caught:
-        trusting.encode_chat([USER], ChatRendering(chat_template="\n{% if %}"))[0]
+        trusting.encode_chat([USER], ChatRendering(chat_template="\n{% if %}"))
     assert caught.value.param == "chat_template"
     trusting.close()
