@@ -4,13 +4,12 @@ import resource
 
 import msgspec
 
-from ouzel.api.http.connections import NUM_SPARE
+from ouzel.api.http.connections import MAX_CONNECTIONS, NUM_SPARE
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.config import LimitsConfig
 
 _RESERVED = 128
 _MAX_FILES = 2**20  # where the system has no limit
-_MAX_CONNECTIONS = 2**14
 MAX_WATCHING = 64  # connections to a port for metrics
 
 
@@ -22,7 +21,7 @@ def with_max_connections(limits: LimitsConfig, *, has_metrics_port: bool) -> Lim
     if most < 1:
         raise InvalidOption(f"the limit of open files is {num_files}, which is too low to serve: see `ulimit -n`")
     if limits.max_connections is None:
-        return msgspec.structs.replace(limits, max_connections=min(most, _MAX_CONNECTIONS))
+        return msgspec.structs.replace(limits, max_connections=min(most, MAX_CONNECTIONS))
     if limits.max_connections > most:
         of_files = f"which the limit of {num_files} open files leaves (ulimit -n)"
         raise InvalidOption(f"--max-connections: must be <= {most}, {of_files}, given {limits.max_connections}")

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from ouzel.cli.front import Front
     from ouzel.observability.traces import Traces
 
-_GC_THRESHOLDS = (
-    50_000,
-    20,
-    20,
-)  # thousands of connections hold objects, all to be looked at each time
+_GC_THRESHOLDS = (50_000, 20, 20)  # each time, all objects of thousands of connections may be looked at
 
 
 async def serve(

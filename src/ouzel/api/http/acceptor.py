@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 _AT_ONCE = 64  # accepted before others have their turn
 _PAUSE_S = 0.5  # after the system has refused
-_PAUSE_WHILE_FULL_S = 0.001  # after one for which another had to make way: a flood costs little
+_PAUSE_WHILE_FULL_S = 0.001  # after each for which another had to make way: a flood costs little
 _GONE = (BlockingIOError, InterruptedError, ConnectionAbortedError)
 _SHUTDOWN_TIMEOUT_S = 2.0  # for a client's half of the end of TLS
 
@@ -59,11 +59,7 @@ class Acceptor:
             await asyncio.wait(self._opening)
 
     def _accept(self) -> None:
-        is_full = False
         for _ in range(_AT_ONCE):
-            if is_full:
-                self._rest(_PAUSE_WHILE_FULL_S)
-                return
             is_full = not self._connections.has_room
             if is_full and self._opening and self._tls is None:
                 return  # they are open in a moment, and then wait as others do
@@ -77,11 +73,17 @@ class Acceptor:
                 return
             if is_full and not self._connections.make_room():
                 accepted.close()
-                continue
-            accepted.setblocking(False)
-            task = self._loop.create_task(self._open(_Opening(accepted, self._connections)))
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+            else:
+                self._begin(accepted)
+            if is_full:
+                self._rest(_PAUSE_WHILE_FULL_S)
+                return
+
+    def _begin(self, accepted: socket.socket) -> None:
+        accepted.setblocking(False)
+        task = self._loop.create_task(self._open(_Opening(accepted, self._connections)))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
 
     def _rest(self, seconds: float) -> None:
         self._loop.remove_reader(self._fileno)

@@ -13,9 +13,11 @@ those whose request is being answered never are. So a flood of one kind displace
 
 import asyncio
 import math
+from collections import OrderedDict
 from enum import Enum
 from typing import Protocol
 
+MAX_CONNECTIONS = 2**14  # where nothing else is said
 NUM_SPARE = 32  # connections beyond the limit, which are told so
 _LEAST_PAUSE_S = 0.05  # between two looks at those that are late
 _MOST_AT_ONCE = 250  # late ones, each of which may be sent an answer; then others have their turn
@@ -47,7 +49,8 @@ class Connections:
         self.max_connections = max_connections
         self.open: set[object] = set()  # uvicorn adds and removes
         self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s}
-        self._since_s: dict[Wait, dict[Waiting, float]] = {wait: {} for wait in Wait}
+        # In plain dictionaries, finding the first passes over all that were before it.
+        self._since_s: dict[Wait, OrderedDict[Waiting, float]] = {wait: OrderedDict() for wait in Wait}
         self._timer: asyncio.TimerHandle | None = None
         self._next_look_s = math.inf
 
@@ -77,16 +80,12 @@ class Connections:
     def make_room(self) -> bool:
         """Closes a connection that waits, and tells whether there was one."""
         now_s = asyncio.get_running_loop().time()
-        longest, patience = None, -math.inf
-        for wait, waiting in self._since_s.items():
-            for connection, since_s in waiting.items():
-                if (now_s - since_s) / _USUAL_S[wait] > patience:
-                    longest, patience = connection, (now_s - since_s) / _USUAL_S[wait]
-                break
-        if longest is None:
+        first = [(_USUAL_S[wait], *next(iter(waiting.items()))) for wait, waiting in self._since_s.items() if waiting]
+        if not first:
             return False
-        longest.make_way()
-        self.open.discard(longest)  # uvicorn does so a moment later
+        _, connection, _ = max(first, key=lambda each: (now_s - each[2]) / each[0])
+        connection.make_way()
+        self.open.discard(connection)  # uvicorn does so a moment later
         return True
 
     def _look_at(self, time_s: float, loop: asyncio.AbstractEventLoop) -> None:

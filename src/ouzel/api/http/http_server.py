@@ -10,12 +10,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ouzel.api.http.acceptor import Acceptor
-from ouzel.api.http.connections import Connections
+from ouzel.api.http.connections import MAX_CONNECTIONS, Connections
 from ouzel.api.http.http_protocol import http_protocol
 from ouzel.config import LimitsConfig
 
 _PING_EVERY_S = 20.0
-_MAX_CONNECTIONS = 2**14
 
 
 class HttpServer(uvicorn.Server):
@@ -25,7 +24,7 @@ class HttpServer(uvicorn.Server):
         self, app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None, *, has_lifespan: bool = True
     ) -> None:
         self._connections = Connections(
-            limits.max_connections or _MAX_CONNECTIONS,
+            limits.max_connections or MAX_CONNECTIONS,
             header_timeout_s=limits.header_timeout_s,
             idle_timeout_s=limits.idle_timeout_s,
         )

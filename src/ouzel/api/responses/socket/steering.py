@@ -126,13 +126,14 @@ class Steering:
         if fault is not None:
             return SteerError("invalid_input", fault)
         if active is not None:
-            return _refusal_by(active) or self._refusal_for_room(message)
+            return _refusal_by(active) or self._take_room(message)
         if message.response_id in self._ended:
             why = "the response has ended: continue it by response.create"
             return SteerError("response_already_completed", why)
         return SteerError("response_not_found", "no such response is being made on this WebSocket")
 
-    def _refusal_for_room(self, message: Steer) -> SteerError | None:
+    def _take_room(self, message: Steer) -> SteerError | None:
+        """Returns why there is none."""
         sizes = self._sizes()
         num_bytes = sum(sizes) + message.num_bytes
         if len(sizes) >= _MAX_QUEUED:
