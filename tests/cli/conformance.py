@@ -8,7 +8,9 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 
 import httpx
@@ -18,6 +20,7 @@ from tests.cli.running import serving
 
 PATH = Path(__file__).parents[2] / "docs" / "conformance.md"
 COMMAND = "uv run python -m tests.cli.conformance"
+NUM_AT_ONCE = 6  # probes: a batch costs little more than one of them
 SERVER_OPTIONS = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching")
 
 _INTRODUCTION = """\
@@ -558,10 +561,18 @@ def conformance_document(cache_dir: Path) -> str:
 
 def _rows(http: httpx.Client, endpoint: Endpoint, probes: Sequence[Probe]) -> str:
     modes = [Asker(http, endpoint, is_stream=is_stream) for is_stream in (False, True)]
+    with ThreadPoolExecutor(NUM_AT_ONCE) as threads:
+        tried = [[threads.submit(result, probe, ask) for ask in modes] for probe in probes]
     rows = [
-        (f"`{probe.parameter}`", probe.listed, *(result(probe, ask) for ask in modes), probe.seen) for probe in probes
+        (f"`{probe.parameter}`", probe.listed, *map(_settled, beside, repeat(probe), modes), probe.seen)
+        for probe, beside in zip(probes, tried, strict=True)
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _settled(beside_others: Future[str], probe: Probe, ask: Asker) -> str:
+    """Tries again, alone, what failed: neighbours in a batch move a logit's last bits, and wild sampling shows it."""
+    return result(probe, ask) if beside_others.exception() else beside_others.result()
 
 
 if __name__ == "__main__":
