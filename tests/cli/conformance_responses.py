@@ -166,7 +166,11 @@ OWN_PROBES = (
         lambda ask: tokens(ask(logprobs=None, include=["message.output_text.logprobs"])) == tokens(ask()),
     ),
     Probe(
-        "include, reasoning.encrypted_content", "F", {"include": ["reasoning.encrypted_content"]}, param="include[0]"
+        "include, reasoning.encrypted_content",
+        "F",
+        {},
+        "the demo model does not reason: its answer is the same",
+        lambda ask: text(ask(include=["reasoning.encrypted_content"])) == text(ask()),
     ),
     Probe("store", "F", {}, "the response says so", repeated("store", False)),
     Probe("metadata", "F", {}, "the response repeats it", repeated("metadata", {"ticket": "7"})),

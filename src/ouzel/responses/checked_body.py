@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
-from ouzel.responses.request import LOGPROBS, ResponsesRequest, check_includable, shows_logprobs
+from ouzel.responses.includable import LOGPROBS, log_never_there
+from ouzel.responses.request import ResponsesRequest, shows_logprobs
 from ouzel.responses.text_format import form_of
 from ouzel.wire.chat import Chat, chat_of
 from ouzel.wire.options import check_num_logprobs
@@ -49,8 +50,7 @@ def prompt_only(checked_body: CheckedBody) -> CheckedBody:
 def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
     if fields.top_logprobs is not None:
         check_num_logprobs(fields.top_logprobs, limits, param="top_logprobs")
-    for position, name in enumerate(fields.include or []):
-        check_includable(name, f"include[{position}]")
+    log_never_there(fields.include or [])
     if fields.top_logprobs and not shows_logprobs(fields):
         limit = f'needs include to have "{LOGPROBS}"'
         raise InvalidRequest(f"{limit}, given {fields.top_logprobs}", field="top_logprobs")

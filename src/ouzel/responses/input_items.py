@@ -6,16 +6,20 @@ become one message; so does what this server answers when it is sent back. What 
 path, as in `input[2].content[0].type`.
 """
 
+import logging
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
 from ouzel.errors import InvalidRequest
-from ouzel.responses.compaction_item import text_for_model, unpack
+from ouzel.responses.compaction_item import text_for_model
+from ouzel.responses.packed_text import REASONING, SUMMARY
 from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
+
+logger = logging.getLogger(__name__)
 
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
@@ -96,10 +100,13 @@ class _Reader:
         self._turn: _Turn | None = None
         self._names: dict[str, str] = {}  # of the functions called, by call id
         self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
+        self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
         self._summaries: set[int] = set()  # the positions of messages that are one
 
     def finish(self) -> list[InputMessage]:
         self._end_turn()
+        if self._unreadable:
+            logger.info("left out reasoning that another server has encrypted: %s", ", ".join(self._unreadable[:20]))
         return _join_around(self._summaries, self._messages) if self._summaries else self._messages
 
     def read(self, item: Message, path: str) -> None:
@@ -131,13 +138,20 @@ class _Reader:
         self._open_turn(path).content = content
 
     def _read_reasoning(self, item: Message, path: str) -> None:
-        if (encrypted := item.get("encrypted_content")) is not None:
-            why = ": only who wrote it can read it, leave the item out"
-            raise _invalid(f"{path}.encrypted_content", "null", encrypted, why)
-        texts = _texts(item, "content", "reasoning_text", path) or _texts(item, "summary", "summary_text", path)
         if self._turn is not None and (self._turn.content is not None or self._turn.calls):
             self._end_turn()
-        self._open_turn(path).reasoning += texts
+        content, summary = (
+            _texts(item, "content", "reasoning_text", path),
+            _texts(item, "summary", "summary_text", path),
+        )
+        encrypted = item.get("encrypted_content")
+        if encrypted is not None and not isinstance(encrypted, str):
+            raise _invalid(f"{path}.encrypted_content", "a string", encrypted)
+        texts = content or encrypted_reasoning(item) or summary
+        if encrypted and not texts:
+            self._unreadable.append(path)
+        else:
+            self._open_turn(path).reasoning += texts
 
     def _read_call(self, item: Message, path: str) -> None:
         call_id, name = _name(item, "call_id", path), _name(item, "name", path)
@@ -168,7 +182,7 @@ class _Reader:
 
     def _read_compaction(self, item: Message, path: str) -> None:
         content = _name(item, "encrypted_content", path)
-        summary = unpack(content)
+        summary = SUMMARY.unpack(content)
         if summary is None:
             raise _invalid(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
         self._end_turn()
@@ -184,6 +198,13 @@ class _Reader:
         if self._turn is not None:
             self._messages.append(InputMessage(self._turn.message(), self._turn.path))
             self._turn = None
+
+
+def encrypted_reasoning(item: Message) -> list[str]:
+    """Returns the texts that it holds for us: none where another server has written it."""
+    encrypted = item.get("encrypted_content")
+    text = REASONING.unpack(encrypted) if isinstance(encrypted, str) else None
+    return [] if text is None else [text]
 
 
 def text_of(message: Message) -> str:

@@ -45,6 +45,7 @@ _ITEMS = [
         (),
         summary={"type": "array", "items": _object("summary_text", ("text",), text=_STRING)},
         content={"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)},
+        encrypted_content=_STRING,
     ),
     _object("compaction", ("encrypted_content",), encrypted_content=_NAME),
 ]

@@ -45,11 +45,12 @@ class FunctionCallItem(msgspec.Struct, frozen=True, tag_field="type", tag="funct
     arguments: str  # JSON as the model wrote it
 
 
-class ReasoningItem(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning"):
+class ReasoningItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"):
     id: str
     status: ItemStatus
     summary: list[SummaryText]
     content: list[ReasoningText]
+    encrypted_content: str | None = None  # the same text for who asks for it so, see `packed_text.REASONING`
 
 
 OutputItem = OutputMessage | FunctionCallItem | ReasoningItem

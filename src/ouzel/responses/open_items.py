@@ -19,6 +19,7 @@ from ouzel.responses.items import (
     ReasoningText,
     SummaryText,
 )
+from ouzel.responses.packed_text import REASONING
 from ouzel.wire.logprobs import ContentLogprob
 
 
@@ -67,10 +68,19 @@ class OpenMessage:
         return OutputText("".join(self._texts), self._logprobs)
 
 
+@dataclass(frozen=True, slots=True)
+class ReasoningForm:
+    """It says what an item of reasoning shows beside its text: the same text again."""
+
+    is_summarised: bool = False
+    is_encrypted: bool = False
+
+
 class OpenReasoning:
-    def __init__(self, place: Place, text: str = "", *, is_summarised: bool) -> None:
+    def __init__(self, place: Place, form: ReasoningForm, text: str = "") -> None:
         self.place = place
-        self._is_summarised = is_summarised
+        self._is_summarised = form.is_summarised
+        self._is_encrypted = form.is_encrypted
         self._texts = [text]
 
     def open(self) -> Iterator[ResponseEvent]:
@@ -78,7 +88,7 @@ class OpenReasoning:
         yield events.OutputItemAdded(
             next(place.numbers),
             output_index=place.output_index,
-            item=ReasoningItem(place.item_id, "in_progress", [], []),
+            item=ReasoningItem(place.item_id, "in_progress", [], [], self._encrypted("")),
         )
         yield events.ContentPartAdded(*place.next(), part=ReasoningText(""))
         if self._is_summarised:
@@ -102,7 +112,10 @@ class OpenReasoning:
     def item(self, status: ItemStatus) -> OutputItem:
         text = "".join(self._texts)
         summary = [SummaryText(text)] if self._is_summarised else []
-        return ReasoningItem(self.place.item_id, status, summary, [ReasoningText(text)])
+        return ReasoningItem(self.place.item_id, status, summary, [ReasoningText(text)], self._encrypted(text))
+
+    def _encrypted(self, text: str) -> str | None:
+        return REASONING.pack(text) if self._is_encrypted else None
 
 
 class OpenCall:
@@ -140,8 +153,9 @@ def reopened(item: OutputItem, output_index: int, numbers: Iterator[int]) -> Ope
             return OpenMessage(place, part.text, part.logprobs)
         case OutputMessage():
             return OpenMessage(place)
-        case ReasoningItem(summary=summary, content=content):
-            return OpenReasoning(place, "".join(part.text for part in content), is_summarised=bool(summary))
+        case ReasoningItem(summary=summary, content=content, encrypted_content=encrypted):
+            form = ReasoningForm(is_summarised=bool(summary), is_encrypted=encrypted is not None)
+            return OpenReasoning(place, form, "".join(part.text for part in content))
         case FunctionCallItem(call_id=call_id, name=name, arguments=arguments):
             return OpenCall(place, 0, call_id, name, arguments)
         case unreachable:

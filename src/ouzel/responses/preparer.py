@@ -14,9 +14,10 @@ from ouzel.responses.context import Context, context_of, context_of_its_own
 from ouzel.responses.first_response import new_response
 from ouzel.responses.input_items import input_items_of
 from ouzel.responses.items import new_id
+from ouzel.responses.open_items import ReasoningForm
 from ouzel.responses.prompt import render_input
 from ouzel.responses.recent_responses import RecentResponses
-from ouzel.responses.request import ResponsesRequest, conversation_id_of, shows_logprobs
+from ouzel.responses.request import ResponsesRequest, conversation_id_of, encrypts_reasoning, shows_logprobs
 from ouzel.responses.response_builder import Logprobs
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.stored_items import stored_items
@@ -34,7 +35,7 @@ class PreparedResponse:
     request: GenerationRequest
     response: ResponseObject  # as it begins
     logprobs: Logprobs | None
-    summarises: bool
+    reasoning_form: ReasoningForm
     is_stream: bool
     obfuscates: bool
     generates: bool  # else the prompt is computed, so that the response that continues it begins sooner
@@ -146,7 +147,7 @@ class Preparer:
             request,
             response,
             logprobs=_logprobs_of(fields, self._model),
-            summarises=fields.reasoning is not None and fields.reasoning.summary is not None,
+            reasoning_form=_reasoning_form_of(fields),
             is_stream=bool(fields.stream),
             obfuscates=fields.stream_options is not None and bool(fields.stream_options.include_obfuscation),
             generates=generates,
@@ -172,6 +173,11 @@ def created_at_of(stored: StoredResponse) -> int:
 
 class _Created(msgspec.Struct):
     created_at: int
+
+
+def _reasoning_form_of(fields: ResponsesRequest) -> ReasoningForm:
+    is_summarised = fields.reasoning is not None and fields.reasoning.summary is not None
+    return ReasoningForm(is_summarised=is_summarised, is_encrypted=encrypts_reasoning(fields))
 
 
 def _logprobs_of(fields: ResponsesRequest, model: ServedModel) -> Logprobs | None:

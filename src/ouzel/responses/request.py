@@ -3,7 +3,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.errors import InvalidRequest
+from ouzel.responses.includable import ENCRYPTED_REASONING, LOGPROBS, Includable
 from ouzel.responses.input_schema import Input
 from ouzel.responses.text_format import TextFormat
 from ouzel.wire.chat_prompt import (
@@ -18,11 +18,8 @@ from ouzel.wire.chat_prompt import (
 )
 from ouzel.wire.fields import GenerationFields
 from ouzel.wire.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
-from ouzel.wire.validation_errors import shown
 
 Verbosity = Literal["low", "medium", "high"]
-LOGPROBS = "message.output_text.logprobs"
-_ENCRYPTED = "reasoning.encrypted_content"
 Labels = Annotated[dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
 
 
@@ -78,8 +75,11 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         None
     )
     include: Annotated[
-        list[str] | None,
-        Meta(description="What the response shows beside the text: only message.output_text.logprobs is supported."),
+        list[Includable] | None,
+        Meta(
+            description="What the response shows beside the text: message.output_text.logprobs, "
+            "reasoning.encrypted_content; the others are taken, and nothing here has what they ask for."
+        ),
     ] = None
     logprobs: Annotated[bool | None, Meta(description="The same as include with message.output_text.logprobs.")] = None
     top_logprobs: (
@@ -114,15 +114,12 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     thinking: Thinking = None
 
 
-def check_includable(name: str, path: str) -> None:
-    """Agents ask for encrypted reasoning unless told otherwise, so the error says that they need not."""
-    if name != LOGPROBS:
-        why = ": leave it out, reasoning is text here and is read when sent back" if name == _ENCRYPTED else ""
-        raise InvalidRequest(f'must be "{LOGPROBS}", given {shown(name)}{why}', field=path)
-
-
 def shows_logprobs(fields: ResponsesRequest) -> bool:
     return bool(fields.logprobs) or LOGPROBS in (fields.include or [])
+
+
+def encrypts_reasoning(fields: ResponsesRequest) -> bool:
+    return ENCRYPTED_REASONING in (fields.include or [])
 
 
 def conversation_id_of(fields: ResponsesRequest) -> str | None:

@@ -36,7 +36,15 @@ from ouzel.responses.events import (
     ResponseQueued,
 )
 from ouzel.responses.items import ItemStatus, OutputItem, new_id
-from ouzel.responses.open_items import OpenCall, OpenItem, OpenMessage, OpenReasoning, Place, reopened
+from ouzel.responses.open_items import (
+    OpenCall,
+    OpenItem,
+    OpenMessage,
+    OpenReasoning,
+    Place,
+    ReasoningForm,
+    reopened,
+)
 from ouzel.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
 from ouzel.types import FinishReason, PositionLogprobs
 from ouzel.wire.logprobs import ContentLogprob
@@ -52,13 +60,13 @@ class ResponseBuilder:
         response: ResponseObject,
         *,
         logprobs: Logprobs | None,
-        summarises: bool,
+        reasoning_form: ReasoningForm,
         num_events: int = 0,
     ) -> None:
         """`logprobs` is None where none are shown; `num_events` counts the events that the response has had already."""
         self.response = response
         self._logprobs = logprobs
-        self._summarises = summarises
+        self._reasoning_form = reasoning_form
         self._numbers = itertools.count(num_events)
         self._items: list[OutputItem] = []  # that are done
         self._open: OpenItem | None = None
@@ -71,7 +79,9 @@ class ResponseBuilder:
     @classmethod
     def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
         """Makes a builder that can end the response, whoever began it; `num_events` brought it to where it is."""
-        builder = cls(replace(response, output=[]), logprobs=None, summarises=False, num_events=num_events)
+        builder = cls(
+            replace(response, output=[]), logprobs=None, reasoning_form=ReasoningForm(), num_events=num_events
+        )
         for index, item in enumerate(response.output):
             if item.status == "in_progress":
                 builder._open = reopened(item, index, builder._numbers)
@@ -159,7 +169,7 @@ class ResponseBuilder:
             case ReasoningDelta(text):
                 if not isinstance(item, OpenReasoning):
                     yield from self._close("completed")
-                    item = OpenReasoning(self._new_place("rs"), is_summarised=self._summarises)
+                    item = OpenReasoning(self._new_place("rs"), self._reasoning_form)
                     yield from self._begin_item(item)
                 self._pending.clear()  # OpenAI shows those of messages only
                 yield from item.add(text)

@@ -64,7 +64,7 @@ class Run:
         self._builder = ResponseBuilder(
             replace(prepared.response, status="queued") if log else prepared.response,
             logprobs=prepared.logprobs,
-            summarises=prepared.summarises,
+            reasoning_form=prepared.reasoning_form,
             num_events=len(log),
         )
         self._stage = Stage.NEW

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ouzel.responses.input_items import InputItem, Message
+from ouzel.responses.input_items import InputItem, Message, encrypted_reasoning
 from ouzel.responses.items import new_id
 from ouzel.store.records import Item
 
@@ -50,6 +50,8 @@ def _stored_item(fields: Message) -> Item:
             item["content"] = _content(fields["content"], kinds)
         case "reasoning":
             item["summary"] = item.get("summary") or []
+            if not item.get("content") and (texts := encrypted_reasoning(fields)):
+                item["content"] = [{"type": "reasoning_text", "text": text} for text in texts]
     return Item(item_id, msgspec.json.encode(item))
 
 

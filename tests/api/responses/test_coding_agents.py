@@ -32,6 +32,7 @@ FIRST_TURN: list[Json] = [text("developer", "Ask before you write."), text("user
 LATER: list[Json] = [
     {"type": "reasoning", "id": None, "summary": [], "content": None, "encrypted_content": None},
     {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": None},
+    {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"},
     message("assistant", [{"type": "output_text", "text": "I look."}], type="message", id="msg_1", end_turn=None),
     call("call_1", "look", '{"command": ["ls"]}'),
     output("call_1", [{"type": "input_text", "text": "a.py"}, {"type": "input_text", "text": "b.py"}]),
@@ -49,7 +50,7 @@ def request(*items: Json, **fields: object) -> Json:
         "reasoning": {"effort": None, "summary": "auto"},
         "store": False,
         "stream": True,
-        "include": [],
+        "include": ["reasoning.encrypted_content"],
         "prompt_cache_key": "0199c2",
         "client_metadata": {"session": "0199c2"},
         **fields,
@@ -86,16 +87,6 @@ def test_items_of_other_turns_are_read(thinker_http: httpx.Client) -> None:
 
 
 REFUSED: dict[str, tuple[Json, str, str]] = {
-    "encrypted reasoning is asked for": (
-        request(include=["reasoning.encrypted_content"]),
-        "include[0]",
-        'must be "message.output_text.logprobs", given "reasoning.encrypted_content": leave it out',
-    ),
-    "encrypted reasoning of another server": (
-        request({"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"}),
-        "input[2].encrypted_content",
-        'must be null, given "gAAAA": only who wrote it can read it, leave the item out',
-    ),
     "a search that the server would make": (
         request(tools=[SHELL, {"type": "web_search"}]),
         "tools[1].type",

@@ -17,8 +17,8 @@ from openai.types.responses.response_input_item_param import ResponseInputItemPa
 
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.responses.compaction_item import pack, unpack
 from ouzel.responses.input_items import Message, input_items_of, messages_of
+from ouzel.responses.packed_text import SUMMARY
 from ouzel.tokenizer.model_files import SamplingDefaults
 from tests.api.requests import Json, error_of, metric, wait_until
 from tests.api.responses.strict import check, strict_items, strict_response
@@ -43,13 +43,13 @@ def compacted(http: httpx.Client, **body: object) -> Json:
 
 def summary_in(shown: Json) -> str:
     content = shown["output"][-1]["encrypted_content"]  # type: ignore[index]  # a list of objects
-    summary = unpack(content)
+    summary = SUMMARY.unpack(content)
     assert summary is not None
     return summary
 
 
 def item(summary: str) -> Message:
-    return {"type": "compaction", "encrypted_content": pack(summary)}
+    return {"type": "compaction", "encrypted_content": SUMMARY.pack(summary)}
 
 
 def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx.Client) -> None:
@@ -126,7 +126,7 @@ def test_a_summary_is_an_item_as_others_are(thinker_http: httpx.Client) -> None:
     assert strict_items(thinker_http.get(path, params={"limit": 1}).text).data[0] == listed.data[1]
 
 
-GOOD = pack("What was said.")
+GOOD = SUMMARY.pack("What was said.")
 FOREIGN = [
     "gAAAAABo",
     "",

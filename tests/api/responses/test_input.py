@@ -151,11 +151,6 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "an output of no call": ([USER, output("a")], "input[1].call_id", '"a"'),
     "an output that is none": ([call("a"), output("a", 7)], "input[1].output", "7"),
     "an image as output": ([call("a"), output("a", [{"type": "input_image"}])], "input[1].output[0].type", "text only"),
-    "encrypted reasoning": (
-        [{"type": "reasoning", "encrypted_content": "x"}],
-        "input[0].encrypted_content",
-        "leave the item out",
-    ),
     "reasoning that is no list": ([{"type": "reasoning", "content": "x"}], "input[0].content", '"x"'),
     "reasoning of another kind": (
         [{"type": "reasoning", "summary": [{"type": "text", "text": "x"}]}],

@@ -38,7 +38,7 @@ def said(what: str, **fields: object) -> Json:
         {},
         {"max_output_tokens": 40},
         {"reasoning": {"summary": "auto"}},
-        {"include": ["message.output_text.logprobs"], "top_logprobs": 2},
+        {"include": ["message.output_text.logprobs", "reasoning.encrypted_content"], "top_logprobs": 2},
         {"stream_options": {"include_obfuscation": True}},
     ],
 )

@@ -7,7 +7,15 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
-from ouzel.api.responses.item_lists import INCLUDE, PAGE, PAGE_PARAMETERS, ItemList, asks_for_logprobs, page_request
+from ouzel.api.responses.item_lists import (
+    INCLUDE,
+    PAGE,
+    PAGE_PARAMETERS,
+    ItemList,
+    included_in,
+    page_request,
+    with_included,
+)
 from ouzel.errors import ItemNotFound
 from ouzel.responses.new_items import NewItems
 from ouzel.store.records import Page
@@ -19,27 +27,28 @@ class ConversationItems:
         self._conversations = conversations
 
     async def create(self, request: Request, body: bytes) -> ItemList:
-        asks_for_logprobs(Query(request.query_params, "include"))
+        included = included_in(Query(request.query_params, "include"))
         fields = decode_body(body, CreateItemsRequest)
         store, owner_id = self._conversations.store(request), conversation_id(request)
         key_id = exchange_of(request.scope).key_id
         new = await NewItems(store, key_id).read(fields.items, conversation_id=owner_id)
         await store.add_conversation_items(owner_id, key_id, new)
-        return ItemList.of(Page(new, has_more=False))
+        return ItemList.of(Page(new, has_more=False), included)
 
     async def list(self, request: Request) -> Response:
-        page = page_request(Query(request.query_params, *PAGE_PARAMETERS))
+        query = Query(request.query_params, *PAGE_PARAMETERS)
+        page, included = page_request(query), included_in(query)
         store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
         items = await store.conversation_page(conversation_id(request), key_id, page)
-        return json_response(ItemList.of(items))
+        return json_response(ItemList.of(items, included))
 
     async def retrieve(self, request: Request) -> Response:
-        asks_for_logprobs(Query(request.query_params, "include"))
+        included = included_in(Query(request.query_params, "include"))
         store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
         item = await store.conversation_item(conversation_id(request), key_id, _id(request))
         if item is None:
             raise _not_found(request)
-        return Response(item.body, media_type="application/json")
+        return Response(with_included(item.body, included), media_type="application/json")
 
     async def delete(self, request: Request) -> Response:
         """Answers with what is left: the conversation."""

@@ -13,11 +13,12 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import exchange_of
 from ouzel.generation import ServedModel
-from ouzel.responses.compaction_item import CompactionItem, pack
+from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.context import context_of
 from ouzel.responses.input_items import InputItem, messages_of
 from ouzel.responses.input_schema import Input
 from ouzel.responses.items import new_id
+from ouzel.responses.packed_text import SUMMARY
 from ouzel.responses.request import ResponsesRequest
 from ouzel.responses.response_object import ResponseUsage, response_usage
 from ouzel.responses.stored_items import stored_items
@@ -70,7 +71,7 @@ class CompactResponse:
         return CompactedResponse(
             new_id("resp", continues=fields.previous_response_id),
             int(time.time()),
-            [*users, CompactionItem(new_id("cmp"), pack(summary))],
+            [*users, CompactionItem(new_id("cmp"), SUMMARY.pack(summary))],
             response_usage(usage),
         )
 

@@ -1,15 +1,18 @@
 """Items of a response and those of a conversation are listed alike, page by page."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
-from ouzel.responses.request import LOGPROBS, check_includable
+from ouzel.responses.encrypted_reasoning import with_encrypted_reasoning
+from ouzel.responses.includable import ENCRYPTED_REASONING, INCLUDABLE, check_includable, log_never_there
 from ouzel.store.records import Page, PageRequest
 
 PAGE_PARAMETERS = ("include", "limit", "order", "after")
 INCLUDE = QueryField(
-    "include", {"type": "array", "items": {"enum": [LOGPROBS]}}, "What is shown beside the text, if it was made so."
+    "include", {"type": "array", "items": {"enum": list(INCLUDABLE)}}, "What is shown beside the text."
 )
 PAGE = (
     INCLUDE,
@@ -26,10 +29,10 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
     has_more: bool
 
     @classmethod
-    def of(cls, page: Page) -> "ItemList":
+    def of(cls, page: Page, included: Collection[str]) -> "ItemList":
         items = page.items
         return cls(
-            [msgspec.Raw(item.body) for item in items],
+            [msgspec.Raw(with_included(item.body, included)) for item in items],
             first_id=items[0].id if items else None,
             last_id=items[-1].id if items else None,
             has_more=page.has_more,
@@ -38,7 +41,6 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
 
 def page_request(query: Query) -> PageRequest:
     """Returns what page the query asks for; OpenAI's defaults are 20 items, the newest first."""
-    asks_for_logprobs(query)
     return PageRequest(
         limit=query.integer("limit", 20, lowest=1, highest=100),
         is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
@@ -46,9 +48,14 @@ def page_request(query: Query) -> PageRequest:
     )
 
 
-def asks_for_logprobs(query: Query) -> bool:
-    """Items have them when their response was made with them."""
+def included_in(query: Query) -> frozenset[str]:
     names = query.texts("include")
     for name in names:
         check_includable(name, "include")
-    return bool(names)
+    log_never_there(names)
+    return frozenset(names)
+
+
+def with_included(body: bytes, included: Collection[str]) -> bytes:
+    """Expects what the store keeps: it has logprobs when it was made with them."""
+    return with_encrypted_reasoning(body) if ENCRYPTED_REASONING in included else body

@@ -1,8 +1,10 @@
 """GET /responses/{id} answers with the response, or with its events from the first or a later one to the end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
 
+import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -14,12 +16,12 @@ from ouzel.api.http.query import Query
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
-from ouzel.api.responses.item_lists import INCLUDE, asks_for_logprobs
-from ouzel.api.responses.send import send_events, send_response
+from ouzel.api.responses.item_lists import INCLUDE, included_in, with_included
+from ouzel.api.responses.send import Following, send_events
 from ouzel.api.responses.stored import StoredResponseEndpoints
 from ouzel.errors import InvalidRequest
 from ouzel.responses.events import EVENTS
-from ouzel.responses.request import LOGPROBS
+from ouzel.responses.includable import LOGPROBS
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.runs import Runs
 from ouzel.responses.stored_progress import shown_response
@@ -43,20 +45,21 @@ class RetrieveResponse:
         for name in ("starting_after", "include_obfuscation"):
             if not is_stream and query.has(name):
                 raise InvalidRequest("needs stream to be true", field=name)
-        shows_logprobs = asks_for_logprobs(query)
+        included = included_in(query)
         stored = await self._responses.find(request)
         run = self._runs.find(stored.id, stored.key_id)
-        if shows_logprobs:
+        if LOGPROBS in included:
             _check_logprobs(shown_response(stored) if run is None else run.response)
         if not is_stream:
-            await (send_json(stored.body, send) if run is None else send_response(run.response, send))
+            body = stored.body if run is None else await asyncio.to_thread(msgspec.json.encode, run.response)
+            await send_json(with_included(body, included), send)
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
         following = self._follow(stored, after, self._responses.store(request)) if run is None else run.follow(after)
         exchange_of(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancelled_on_disconnect(receive):
-            await send_events(following, framing, self._streams, send)
+            await send_events(_with_included(following, included), framing, self._streams, send)
 
     async def _follow(self, stored: StoredResponse, after: int, store: Store) -> AsyncGenerator[Sequence[bytes], None]:
         """Follows a response that has ended, or that another server makes."""
@@ -70,6 +73,12 @@ class RetrieveResponse:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
             current = await store.response(stored.id, stored.key_id)
+
+
+async def _with_included(following: Following, included: Collection[str]) -> Following:
+    async with aclosing(following):
+        async for events in following:
+            yield [with_included(event, included) for event in events]
 
 
 def _check_logprobs(response: ResponseObject) -> None:

@@ -8,7 +8,7 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
-from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, page_request
+from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, included_in, page_request
 from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
@@ -66,12 +66,13 @@ class StoredResponseEndpoints:
         return json_response(response)
 
     async def input_items(self, request: Request) -> Response:
-        page = page_request(Query(request.query_params, *PAGE_PARAMETERS))
+        query = Query(request.query_params, *PAGE_PARAMETERS)
+        page, included = page_request(query), included_in(query)
         store = self.store(request)
         items = await store.input_items(_id(request), exchange_of(request.scope).key_id, page)
         if items is None:
             raise _not_found(request)
-        return json_response(ItemList.of(items))
+        return json_response(ItemList.of(items, included))
 
     def store(self, request: Request) -> Store:
         if self._runs.store is None:

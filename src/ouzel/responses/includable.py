@@ -1,0 +1,36 @@
+"""What `include` may name: what is shown of a response beside its text."""
+
+import logging
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from ouzel.errors import InvalidRequest
+from ouzel.wire.validation_errors import shown
+
+logger = logging.getLogger(__name__)
+
+Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
+NeverThere = Literal[  # agents ask for it whatever the server
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+]
+Includable = Shown | NeverThere
+
+LOGPROBS: Shown = "message.output_text.logprobs"
+ENCRYPTED_REASONING: Shown = "reasoning.encrypted_content"
+INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(NeverThere))
+
+
+def check_includable(name: str, path: str) -> None:
+    if name not in INCLUDABLE:
+        raise InvalidRequest(f"must be one of {', '.join(INCLUDABLE)}, given {shown(name)}", field=path)
+
+
+def log_never_there(names: Iterable[str]) -> None:
+    never_there = sorted(set(names) & set(get_args(NeverThere)))
+    if never_there:
+        logger.info("include: nothing here has %s", ", ".join(never_there))

@@ -1,0 +1,162 @@
+"""Reasoning that clients hold for us (`include: ["reasoning.encrypted_content"]`), and what comes of it later."""
+
+import json
+import logging
+
+import httpx
+import openai.types.responses as openai_types
+import pytest
+
+from ouzel.responses.input_items import Message, input_items_of, messages_of
+from ouzel.responses.packed_text import REASONING, SUMMARY
+from tests.api.requests import Json, error_of
+from tests.api.responses.strict import named_events, strict_events, strict_item, strict_items, strict_response
+from tests.api.responses.test_conversations import new_conversation
+from tests.api.responses.test_input import call, message, output, reasoning
+from tests.api.responses.test_response import SAYINGS, said
+
+INCLUDE = "reasoning.encrypted_content"
+PACKED = REASONING.pack("let me see")
+FOREIGN = "gAAAAABotOkA"
+
+
+def item(encrypted: object, *, summary: tuple[str, ...] = (), **fields: object) -> Message:
+    """An item as it comes from an agent that holds the encrypted form alone."""
+    texts = [{"type": "summary_text", "text": text} for text in summary]
+    return {"type": "reasoning", "summary": texts, "encrypted_content": encrypted, **fields}
+
+
+def encrypted_in(body: object) -> list[object]:
+    """Finds it wherever it is, in the order of reading."""
+    if isinstance(body, list):
+        return [found for value in body for found in encrypted_in(value)]
+    if not isinstance(body, dict):
+        return []
+    if body.get("type") == "reasoning":
+        return [body.get("encrypted_content")]
+    return [found for value in body.values() for found in encrypted_in(value)]
+
+
+@pytest.mark.parametrize("ending", [{}, {"max_output_tokens": 12}, {"reasoning": {"summary": "auto"}}])
+def test_items_have_the_same_text_once_more(thinker_http: httpx.Client, ending: Json) -> None:
+    shown = thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], **ending))
+    first = strict_response(shown.text).output[0]
+    assert isinstance(first, openai_types.ResponseReasoningItem) and first.content is not None
+    assert first.encrypted_content == REASONING.pack(first.content[0].text)
+
+
+def test_events_have_it_from_the_first_to_the_last(thinker_http: httpx.Client) -> None:
+    answer = thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], stream=True))
+    strict_events(answer)
+    assert [(name, found) for name, data in named_events(answer) for found in encrypted_in(json.loads(data))] == [
+        ("response.output_item.added", REASONING.pack("")),
+        ("response.output_item.done", PACKED),
+        ("response.completed", PACKED),
+    ]
+
+
+def test_without_it_items_have_no_such_key(thinker_http: httpx.Client) -> None:
+    shown = thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning"], include=[])).json()
+    assert "encrypted_content" not in shown["output"][0]
+
+
+@pytest.mark.parametrize("is_made_with_it", [False, True])
+def test_what_is_kept_is_read_with_it(thinker_http: httpx.Client, is_made_with_it: bool) -> None:
+    body = said(SAYINGS["reasoning"], include=[INCLUDE] if is_made_with_it else [])
+    path = f"/v1/responses/{thinker_http.post('/v1/responses', json=body).json()['id']}"
+    query = {"include[]": INCLUDE}
+
+    whole = strict_response(thinker_http.get(path, params=query).text)
+    replayed = strict_events(thinker_http.get(path, params={**query, "stream": True}))
+
+    assert encrypted_in(json.loads(whole.to_json())) == [PACKED]
+    packed = [found for event in replayed for found in encrypted_in(event.to_dict())]
+    assert packed == [REASONING.pack(""), PACKED, PACKED]
+    without = thinker_http.get(path).json()
+    assert encrypted_in(without) == [PACKED if is_made_with_it else None]
+
+
+def test_it_is_read_back(caplog: pytest.LogCaptureFixture) -> None:
+    given = [item(PACKED, id="rs_of_another", status=None), message("assistant", "An owl.")]
+    [shown] = messages_of(input_items_of(given), None)
+    assert shown.fields == message("assistant", "An owl.", reasoning_content="let me see")
+    assert not caplog.records
+
+
+READ: dict[str, tuple[Message, object]] = {
+    "the text rather than the packed one": (item(PACKED, content=reasoning("hm")["content"]), "hm"),
+    "the packed text rather than its summary": (item(PACKED, summary=("hm",)), "let me see"),
+    "the summary of another server's": (item(FOREIGN, summary=("hm",)), "hm"),
+    "null": (item(None, summary=("hm",), content=None), "hm"),
+    "nothing": (item(REASONING.pack("")), ""),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_the_best_form_of_it_counts(case: str) -> None:
+    given, expected = READ[case]
+    [shown] = messages_of(input_items_of([given, call("a")]), None)
+    assert shown.fields["reasoning_content"] == expected
+
+
+@pytest.mark.parametrize("content", [FOREIGN, PACKED[:-4], SUMMARY.pack("let me see"), "ä"])
+def test_what_nobody_here_can_read_is_left_out(content: str, caplog: pytest.LogCaptureFixture) -> None:
+    given = [message("user", "Hi"), item(content), call("a"), output("a")]
+    with caplog.at_level(logging.INFO, "ouzel.responses"):
+        shown = messages_of(input_items_of(given), None)
+    assert [each.fields["role"] for each in shown] == ["user", "assistant", "tool"]
+    assert "reasoning_content" not in shown[1].fields
+    assert "left out" in caplog.text and "input[1]" in caplog.text
+
+
+def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None:
+    """Of a turn that goes on after a call, the template shows the reasoning."""
+
+    def num_tokens(*thoughts: Message) -> int:
+        body = said("", input=[message("user", "Hi"), *thoughts, call("a"), output("a")], store=False)
+        usage = strict_response(thinker_http.post("/v1/responses", json=body).text).usage
+        assert usage is not None
+        return usage.input_tokens
+
+    held, shown = num_tokens(item(PACKED)), num_tokens(reasoning("let me see"))
+    assert num_tokens() == num_tokens(item(FOREIGN)) < held == shown
+
+
+def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
+    conversation = new_conversation(thinker_http, items=[item(PACKED), message("assistant", "An owl.")])
+    path = f"/v1/conversations/{conversation}/items"
+
+    plain = thinker_http.get(path, params={"order": "asc"}).json()["data"][0]
+    packed = strict_items(thinker_http.get(path, params={"order": "asc", "include": INCLUDE}).text).data[0]
+
+    assert plain["content"] == [{"type": "reasoning_text", "text": "let me see"}]
+    assert "encrypted_content" not in plain
+    single = strict_item(thinker_http.get(f"{path}/{plain['id']}", params={"include": INCLUDE}).text)
+    assert encrypted_in([packed.to_dict(), single.to_dict()]) == [PACKED, PACKED]
+
+
+def test_it_must_be_a_string(http: httpx.Client) -> None:
+    error = error_of(http.post("/v1/responses", json={"model": "parrot", "input": [item(7)]}))
+    assert error["message"] == "input[0].encrypted_content must be a string, given 7"
+
+
+NEVER_THERE = [
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "web_search_call.action.sources",
+]
+
+
+def test_what_no_item_has_is_taken_as_a_hint(thinker_http: httpx.Client) -> None:
+    response = strict_response(thinker_http.post("/v1/responses", json=said("Hi", include=NEVER_THERE)).text)
+    assert response.output_text == "Hi"
+    listed = thinker_http.get(f"/v1/responses/{response.id}/input_items", params={"include[]": NEVER_THERE})
+    assert strict_items(listed.text).data
+
+
+def test_what_nobody_knows_is_a_400(http: httpx.Client) -> None:
+    error = error_of(http.post("/v1/responses", json={"model": "parrot", "input": "Hi", "include": ["reasoning"]}))
+    assert error["param"] == "include[0]"
+    assert INCLUDE in error["message"] and error["message"].endswith(', given "reasoning"')
