@@ -45,6 +45,8 @@ def new_response(
         prompt_cache_key=fields.prompt_cache_key,
         reasoning=ShownReasoning(reasoning.effort or fields.reasoning_effort, reasoning.summary),
         safety_identifier=fields.safety_identifier,
+        frequency_penalty=params.frequency_penalty,
+        presence_penalty=params.presence_penalty,
         temperature=params.temperature,
         text=ShownText(shown_format(text.format, fields.response_format), text.verbosity or "medium"),
         tool_choice=_shown_choice(fields.tool_choice),

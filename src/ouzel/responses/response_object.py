@@ -103,6 +103,9 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     conversation: ShownConversation | None
     previous_response_id: str | None
     store: bool
+    # OpenResponses requires them; the zeros are of what was kept before they were shown.
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
     # The same for all responses of this server.
     service_tier: Literal["default"] = "default"
     # Of what this server does not have.

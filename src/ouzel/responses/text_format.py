@@ -44,8 +44,15 @@ def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputF
 
 def shown_format(text_format: TextFormat | None, response_format: JsonObject | None) -> TextFormat:
     """Returns the format that the response repeats; a form of the chat's that has none here counts as plain text."""
-    if text_format is not None or response_format is None:
-        return text_format or PlainFormat()
+    shown = text_format or _format_of(response_format)
+    if isinstance(shown, JsonSchemaFormat):
+        return msgspec.structs.replace(shown, strict=shown.strict or False)
+    return shown
+
+
+def _format_of(response_format: JsonObject | None) -> TextFormat:
+    if response_format is None:
+        return PlainFormat()
     if response_format.get("type") == "json_object":
         return JsonObjectFormat()
     definition = response_format.get("json_schema")

@@ -12,7 +12,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 
 from tests.api.requests import Json
 
-_BEYOND_THE_TYPES = {"store"}  # in OpenAI's own answers too, but not in the client's type
+_BEYOND_THE_TYPES = {"store", "frequency_penalty", "presence_penalty"}  # in OpenAI's own answers, and OpenResponses
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
 _EVENT: pydantic.TypeAdapter[ResponseStreamEvent] = pydantic.TypeAdapter(ResponseStreamEvent)
 
