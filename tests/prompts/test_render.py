@@ -1,5 +1,6 @@
 """Requests to prompts, on the demo model's own tokenizer and template."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -125,18 +126,26 @@ def test_arguments_that_are_no_object_stay_as_the_model_wrote_them(renderer: Pro
 
 def test_the_prompt_leaves_room_for_one_token(renderer: PromptRenderer) -> None:
     assert len(renderer.render_token_ids([5] * 63).token_ids) == 63
-    with pytest.raises(
-        ContextLengthExceeded, match=r"max_model_len, 64 tokens; the prompt alone has 64 tokens"
-    ) as caught:
+    with pytest.raises(ContextLengthExceeded, match="resulted in 64 tokens, and the completion needs one") as caught:
         renderer.render_token_ids([5] * 64)
     assert caught.value.param == "prompt"
+
+
+def test_a_chat_that_does_not_fit_is_refused_in_the_words_that_clients_look_for(renderer: PromptRenderer) -> None:
     with pytest.raises(ContextLengthExceeded) as caught:
-        renderer.render_chat([{"role": "user", "content": "word " * 100}])
-    assert caught.value.param == "messages"
+        renderer.render_chat([{"role": "user", "content": "word " * 80}])
+    error = caught.value
+    assert re.fullmatch(
+        r"This model's maximum context length is 64 tokens\. However, your messages resulted in \d+ tokens\. "
+        r"Please reduce the length of the messages\.",
+        str(error),
+    )
+    assert (error.param, error.code) == ("messages", "context_length_exceeded")
+    assert "your input[2] resulted in" in str(error.at("input[2]"))
 
 
 def test_a_prompt_that_cannot_fit_is_refused_unread(renderer: PromptRenderer) -> None:
-    with pytest.raises(ContextLengthExceeded, match="the prompt alone has 20000000 characters"):
+    with pytest.raises(ContextLengthExceeded, match="more than 64 tokens, of 20000000 characters"):
         renderer.render_text("a" * 20_000_000)
 
 

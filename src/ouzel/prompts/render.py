@@ -3,12 +3,13 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.messages import Message, normalise_messages
+from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
 from ouzel.prompts.spellings import Spellings
@@ -159,7 +160,7 @@ class PromptRenderer:
             raise InvalidRequest(": this model has no tokens to fill in the middle with", field="suffix")
         num_chars = len(suffix) + (len(prefix) if isinstance(prefix, str) else 0)
         if num_chars > self._max_chars:
-            raise self._too_long(f"{num_chars} characters", param)
+            raise self._too_many_characters(num_chars, param)
         if isinstance(prefix, str):
             prefix = self._tokenizer.encode_guarded(prefix, (), add_special_tokens=False)
         else:
@@ -187,7 +188,7 @@ class PromptRenderer:
             text, num_chars = text[begin:end] if isinstance(text, str) else text.cut(begin, end), end - begin
         if num_chars > self._max_chars:
             # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
-            raise self._too_long(f"{num_chars} characters", param)
+            raise self._too_many_characters(num_chars, param)
         if truncation is None:
             self._check_beginning(text if isinstance(text, str) else text.text, param)
         without_spelled = None
@@ -216,7 +217,7 @@ class PromptRenderer:
             num_tokens += len(self._tokenizer.encode(text[begin : begin + _PIECE_CHARS], add_special_tokens=False))
             num_tokens -= self._longest_token_bytes  # which a cut may have made of one
             if num_tokens > self._max_model_len:
-                raise self._too_long(f"{len(text)} characters, and more than {self._max_model_len} tokens", param)
+                raise self._too_many_characters(len(text), param)
 
     def _span_that_matters(self, text: str, truncation: Truncation) -> tuple[int, int]:
         """Returns what surely has more tokens than are kept, so that megabytes are not tokenized for a few of them."""
@@ -238,12 +239,11 @@ class PromptRenderer:
         if not token_ids:
             raise InvalidRequest("must not give an empty prompt", field=param)
         if len(token_ids) + 1 > self._max_model_len:
-            raise self._too_long(f"{len(token_ids)} tokens", param)
+            raise too_many_tokens(len(token_ids), max_model_len=self._max_model_len, field=param)
         if max(token_ids) >= self._vocab_size:
             token = self._tokenizer.token_text(max(token_ids))
             raise InvalidRequest(f"holds {token!r}, a token that the model does not have", field=param)
         return Prompt(text, token_ids)
 
-    def _too_long(self, prompt_len: str, param: str) -> ContextLengthExceeded:
-        limit = f"prompt and completion must fit into max_model_len, {self._max_model_len} tokens"
-        return ContextLengthExceeded(f"{limit}; the prompt alone has {prompt_len}", param=param)
+    def _too_many_characters(self, num_chars: int, param: str) -> PromptTooLong:
+        return too_many_characters(num_chars, max_model_len=self._max_model_len, field=param)
