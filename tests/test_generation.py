@@ -145,14 +145,14 @@ def test_logit_bias_wants_token_ids(token_id: str) -> None:
         resolve(SamplingFields(logit_bias={token_id: 1.0}))
 
 
-def test_max_tokens_is_what_was_asked_or_what_is_left() -> None:
-    def fit(asked: int | None, default: int | None = None) -> int:
-        return fit_max_tokens(asked, default=default, num_prompt_tokens=90, max_model_len=100, param="max_tokens")
+def test_max_tokens_is_what_is_wanted_or_what_is_left() -> None:
+    def fit(wanted: int | None, *, is_strict: bool = False) -> int:
+        return fit_max_tokens(wanted, is_strict=is_strict, num_prompt_tokens=90, max_model_len=100, param="max_tokens")
 
-    assert (fit(None), fit(3), fit(10)) == (10, 3, 10)
-    assert (fit(None, 4), fit(None, 16), fit(5, 4)) == (4, 10, 5)
+    assert (fit(None), fit(3), fit(10), fit(11)) == (10, 3, 10, 10)
+    assert (fit(None, is_strict=True), fit(10, is_strict=True)) == (10, 10)
     with pytest.raises(ContextLengthExceeded, match="max_tokens must be <= 10, given 11") as caught:
-        fit(11)
+        fit(11, is_strict=True)
     assert caught.value.param == "max_tokens"
 
 
@@ -550,22 +550,22 @@ ROOM = EngineInfo(
 
 @pytest.mark.parametrize(("num_prompt_tokens", "width", "left"), [(8, 1, 32), (8, 4, 8), (9, 4, 7), (11, 8, 1)])
 def test_beams_get_as_many_tokens_as_fit_into_the_cache(num_prompt_tokens: int, width: int, left: int) -> None:
-    def fit(max_tokens: int, *, is_asked: bool) -> int:
+    def fit(max_tokens: int, *, is_strict: bool) -> int:
         return fit_beams(
             max_tokens,
             width,
-            is_asked=is_asked,
+            is_strict=is_strict,
             num_prompt_tokens=num_prompt_tokens,
             info=ROOM,
             param="max_tokens",
             width_param="num_beams",
         )
 
-    assert fit(40, is_asked=False) == fit(left, is_asked=True) == left
+    assert fit(40, is_strict=False) == fit(left, is_strict=True) == left
     with pytest.raises(InvalidRequest, match=f"max_tokens must be <= {left} with {width} beams, given {left + 1}"):
-        fit(left + 1, is_asked=True)
+        fit(left + 1, is_strict=True)
 
 
 def test_a_prompt_that_leaves_beams_no_room_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="num_beams must be smaller for a prompt of 36 tokens, given 8 beams"):
-        fit_beams(4, 8, is_asked=False, num_prompt_tokens=36, info=ROOM, param="max_tokens", width_param="num_beams")
+        fit_beams(4, 8, is_strict=False, num_prompt_tokens=36, info=ROOM, param="max_tokens", width_param="num_beams")

@@ -138,7 +138,7 @@ def test_the_hidden_token_that_ends_a_completion_has_its_logprob(http: httpx.Cli
     [
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": 0, "echo": False}, "max_tokens"),
-        ({"max_tokens": -1, "echo": True}, "max_tokens"),
+        ({"max_tokens": -2, "echo": True}, "max_tokens"),
         ({"echo": "yes"}, "echo"),
         ({"prompt_logprobs": 21}, "prompt_logprobs"),
         ({"echo": True, "logprobs": 21}, "logprobs"),

@@ -20,7 +20,7 @@ from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ObservabilityC
 RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig, StoreConfig, ObservabilityConfig)
 ENVIRONMENT_PREFIX = "OUZEL_"
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
-_OVMS_DEFAULTS = {"allowed_origins": ["*"]}  # OpenVINO Model Server's
+_OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVINO Model Server's
 
 
 @dataclass(frozen=True, slots=True)

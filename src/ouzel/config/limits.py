@@ -71,6 +71,9 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    strict_max_tokens: Annotated[
+        bool, option("Refuse a request that asks for more tokens than its prompt leaves, rather than giving those.")
+    ] = False
     max_choices: Annotated[int, Meta(ge=1, le=128), option("Largest n.")] = 128
     max_prompts: Annotated[
         int, Meta(ge=1), option("Most prompts in one completions request, each of its n choices counting as one.")

@@ -67,15 +67,19 @@ def _stop_strings(options: GenerationOptions, model: ServedModel) -> tuple[str, 
 
 def _num_tokens(options: GenerationOptions, num_prompt_tokens: int, model: ServedModel, info: EngineInfo) -> int:
     """Returns how many tokens each choice may have: what the server, the context and, of beams, the KV cache allow."""
-    limit, asked, param = model.max_tokens_limit, options.max_tokens, options.max_tokens_param
-    if limit is not None and (asked or 0) > limit:
-        what = f"{param} must be <= {limit}, this server's max_tokens_limit, given {asked}"
-        raise InvalidRequest(what, param=param)
-    default = options.default_max_tokens or model.sampling_defaults.max_new_tokens
-    if limit is not None:
-        default = min(default or limit, limit)
+    limit, wanted, param = model.max_tokens_limit, options.max_tokens, options.max_tokens_param
+    is_strict = options.is_strict and wanted is not None
+    if limit is not None and (wanted or 0) > limit:
+        raise InvalidRequest(f"must be <= {limit}, this server's max_tokens_limit, given {wanted}", field=param)
+    if wanted is None:
+        default = None if options.takes_all_left else options.most_tokens or model.sampling_defaults.max_new_tokens
+        wanted = min((number for number in (default, limit) if number is not None), default=None)
     num_tokens = fit_max_tokens(
-        asked, default=default, num_prompt_tokens=num_prompt_tokens, max_model_len=info.max_model_len, param=param
+        wanted,
+        is_strict=is_strict,
+        num_prompt_tokens=num_prompt_tokens,
+        max_model_len=info.max_model_len,
+        param=param,
     )
     choosing = options.choosing
     if choosing.beam_search is None:
@@ -83,7 +87,7 @@ def _num_tokens(options: GenerationOptions, num_prompt_tokens: int, model: Serve
     return fit_beams(
         num_tokens,
         choosing.beam_search.width,
-        is_asked=asked is not None,
+        is_strict=is_strict,
         num_prompt_tokens=num_prompt_tokens,
         info=info,
         param=param,

@@ -27,8 +27,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Defaults of ours are filled in, contradictions are refused; the model's own defaults come with the prompt.
 
     `max_tokens` is what the request limits, None where it does not; `default_max_tokens` is the endpoint's limit, None
-    where a choice may have what the prompt leaves. `num_logprobs` and `num_prompt_logprobs` are alternatives per token,
-    None where no logprobs are shown.
+    where a choice may have what the prompt leaves, as it may with `takes_all_left`. `num_logprobs` and
+    `num_prompt_logprobs` are alternatives per token, None where no logprobs are shown.
     """
 
     sampling: SamplingFields
@@ -36,6 +36,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None
     max_tokens_param: str  # the request field that limits
     default_max_tokens: int | None = None
+    takes_all_left: bool = False  # the request says so: no default limits it
+    is_strict: bool = False  # more than the prompt leaves is refused; else a choice gets what it leaves
     may_be_empty: bool = False  # there is something to answer without a token: max_tokens may be 0
     stop_strings: tuple[str, ...] | None  # None: those of the model's makers
     include_stop_str_in_output: bool
@@ -48,3 +50,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     parses_output: bool  # into reasoning, calls and content; else all is content
     priority: int
     cache_salt: str
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Returns the limit of the request, or else of the endpoint, where there is one."""
+        return self.default_max_tokens if self.max_tokens is None and not self.takes_all_left else self.max_tokens

@@ -17,26 +17,28 @@ DEFAULT_TOP_K = 40  # while sampling, where neither the request nor generation_c
 
 
 def fit_max_tokens(
-    asked: int | None, *, default: int | None, num_prompt_tokens: int, max_model_len: int, param: str
+    wanted: int | None, *, is_strict: bool, num_prompt_tokens: int, max_model_len: int, param: str
 ) -> int:
-    """The limit of generated tokens: what was asked, or what the prompt leaves of `max_model_len` and the default."""
+    """Returns what is wanted, or what the prompt leaves of `max_model_len` where that is less.
+
+    Raises ContextLengthExceeded instead where it `is_strict`, in OpenAI's words: clients look for them.
+    """
     left = max_model_len - num_prompt_tokens  # at least 1: the renderer saw to it
-    if asked is not None and asked > left:
+    if is_strict and wanted is not None and wanted > left:
         raise ContextLengthExceeded(
-            f"must be <= {left}, given {asked}: "
-            f"the prompt has {num_prompt_tokens} tokens and max_model_len is {max_model_len}",
+            f"must be <= {left}, given {wanted}. This model's maximum context length is {max_model_len} tokens. "
+            f"However, you requested {num_prompt_tokens + wanted} tokens ({num_prompt_tokens} in the prompt, {wanted} "
+            "in the completion). Please reduce the length of the messages or completion.",
             field=param,
         )
-    if asked is not None:
-        return asked
-    return left if default is None else min(default, left)
+    return left if wanted is None else min(wanted, left)
 
 
 def fit_beams(
     max_tokens: int,
     width: int,
     *,
-    is_asked: bool,
+    is_strict: bool,
     num_prompt_tokens: int,
     info: EngineInfo,
     param: str,
@@ -52,7 +54,7 @@ def fit_beams(
             f"must be smaller for a prompt of {num_prompt_tokens} tokens, given {width} beams: {cache}",
             field=width_param,
         )
-    if is_asked and max_tokens > left:
+    if is_strict and max_tokens > left:
         raise InvalidRequest(
             f"must be <= {left} with {width} beams, given {max_tokens}: so many tokens fit into the KV cache",
             field=param,

@@ -6,6 +6,7 @@ from ouzel.errors import InvalidRequest
 
 _FIELD = "truncate_prompt_tokens"
 _ALL_THAT_FIT = -1
+_SHARE_OF_ANSWER = 8  # of the context, where a limit of tokens is none: no prompt could stand beside so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,9 @@ class Truncation:
     def within(self, max_model_len: int) -> "Truncation":
         """Returns the same with at least one token. Raises InvalidRequest for more than `max_model_len`."""
         if self.max_tokens == _ALL_THAT_FIT:
-            return replace(self, max_tokens=max(max_model_len - self.num_kept_free, 1))
+            is_limit = self.num_kept_free < max_model_len
+            num_free = self.num_kept_free if is_limit else max_model_len // _SHARE_OF_ANSWER
+            return replace(self, max_tokens=max(max_model_len - num_free, 1))
         if not 1 <= self.max_tokens <= max_model_len:
             limit = f"must be -1 or from 1 to {max_model_len}"
             raise InvalidRequest(f"{limit}, given {self.max_tokens}", field=_FIELD)

@@ -1,7 +1,7 @@
 """With `truncation: auto` a conversation that does not fit loses its oldest turns.
 
 A turn begins with a user's message, so calls and their outputs go together; leading system messages and the last turn
-stay. The answer needs room too: max_output_tokens where it is given, else an eighth of the context.
+stay. The answer needs room too: max_output_tokens where it is given, and less than the context, else an eighth of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +19,8 @@ def render_newest(
     messages: Sequence[InputMessage], render: Render, *, max_model_len: int, max_tokens: int | None
 ) -> Prompt:
     """Renders as many turns as fit. Raises ContextLengthExceeded when the last one alone does not."""
+    if max_tokens is not None and max_tokens >= max_model_len:
+        max_tokens = None
     whole = _render_if_fits(messages, render, max_model_len - (max_tokens or 1))
     if whole is not None:
         return whole

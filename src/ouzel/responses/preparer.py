@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
@@ -111,8 +111,11 @@ class Preparer:
         )
 
     def request_of(self, fields: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
-        """Makes the request of a response that continues nothing, and that nobody is shown."""
-        return self._request(self._check(fields), Context((), input_items_of(fields.input)), new_id("resp"), arrival_s)
+        """Makes the request of a response that continues nothing, and that nobody is shown: all its tokens must fit."""
+        checked_body = self._check(fields)
+        options = msgspec.structs.replace(checked_body.options, is_strict=True)
+        checked_body = replace(checked_body, chat=replace(checked_body.chat, options=options))
+        return self._request(checked_body, Context((), input_items_of(fields.input)), new_id("resp"), arrival_s)
 
     def _check(self, fields: ResponsesRequest) -> CheckedBody:
         return check_body(fields, self._model, self._limits, has_store=self._store is not None)

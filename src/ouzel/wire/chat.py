@@ -11,7 +11,7 @@ from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
-from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
+from ouzel.wire.options import check_completion, check_num_logprobs, limited, options_of, truncation_of
 from ouzel.wire.tools import ToolFields, tools_of
 
 
@@ -61,7 +61,7 @@ def chat_of(
     """
     options = options_of(body, model, limits)
     if max_output_tokens is not None:
-        options = replace(options, max_tokens=max_output_tokens, max_tokens_param="max_output_tokens")
+        options = limited(options, max_output_tokens, param="max_output_tokens")
     tools = tools_of(tool_fields, guides_all=model.guides_tools)
     options = replace(
         options,

@@ -24,11 +24,17 @@ class GenerationFields(ChoiceFields, kw_only=True):
     max_tokens: (
         Annotated[
             int,
-            Meta(ge=0, description="Limit of generated tokens; 0 only computes the prompt, to score it."),
+            Meta(
+                ge=-1,
+                description="Limit of generated tokens, of which there are no more than the prompt leaves, as -1 is; "
+                "0 only computes the prompt, to score it.",
+            ),
         ]
         | None
     ) = None
-    max_completion_tokens: Annotated[int, Meta(ge=0, description="The same as max_tokens, and stronger.")] | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=-1, description="The same as max_tokens, and stronger.")] | None = (
+        None
+    )
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None

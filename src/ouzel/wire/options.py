@@ -1,5 +1,7 @@
 """The shared fields of a body become options of a generation; what contradicts itself or this server is refused."""
 
+from msgspec.structs import replace
+
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationOptions, ServedModel, Truncation
@@ -7,18 +9,20 @@ from ouzel.wire.choice_fields import choosing_of
 from ouzel.wire.fields import CompletionFields, GenerationFields
 from ouzel.wire.response_form import output_form
 
+_ALL_LEFT = -1  # as a limit of tokens: what the prompt leaves
+
 
 def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> GenerationOptions:
     """Reads what means the same in every endpoint, for a text that goes on; an endpoint replaces what differs there."""
     check_model(body.model, model)
     choosing = choosing_of(body, max_choices=limits.max_choices)
     _check_spaces(body, model)
-    is_completion_limit = body.max_completion_tokens is not None  # the stronger of the two
-    return GenerationOptions(
+    options = GenerationOptions(
         sampling=body,
         choosing=choosing,
-        max_tokens=body.max_completion_tokens if is_completion_limit else body.max_tokens,
-        max_tokens_param="max_completion_tokens" if is_completion_limit else "max_tokens",
+        max_tokens=None,
+        max_tokens_param="max_tokens",
+        is_strict=limits.strict_max_tokens,
         stop_strings=None if body.stop is None else tuple(listed(body.stop)),
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,
@@ -28,6 +32,16 @@ def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig)
         priority=body.priority or 0,
         cache_salt=body.cache_salt or "",
     )
+    if body.max_completion_tokens is not None:  # the stronger of the two
+        return limited(options, body.max_completion_tokens, param="max_completion_tokens")
+    return limited(options, body.max_tokens, param="max_tokens")
+
+
+def limited(options: GenerationOptions, max_tokens: int | None, *, param: str) -> GenerationOptions:
+    """Returns the options with a limit of tokens as the request's field `param` gives it: None says nothing."""
+    if max_tokens == _ALL_LEFT:
+        return replace(options, max_tokens=None, max_tokens_param=param, takes_all_left=True)
+    return replace(options, max_tokens=max_tokens, max_tokens_param=param)
 
 
 def check_model(name: str | None, model: ServedModel) -> None:

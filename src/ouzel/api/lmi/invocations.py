@@ -22,12 +22,12 @@ from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
 from ouzel.api.lmi.standard import StandardRequest, StandardSchema
-from ouzel.api.openai.completions import Completion, CompletionRequest, Completions
+from ouzel.api.openai.completions import Completion, CompletionRequest, Completions, decode_completion
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationRequest, ServedModel
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
+from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class CompletionSchema:
     def prepare(
         self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        body = decode_object(with_defaults(fields, self._model), CompletionRequest)
+        body = decode_completion(with_defaults(fields, self._model))
         requests, answer = self._openai.read(body, arrival_s)
         if not takes_events:
             answer.framing = JSON_LINES

@@ -108,7 +108,8 @@ class StandardSchema:
         return replace(
             options,
             max_tokens=parameters.max_new_tokens or options.max_tokens,
-            max_tokens_param="max_new_tokens",
+            max_tokens_param="max_new_tokens" if parameters.max_new_tokens else options.max_tokens_param,
+            takes_all_left=options.takes_all_left and not parameters.max_new_tokens,
             default_max_tokens=self._default_max_tokens,
             stop_strings=(*listed(parameters.stop), *listed(parameters.stop_sequences)),
             num_prompt_logprobs=0 if parameters.decoder_input_details else None,
@@ -145,7 +146,7 @@ class StandardSchema:
             raise InvalidRequest(f"needs details to be true, given {shape.num_top_tokens}", field="top_n_tokens")
 
     def _render(self, text: str, parameters: Parameters, options: GenerationOptions) -> Prompt:
-        truncation = truncation_of(parameters, options.max_tokens or options.default_max_tokens)
+        truncation = truncation_of(parameters, options.most_tokens)
         if parameters.truncate is not None:
             max_model_len = self._model.engine.info.max_model_len
             truncation = Truncation(min(parameters.truncate, max_model_len), keeps_end=True)

@@ -51,6 +51,13 @@ class CompletionRequest(CompletionFields, kw_only=True):
     add_special_tokens: Annotated[bool | None, Meta(description="Puts the model's first token before a text.")] = None
 
 
+def decode_completion(fields: JsonObject) -> CompletionRequest:
+    """Decodes a parsed body, in which null is not the default limit of tokens but none, as in vLLM."""
+    if "max_tokens" in fields and fields["max_tokens"] is None:
+        fields = {**fields, "max_tokens": -1}
+    return decode_object(fields, CompletionRequest)
+
+
 class Completions:
     """Implements `Dialect`."""
 
@@ -64,7 +71,7 @@ class Completions:
         self._default_max_tokens = default_max_tokens
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        return self.read(decode_object(fields, CompletionRequest), arrival_s)
+        return self.read(decode_completion(fields), arrival_s)
 
     def read(self, body: CompletionRequest, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
         options = self._options(body)
@@ -91,7 +98,7 @@ class Completions:
 
     def _prompts(self, body: CompletionRequest, options: GenerationOptions) -> list[Prompt]:
         max_prompts = min(self._limits.max_prompts, self._model.engine.max_admitted)
-        truncation = truncation_of(body, options.max_tokens or options.default_max_tokens)
+        truncation = truncation_of(body, options.most_tokens)
         entries = read_prompts(body.prompt, max_prompts=max_prompts, n=options.choosing.best_of)
         return [self._render(body, path, prompt, truncation) for path, prompt in entries]
 
