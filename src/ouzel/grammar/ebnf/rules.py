@@ -35,9 +35,9 @@ class Times:
     maximum: int | None
 
 
-def reachable(rules: Mapping[str, Part], path: str) -> list[str]:
+def reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> list[str]:
     """Returns the rules that the root uses. Raises GrammarError at one that is used but not there."""
-    found, pending = dict.fromkeys([ROOT]), [ROOT]
+    found, pending = dict.fromkeys([root]), [root]
     while pending:
         name = pending.pop()
         if name not in rules:
@@ -48,14 +48,14 @@ def reachable(rules: Mapping[str, Part], path: str) -> list[str]:
     return list(found)
 
 
-def check_can_end(rules: Mapping[str, Part], path: str) -> None:
-    if ROOT not in _grown(rules, _can_end):
-        raise GrammarError(f"{path}: the rule {ROOT!r} can never end")
+def check_can_end(rules: Mapping[str, Part], path: str, root: str = ROOT) -> None:
+    if root not in _grown(rules, _can_end):
+        raise GrammarError(f"{path}: the rule {root!r} can never end")
 
 
-def is_regular(rules: Mapping[str, Part]) -> bool:
+def is_regular(rules: Mapping[str, Part], root: str = ROOT) -> bool:
     """Whether the root does without recursion and marks."""
-    return ROOT in _grown(rules, _is_regular)
+    return root in _grown(rules, _is_regular)
 
 
 def _grown(rules: Mapping[str, Part], holds: Callable[[Part, set[str]], bool]) -> set[str]:

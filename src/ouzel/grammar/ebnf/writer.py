@@ -4,7 +4,7 @@ EBNF is about characters, llguidance about lexemes that it cuts greedily. So a g
 lexeme, and in one with recursion every character is a lexeme: both then match exactly what they say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ouzel.grammar.ebnf.lark import is_lark, spelled
 from ouzel.grammar.ebnf.reader import EbnfReader
@@ -21,20 +21,23 @@ def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
     rules = EbnfReader(text, spelling, path).rules()
     names = reachable(rules, path)
     check_can_end(rules, path)
-    return _Writer(rules, names).lark()
+    is_lexeme = is_regular(rules)
+    writer = RuleWriter(rules, names, terminals=names if is_lexeme else (), splits_texts=not is_lexeme)
+    return "\n".join([f"start: {writer.names[ROOT]}", *writer.lines()]) + "\n"
 
 
-class _Writer:
-    def __init__(self, rules: Mapping[str, Part], names: list[str]) -> None:
+class RuleWriter:
+    """Writes the rules of these names as Lark's, under names of its own."""
+
+    def __init__(
+        self, rules: Mapping[str, Part], names: Iterable[str], *, terminals: Collection[str], splits_texts: bool
+    ) -> None:
         self._rules = rules
-        self._is_lexeme = is_regular(rules)
-        letter = "E" if self._is_lexeme else "e"
-        self._names = {name: f"{letter}{index}" for index, name in enumerate(names)}
+        self._splits_texts = splits_texts
+        self.names = {name: f"{'E' if name in terminals else 'e'}{index}" for index, name in enumerate(names)}
 
-    def lark(self) -> str:
-        lines = [f"start: {self._names[ROOT]}"]
-        lines += [f"{short}: {self._written(self._rules[name])}" for name, short in self._names.items()]
-        return "\n".join(lines) + "\n"
+    def lines(self) -> list[str]:
+        return [f"{short}: {self._written(self._rules[name])}" for name, short in self.names.items()]
 
     def _written(self, part: Part) -> str:
         match part:
@@ -45,14 +48,14 @@ class _Writer:
             case Times(content, minimum, maximum):
                 return f"({self._written(content)}){times(minimum, maximum)}"
             case Reference(name):
-                return self._names[name]
+                return self.names[name]
             case _:
                 return " ".join(map(self._leaf, flattened(part))) or '""'
 
     def _leaf(self, node: Node) -> str:
         match node:
             case Literal(text):
-                return quoted(text) if self._is_lexeme else " ".join(map(quoted, text))
+                return " ".join(map(quoted, text)) if self._splits_texts else quoted(text)
             case Tokens(ids):
                 return f"<[{ids}]>"
             case Regular(expression):

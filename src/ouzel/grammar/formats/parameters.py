@@ -48,6 +48,21 @@ def parameters(schema: object, path: str, spell: Spell, marks: ParameterMarks, *
     return Sequence((*reader.parameters(root), _ANY_SPACE))
 
 
+def parameter_around(name: str, content: Node, spell: Spell, marks: ParameterMarks) -> Node:
+    """Returns one parameter of this name, with a bare text that has its end mark in it already, and space after it."""
+    newline = Literal("\n" if marks.has_newlines else "")
+    return Sequence((_opening(spell(name), spell, marks), newline, content, _ANY_SPACE))
+
+
+def text_end(spell: Spell, marks: ParameterMarks) -> Node:
+    return spell(("\n" if marks.has_newlines else "") + marks.end)
+
+
+def _opening(name: Node, spell: Spell, marks: ParameterMarks) -> Node:
+    value_begin = [_ANY_SPACE, spell(marks.value_begin)] if marks.value_begin else []
+    return Sequence((_ANY_SPACE, spell(marks.begin), name, spell(marks.name_end), *value_begin))
+
+
 class _Reader:
     def __init__(self, definitions: Schema, path: str, marks: ParameterMarks, spell: Spell) -> None:
         self._definitions = definitions
@@ -73,9 +88,7 @@ class _Reader:
             yield Repeat(self._parameter(self._opening(_other_names(list(properties))), others), 0, None)
 
     def _opening(self, name: Node) -> Node:
-        marks = self._marks
-        value_begin = [_ANY_SPACE, self._spell(marks.value_begin)] if marks.value_begin else []
-        return Sequence((_ANY_SPACE, self._spell(marks.begin), name, self._spell(marks.name_end), *value_begin))
+        return _opening(name, self._spell, self._marks)
 
     def _parameter(self, opening: Node, schema: object) -> Node:
         """Writes options where the value may be of several kinds; a bare string without bounds covers all of them."""
@@ -113,7 +126,7 @@ class _Reader:
         return (_ANY_SPACE, value, _ANY_SPACE, self._spell(self._marks.end))
 
     def _string_end(self) -> Node:
-        return self._spell(self._newline + self._marks.end)
+        return text_end(self._spell, self._marks)
 
     def _bare(self, schema: Schema) -> Node:
         """Writes a bounded string, or what may stand in its place: one lexeme has to hold all of them."""

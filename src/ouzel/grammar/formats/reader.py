@@ -1,6 +1,6 @@
 """What a client or an endpoint demands of the output's form becomes one grammar text here.
 
-The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `json_object`, `choice`, and
+The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `json_object`, `choice`, `free_text`, and
 `allow_text_before` of `triggered_tags`. Departures from XGrammar, all towards the stricter: free text in a tag ends at
 the first end marker; unlimited text must be followed by a literal or nothing; objects keep the order of their schema.
 """
@@ -16,6 +16,7 @@ from ouzel.grammar.caps import (
 )
 from ouzel.grammar.ebnf.writer import grammar_to_lark
 from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.formats.free_text import bare_text, json_string
 from ouzel.grammar.formats.members import Members
 from ouzel.grammar.formats.parameters import parameters
 from ouzel.grammar.formats.tags import TagReader
@@ -82,6 +83,7 @@ class _FormatReader:
             "any_text": self._any_text,
             "regex": self._regex,
             "grammar": self._grammar,
+            "free_text": self._free_text,
             "choice": self._choice,
             "sequence": self._sequence,
             "or": self._or,
@@ -122,11 +124,14 @@ class _FormatReader:
         return self._parameters(schema, "qwen_xml", members, is_strict=is_strict or self._is_strict)
 
     def _parameters(self, schema: object, style: str, members: Members, *, is_strict: bool) -> Node:
+        place, marks = members.place("json_schema"), self._marks_of(style, members)
+        return parameters(schema, place, self._spelling.literal, marks, is_strict=is_strict)
+
+    def _marks_of(self, style: str, members: Members) -> ParameterMarks:
         if style not in self._styles:
             names = ", ".join(["json", *self._styles])
             raise GrammarError(f"{members.place('style')} must be one of {names}, given {style!r}")
-        place, marks = members.place("json_schema"), self._styles[style]
-        return parameters(schema, place, self._spelling.literal, marks, is_strict=is_strict)
+        return self._styles[style]
 
     def _json_object(self, members: Members) -> Node:
         return self._schema([{"type": "object"}], is_strict=False)
@@ -147,6 +152,12 @@ class _FormatReader:
     def _grammar(self, members: Members) -> Node:
         text = members.text("grammar")
         return self.writer.grammar(grammar_to_lark(text, self._spelling, members.place("grammar")))
+
+    def _free_text(self, members: Members) -> Node:
+        """Reads a text of a client's grammar: a JSON string, or with a `style` the parameter of this `name`."""
+        if "style" not in members:
+            return json_string(members, self.writer)
+        return bare_text(members, self.writer, self._spelling.literal, self._marks_of(members.text("style"), members))
 
     def _choice(self, members: Members) -> Node:
         texts = members.texts("choices")

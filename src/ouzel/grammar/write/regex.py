@@ -5,6 +5,7 @@ engine cannot do (look-around, back references, word boundaries) is refused by n
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -19,6 +20,7 @@ _SEARCH_CLASSES = {**_CLASSES, "s": _BLANKS, "S": _BLANKS + r"\u{85}\u{FEFF}"}  
 _NO_LINE_END = r"[^\n\r\u{2028}\u{2029}]"
 _CONTROLS = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\x0b": r"\x0b", "\x0c": r"\x0c", "\0": r"\x00"}
 _SAME = frozenset("nrtfv")  # letters that mean the same there
+_SET_SIGNS = ("[", "&&", "--", "~~")  # which Rust reads as classes within classes
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
 _GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
 _CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))")
@@ -55,15 +57,40 @@ def search_pattern(pattern: str, path: str) -> str:
 
     The dialect is ECMAScript's: a dot is no line end, and the engine's `\\s` knows a blank that is none there.
     """
-    return _Reader(pattern, path, Anchors.ANYWHERE).read()
+    return _Reader(pattern, path, Anchors.ANYWHERE, dot=_NO_LINE_END).read()
+
+
+def line_pattern(
+    pattern: str, path: str, *, dot_matches_all: bool = False, spell: Callable[[str], str] = str
+) -> Pattern:
+    """Reads a pattern of a custom tool, which the whole text must match. Raises GrammarError.
+
+    The dialect is Rust's with ASCII classes: a dot is no line feed. `spell` is given the expression of each single
+    character, and returns what to write for it.
+    """
+    dot = r"[\s\S]" if dot_matches_all else r"[^\n]"
+    reader = _Reader(pattern, path, Anchors.AT_ENDS, is_rust=True, dot=dot, spell=spell)
+    return Pattern(f"/(?:{reader.read()})/", reader.is_unbounded)
 
 
 class _Reader:
-    def __init__(self, pattern: str, path: str, anchors: Anchors) -> None:
+    def __init__(
+        self,
+        pattern: str,
+        path: str,
+        anchors: Anchors,
+        *,
+        is_rust: bool = False,
+        dot: str = ".",
+        spell: Callable[[str], str] = str,
+    ) -> None:
         check_at_most(f"the number of characters of {path}", len(pattern), MAX_PATTERN_CHARS)
         self._pattern = pattern
         self._path = path
         self._anchors = anchors
+        self._is_rust = is_rust
+        self._dot = dot
+        self._spell = spell
         self._is_search = anchors is Anchors.ANYWHERE
         self._classes = _SEARCH_CLASSES if self._is_search else _CLASSES
         self._at = 0
@@ -84,9 +111,9 @@ class _Reader:
             return self._quantifier(quantifier)
         match char:
             case "\\":
-                return self._escape(in_class=False)
+                return self._spell(self._escape(in_class=False))
             case "[":
-                return self._class()
+                return self._spell(self._class())
             case "(":
                 return self._group()
             case ")":
@@ -96,7 +123,7 @@ class _Reader:
             case "^" | "$":
                 return self._anchor(char)
         self._at += 1
-        return _NO_LINE_END if char == "." and self._is_search else _plain(char)
+        return self._spell(self._dot if char == "." else _plain(char))
 
     def _quantifier(self, match: re.Match[str]) -> str:
         """Makes lazy quantifiers greedy: they match the same texts."""
@@ -169,10 +196,12 @@ class _Reader:
         char = self._pattern[self._at]
         if char == "\\":
             return self._escape(in_class=True)
+        if self._is_rust and self._pattern.startswith(_SET_SIGNS, self._at):
+            raise self._refusal("a character class within another")
         self._at += 1
         if char == "-" and self._pattern[self._at : self._at + 1] in {"-", "]"}:
             return r"\-"
-        return "\\" + char if char in "[&~^" else _plain(char)
+        return "\\" + char if char in "[&~^|" else _plain(char)
 
     def _refusal(self, what: str) -> GrammarError:
         return GrammarError(f"{self._path} has {what}, which is not supported in regular expressions")

@@ -1,0 +1,113 @@
+"""The text of a custom tool is what the client's grammar says, in every form in which models write it."""
+
+import json
+
+import pytest
+
+from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.formats import Format
+from tests.grammar.runs import accepts, started, text_of
+
+PATCH = r"""
+start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin" LF
+end_patch: "*** End" LF?
+hunk: "*** Add File: " filename LF add_line+
+    | "*** Update File: " filename LF change+ // a comment
+filename: /(.+)/
+?add_line: "+" /(.*)/ LF -> line
+change: ("@@" | "@@ " /(.+)/ | ("+" | "-" | " ") /(.*)/) LF
+%import common.LF
+"""
+GOOD_PATCH = '*** Begin\n*** Add File: a "b".py\n+print("é\\n")\n+\tx\n*** Update File: x\n@@ f():\n-a\n+</p\n*** End\n'
+SUM = 'start: term (("+" | MINUS) term)*\nterm: NUMBER | "(" start ")"\nMINUS: "-"\n'
+SPACED = SUM + "%import common (NUMBER, WS_INLINE)\n%ignore WS_INLINE\n"
+CASES = [
+    ("lark", PATCH, [GOOD_PATCH, GOOD_PATCH[:-1]], ["", "*** Begin\n*** End\n", GOOD_PATCH.replace("+print", "print")]),
+    ("lark", 'start: "select"i " "~1..2 /[a-z]+/i', ["SELECT  Abc", "select a"], ["select", "select   a", "select 1"]),
+    ("lark", 'start: A["c"..."e"] /./s{2}\nA.2: "\\x41"'.replace("...", ".."), ["A\n\\", 'Ad""'], ["A", "Af12", "a12"]),
+    ("lark", 'start: "é" /\\/\\x22/ | "\\\\" "\\t"', ['é/"', "\\\t"], ["é", '/"']),
+    ("regex", r"^(?P<month>May|June) \d{1,2}(?:st|nd)?$", ["May 3", "June 31st"], ["May", "May 3 ", "may 3"]),
+    ("regex", r".*", ['a"b"\\', ""], ["\n"]),
+    ("regex", r"[\s\S]{3}", ['a\n"', "\\\t\r"], ["a"]),
+    ("regex", r"\p{L}[^\p{L}\n]\P{Lu}", ['é"\\', "a1\n"], ["1", "a\n1", "a1A"]),
+    ("regex", r"[^a\\]+", ['b"\n'], ["a", "\\"]),
+]
+
+
+def free_text(syntax: str, definition: str, style: str = "") -> Format:
+    where = {"style": style, "name": "input"} if style else {}
+    return {"type": "free_text", "syntax": syntax, "definition": definition, **where}
+
+
+def in_style(text: str, style: str) -> str:
+    match style:
+        case "qwen_xml":
+            return f"<parameter=input>\n{text}\n</parameter>\n"
+        case "glm_xml":
+            return f"<arg_key>input</arg_key>\n<arg_value>{text}</arg_value>"
+        case _:
+            return json.dumps(text, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("style", ["", "qwen_xml", "glm_xml"])
+@pytest.mark.parametrize(("syntax", "definition", "good", "bad"), CASES)
+def test_a_text_is_of_its_grammar(syntax: str, definition: str, good: list[str], bad: list[str], style: str) -> None:
+    session = started(free_text(syntax, definition, style))
+    assert [text for text in good if not accepts(session, in_style(text, style))] == []
+    assert [text for text in bad if accepts(session, in_style(text, style))] == []
+
+
+def test_a_grammar_with_recursion_keeps_its_terminals_in_a_json_string() -> None:
+    session = started(free_text("lark", SPACED))
+    assert [text for text in ("1+(2-3.5)", "1 + ( 2 )") if not accepts(session, json.dumps(text))] == []
+    assert [text for text in ("1+", "(1", "1\n+2") if accepts(session, json.dumps(text))] == []
+
+
+@pytest.mark.parametrize("definition", [SPACED, SUM + "NUMBER: /[0-9]+/", 'start: "a"+\n%ignore " "'])
+def test_bare_text_is_of_no_grammar_with_recursion(definition: str) -> None:
+    with pytest.raises(GrammarError, match="definition has recursion or %ignore"):
+        text_of(free_text("lark", definition, "qwen_xml"))
+
+
+@pytest.mark.parametrize("style", ["", "qwen_xml"])
+def test_a_text_of_any_length_can_end(style: str) -> None:
+    """A greedy lexeme would go on over the end mark for ever."""
+    session = started(free_text("regex", r"[\s\S]*", style))
+    assert accepts(session, in_style("a\n</parameter", style))
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        ("", "the rule 'start' is missing"),
+        ("start: other", "the rule 'other' is missing"),
+        ('start: "a" start', "the rule 'start' can never end"),
+        ('start: "a"\nstart: "b"', "the rule 'start' is there twice"),
+        ('start: ("a"', r"'the end' comes where '\)' is expected"),
+        ('start: "a" )', "comes where a rule is expected"),
+        ("start: /a(?=b)/", "look-around"),
+        ("start: /[a-z&&[b]]/", "a character class within another"),
+        (r"start: /\p{Greek}/", r"\\p{Greek} is not supported in a JSON string"),
+        ("start: /a/x", "the flags 'x'"),
+        ('start: %json {"type": "object"}', "'%json .* in line 1 is not supported"),
+        ("start: <think>", "'<think>' in line 1 is not supported"),
+        ('start: "a"\n\nx: ~/a/', "'~/a/' in line 3 is not supported"),
+        ('start: "ab".."c"', "is none of single characters"),
+        ('start: "\\ud800"', "is no text"),
+        ('start: "a"~3..2', "ends before it begins"),
+        ('start: "a"{99999}', "must be <= 10000, given 99999"),
+        ("start: " + "(" * 200 + '"a"' + ")" * 200, "nesting of format.definition must be <= 100"),
+        ("%import common.FOO\nstart: FOO", "common.FOO is not supported"),
+        ("%declare X\nstart: X", "in line 1 is not supported"),
+        ("start: a\n" + "".join(f"r{number}: a\n" for number in range(3000)), "rules of .* must be <= 2000"),
+    ],
+)
+def test_what_a_grammar_cannot_say_is_named(definition: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        text_of(free_text("lark", definition))
+
+
+def test_another_syntax_is_refused() -> None:
+    with pytest.raises(GrammarError, match="syntax must be one of lark, regex, given 'ebnf'"):
+        text_of(free_text("ebnf", 'root ::= "a"'))
