@@ -26,7 +26,8 @@ GUARDED = [
     ("GET", "/nowhere"),
     ("PUT", "/v1/models"),
     ("OPTIONS", "/v1/chat/completions"),
-    ("GET", "/health/"),
+    ("GET", "/health/x"),
+    ("GET", "/models/"),
 ]
 
 

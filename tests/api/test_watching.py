@@ -35,7 +35,7 @@ def test_open_metrics_need_no_key_and_all_else_does(guarded: RunningServer) -> N
     with guarded.client() as http:
         assert metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0
         assert http.get("/v1/models").status_code == 401
-        assert http.get("/metrics/").status_code == 401
+        assert http.get("/metrics/x").status_code == 401
         assert http.get("/v2/models/parrot/ready").status_code == 401
 
 

@@ -1,10 +1,7 @@
 """`create_app` puts the layers of the HTTP application around its routes, the innermost first."""
 
-from http import HTTPStatus
-
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.edge import BeginSpan, Edge
@@ -14,9 +11,10 @@ from ouzel.api.http.hosts import Hosts, allowed_hosts
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origins import OwnPages
+from ouzel.api.http.paths import MeantPaths, UnknownPath
 from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
-from ouzel.api.operations import OPERATIONS, routes_of
+from ouzel.api.operations import OPERATIONS, paths_of, routes_of
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
@@ -34,7 +32,8 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
     """Requests are traced by the span that `begin_span` makes, if there is one."""
     server = services.config
-    app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=_unknown_url)
+    paths = paths_of(OPERATIONS, server)
+    app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=UnknownPath(paths))
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(app, server.api_key, OPEN_PATHS | {"/metrics"} if server.open_metrics else OPEN_PATHS)
@@ -44,7 +43,7 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
         app = _cors(app, server)
     runs = services.runs
     return Lifespan(
-        Upgrades(Edge(app, begin_span)),
+        Upgrades(Edge(MeantPaths(app, paths), begin_span)),
         watch=runs.watch,
         drain=runs.drain,
         close=services.close,
@@ -55,7 +54,8 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
 def watching_app_of(services: Services) -> ASGIApp:
     """Returns an app of the probes and metrics alone, open to all who reach it; it needs no lifespan."""
     watching = [operation for operation in OPERATIONS if operation.is_watching]
-    router = MethodRouter(routes_of(watching, services), redirect_slashes=False, default=_unknown_url)
+    unknown = UnknownPath(paths_of(watching, services.config))
+    router = MethodRouter(routes_of(watching, services), redirect_slashes=False, default=unknown)
     return Edge(ErrorAnswers(router, {}))
 
 
@@ -70,7 +70,3 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
         expose_headers=("x-request-id", "retry-after"),
         max_age=600,  # seconds
     )
-
-
-async def _unknown_url(scope: Scope, receive: Receive, send: Send) -> None:
-    raise HTTPException(HTTPStatus.NOT_FOUND)

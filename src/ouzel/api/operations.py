@@ -10,6 +10,7 @@ from ouzel.api.document.openapi import OpenApi
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
+from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping
 from ouzel.api.openai import chat, completions, health, models, tokenize
 from ouzel.api.ovms import chat as ovms_chat
@@ -18,6 +19,7 @@ from ouzel.api.ovms import status as ovms_status
 from ouzel.api.responses import compact, count, create, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
+from ouzel.config import ServerConfig
 
 OPERATIONS: tuple[Operation, ...] = (
     *chat.OPERATIONS,
@@ -43,7 +45,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/openapi.json",
         prefixes=("", *PREFIXES),
         is_documented=False,
-        endpoint=lambda services: OpenApi(DOCUMENTED).document,
+        endpoint=lambda services: OpenApi(DOCUMENTED, root_path=services.config.root_path).document,
     ),
 )
 DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
@@ -51,9 +53,26 @@ DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS 
 
 def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
     """Makes each endpoint, once; those of the server's profile come before what they stand for."""
-    own = [operation for operation in operations if operation.profile in (None, services.config.profile)]
-    own.sort(key=lambda operation: operation.profile is None)
-    return [route for operation in own for route in _routes(operation, services)]
+    return [route for operation in _own(operations, services.config) for route in _routes(operation, services)]
+
+
+def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
+    """Knows all paths of these operations, as clients may write them, and which of them to name."""
+    own = _own(operations, server)
+    plain = [operation for operation in own if operation.is_documented and "{" not in operation.path]
+    return Paths(
+        [path for operation in own for path in operation.paths],
+        prefixes=PREFIXES,
+        shown_paths=[operation.path for operation in plain],
+        main_paths=[operation.path for operation in plain if operation.chunks and not operation.is_lmi],
+        socket_paths=[operation.path for operation in own if operation.method == "websocket"],
+        root_path=server.root_path,
+    )
+
+
+def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:
+    own = [operation for operation in operations if operation.profile in (None, server.profile)]
+    return sorted(own, key=lambda operation: operation.profile is None)
 
 
 def _routes(operation: Operation, services: Services) -> Iterable[BaseRoute]:

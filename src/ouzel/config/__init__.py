@@ -138,6 +138,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             unset="every name; none on a loopback address without API keys",
         ),
     ] = ()
+    root_path: Annotated[
+        str,
+        Meta(pattern=r"^(/[^/?#\s]+)*$"),
+        option(
+            "The prefix, like /llm, under which a proxy serves this server, whether it passes it on or takes it off.",
+            unset="none",
+        ),
+    ] = ""
     ssl_certfile: Annotated[
         str,
         option(

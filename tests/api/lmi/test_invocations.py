@@ -147,7 +147,7 @@ def test_ping_says_healthy(http: httpx.Client) -> None:
 
 def test_front_end_errors_have_their_own_object(http: httpx.Client) -> None:
     wrong_method = http.get("/invocations")
-    assert (wrong_method.status_code, wrong_method.headers["allow"]) == (405, "POST")
+    assert (wrong_method.status_code, wrong_method.headers["allow"]) == (405, "OPTIONS, POST")
     assert wrong_method.json().keys() == {"code", "type", "message"}
     assert wrong_method.json()["type"] == "MethodNotAllowedException"
     unknown = http.post("/predictions", json=BODY)

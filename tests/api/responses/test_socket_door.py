@@ -50,7 +50,11 @@ def test_with_a_key_it_opens(guarded: RunningServer, name: str) -> None:
 @pytest.mark.parametrize("path", ["/v1/nowhere", "/v1/chat/completions", "/v1/models", "/"])
 def test_elsewhere_it_is_a_404(server: RunningServer, path: str) -> None:
     status, told, _ = refusal(server, path)
-    assert (status, told["code"], told["message"]) == (404, "unknown_url", f"unknown URL: GET {path}")
+    assert (status, told["code"], told["message"]) == (
+        404,
+        "unknown_url",
+        f"unknown URL: GET {path}; WebSockets are opened at /v1/responses",
+    )
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "http://127.0.0.1:1", "http://[::1", ""])

@@ -29,20 +29,22 @@ _DESCRIPTION = (
 
 
 class OpenApi:
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        self._body = msgspec.json.encode(document(operations))
+    def __init__(self, operations: Sequence[Operation], *, root_path: str = "") -> None:
+        self._body = msgspec.json.encode(document(operations, root_path=root_path))
 
     async def document(self, request: Request) -> Response:
         return Response(self._body, media_type="application/json")
 
 
-def document(operations: Sequence[Operation]) -> JsonObject:
+def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObject:
+    """`root_path` is the prefix of all paths, where a proxy has one."""
     paths: dict[str, JsonObject] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = _operation_object(operation)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Ouzel", "version": __version__, "description": _DESCRIPTION},
+        "servers": [{"url": root_path or "/"}],
         "paths": paths,
         "components": {
             "schemas": _answer_schemas(operations) | body_schemas(operations),

@@ -4,10 +4,9 @@ import logging
 from collections.abc import Mapping
 
 import msgspec
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, method_of
+from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of
 from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
 from ouzel.api.http.refusal import raise_refusal
 from ouzel.api.http.send import send_json
@@ -23,7 +22,7 @@ class ErrorAnswers:
         self._error_styles = error_styles
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["app"] = self  # makes the router raise its 404 and 405
+        scope["app"] = self  # makes the router raise its 405
         try:
             raise_refusal(scope)
             await self._app(scope, receive, send)
@@ -36,10 +35,10 @@ class ErrorAnswers:
 
     async def _send_error(self, error: BaseException, scope: Scope, send: Send) -> None:
         """Sends a response of its own, or one frame when the stream has begun: only streams fail after their start."""
-        if not isinstance(error, OuzelError | HTTPException):
+        if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
         exchange = exchange_of(scope)
-        fault = fault_of(error, method=method_of(scope), path=scope["path"])
+        fault = fault_of(error)
         answer = self._error_style(scope["path"])(fault)
         if exchange.status is None:
             await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
-from starlette.exceptions import HTTPException
 
+from ouzel.api.http.routing_errors import MethodNotAllowed
 from ouzel.errors import UNEXPECTED, OuzelError, TryLater, Unauthenticated
 
 Headers = list[tuple[bytes, bytes]]
@@ -46,24 +46,17 @@ def openai_style(fault: Fault) -> ErrorAnswer:
     return ErrorAnswer(fault.status, ErrorBody(ErrorDetails(fault.message, fault.type, fault.param, fault.code)))
 
 
-def fault_of(error: BaseException, *, method: str, path: str) -> Fault:
+def fault_of(error: BaseException) -> Fault:
     """Tells of an exception that is not ours nothing but that it happened."""
     match error:
         case TryLater(retry_after_s=seconds):
             return _fault(error, [(b"retry-after", str(max(1, math.ceil(seconds))).encode())])
         case Unauthenticated():
             return _fault(error, [(b"www-authenticate", b"Bearer")])
+        case MethodNotAllowed():
+            return _fault(error, [(b"allow", error.allowed.encode())])
         case OuzelError():
             return _fault(error, [])
-        case HTTPException(status_code=HTTPStatus.NOT_FOUND):
-            message = f"unknown URL: {method} {path}"
-            return Fault(HTTPStatus.NOT_FOUND, message, "invalid_request_error", None, "unknown_url")
-        case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED):
-            allowed = (error.headers or {}).get("Allow", "")
-            message = f"{method} is not allowed on {path}; allowed: {allowed}"
-            headers = [(b"allow", allowed.encode())]
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-            return Fault(status, message, "invalid_request_error", None, "method_not_allowed", headers)
         case _:
             return Fault(HTTPStatus.INTERNAL_SERVER_ERROR, UNEXPECTED, "server_error", None, None)
 

@@ -1,10 +1,10 @@
-"""The 405 of this router names all methods of the path, though each method of a path is a route of its own.
+"""Each method of a path is a route of its own; what the router answers to OPTIONS and in a 405 names them all.
 
 Its routes write into the exchange what they know of the request: the edge's log line is made of that.
 """
 
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,6 +13,7 @@ from starlette.routing import Match, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.routing_errors import MethodNotAllowed
 
 
 class MethodRouter(Router):
@@ -22,12 +23,15 @@ class MethodRouter(Router):
         except HTTPException as error:
             if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
                 raise
-            raise HTTPException(error.status_code, headers={"Allow": ", ".join(self._allowed(scope))}) from error
+            allowed = ", ".join(self._allowed(scope))
+            if scope["method"] != HTTPMethod.OPTIONS:
+                raise MethodNotAllowed(scope["method"], scope["path"], allowed) from error
+            await Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": allowed})(scope, receive, send)
 
     def _allowed(self, scope: Scope) -> list[str]:
         routes = [route for route in self.routes if isinstance(route, Route)]
         allowed = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
-        return sorted(set().union(*allowed))
+        return sorted({HTTPMethod.OPTIONS.value}.union(*allowed))
 
 
 class MethodRoute(Route):

@@ -31,7 +31,6 @@ class Connection:
         *,
         share: Share,
         threads: PreparationThreads,
-        path: str,
         receive: Receive,
         send: Send,
     ) -> None:
@@ -41,7 +40,6 @@ class Connection:
         self._limits = limits
         self._share = share
         self._threads = threads
-        self._path = path
         self._receive = receive
         self._send = send
         self._is_too_old = False
@@ -84,7 +82,7 @@ class Connection:
             stream_id = stream_id_of(fields)
             await self._act(fields, encoded, lanes, send)
         except OuzelError as error:
-            await Outbox(send, stream_id, self._path).put_error(error)
+            await Outbox(send, stream_id).put_error(error)
 
     async def _act(self, fields: JsonObject, text: bytes, lanes: Lanes, send: Send) -> None:
         match message_of(fields, text):
@@ -96,7 +94,7 @@ class Connection:
                 self._steering.cancel(response_id)
             case Steer() as steer:
                 lane = self._steering.lane_of(steer.response_id)
-                await self._steering.steer(steer, Outbox(send, lane, self._path))
+                await self._steering.steer(steer, Outbox(send, lane))
 
     async def _age(self, lanes: Lanes) -> None:
         await asyncio.sleep(self._limits.websocket_lifetime_s)
@@ -119,7 +117,7 @@ class Connection:
     @contextmanager
     def _outbox(self, stream_id: str | None) -> Iterator[Outbox]:
         with self._sending() as send:
-            yield Outbox(send, stream_id, self._path)
+            yield Outbox(send, stream_id)
 
     @contextmanager
     def _sending(self) -> Iterator[Send]:

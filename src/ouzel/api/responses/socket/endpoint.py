@@ -68,7 +68,6 @@ class ResponsesSocket:
             self._limits,
             share=share,
             threads=self._preparer.threads,
-            path=path,
             receive=receive,
             send=send,
         )

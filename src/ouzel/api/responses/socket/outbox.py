@@ -1,7 +1,5 @@
 """Events go to the client each in a text frame."""
 
-from http import HTTPMethod
-
 import msgspec
 from starlette.types import Send
 
@@ -15,10 +13,9 @@ _encode = msgspec.json.Encoder().encode
 class Outbox:
     """It belongs to one lane, which its events name."""
 
-    def __init__(self, send: Send, stream_id: str | None, path: str) -> None:
+    def __init__(self, send: Send, stream_id: str | None) -> None:
         self.stream_id = stream_id
         self._send = send
-        self._path = path
         self._lane = b"" if stream_id is None else b',"stream_id":"' + stream_id.encode() + b'"'  # needs no escapes
 
     async def put(self, event: msgspec.Struct) -> None:
@@ -34,6 +31,6 @@ class Outbox:
 
     async def put_error(self, error: BaseException) -> int:
         """Returns its status."""
-        fault = fault_of(error, method=HTTPMethod.GET, path=self._path)
+        fault = fault_of(error)
         await self.put(ErrorEvent.of(fault))
         return fault.status

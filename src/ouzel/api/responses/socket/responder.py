@@ -3,7 +3,7 @@
 import itertools
 import logging
 from contextlib import ExitStack, aclosing
-from http import HTTPMethod, HTTPStatus
+from http import HTTPStatus
 
 from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
@@ -132,6 +132,6 @@ class Responder:
         if not is_automatic:
             self._steering.wait_again(create)
             return await outbox.put_error(error)
-        fault = fault_of(error, method=HTTPMethod.GET, path=self._path)
+        fault = fault_of(error)
         await give_back(create.steers, SteerError("successor_creation_failed", fault.message), 0, outbox)
         return fault.status

@@ -1,0 +1,117 @@
+"""A path is read as the one that is meant, before anything else looks at it.
+
+Clients put a base URL and an endpoint's path together in more ways than one: with a slash too many, without the `/v1`,
+with a `/v1` before what stands at the root, behind a proxy that keeps its prefix. Where that leaves no doubt the
+endpoint itself answers, without a redirect, which clients follow as a GET or not at all. What stays unknown is a 404
+that names what may have been meant.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.api.http.routing_errors import UnknownUrl
+
+_SLASHES = re.compile("/{2,}")
+_MAX_SHOWN = 200
+_MAX_COMPARED = 100  # characters of a path that is like none: comparing takes its time
+_LIKENESS = 0.85
+
+
+class Paths:
+    """Knows the paths of an application; `*_paths` are those that are named to whoever asks for another."""
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        *,
+        prefixes: Collection[str] = (),
+        shown_paths: Collection[str] = (),
+        main_paths: Collection[str] = (),
+        socket_paths: Collection[str] = (),
+        root_path: str = "",
+    ) -> None:
+        """`paths` are as starlette spells them. The first of `prefixes` is the one that may be left out."""
+        paths = list(paths)
+        self._plain = frozenset(path for path in paths if "{" not in path)
+        patterns = [compile_path(path)[0].pattern for path in paths if "{" in path]
+        self._others = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in patterns) or "(?!)")
+        self._prefixes = tuple(f"{prefix}/" for prefix in prefixes)
+        self._shown_paths = shown_paths
+        self._main_paths = main_paths
+        self._socket_paths = socket_paths
+        self._root_path = root_path
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._plain or self._others.match(path) is not None
+
+    def meant(self, path: str) -> str:
+        """Returns the known path that this one stands for, else the path as it is."""
+        if path in self._plain:
+            return path
+        inner = self._without_root(path)
+        return next((each for each in self._candidates(inner) if each in self), inner)
+
+    def _without_root(self, path: str) -> str:
+        """A proxy may pass its prefix on or take it off."""
+        if self._root_path and f"{path}/".startswith(f"{self._root_path}/"):
+            return path[len(self._root_path) :] or "/"
+        return path
+
+    def _candidates(self, path: str) -> Iterable[str]:
+        if not path.startswith("/"):
+            return  # of a request that could not be read, or `OPTIONS *`
+        path = _SLASHES.sub("/", path).rstrip("/") or "/"
+        yield path
+        yield f"{self._prefixes[0]}{path[1:]}" if self._prefixes else path
+        for prefix in self._prefixes:
+            at_root = path.removeprefix(prefix[:-1])
+            if path.startswith(prefix) and not at_root.startswith(self._prefixes):  # a doubled one is a mistake
+                yield at_root
+
+    def unknown(self, method: str, path: str, *, is_websocket: bool) -> UnknownUrl:
+        """Returns the error that says so, with a hint."""
+        hint = self._socket_hint() if is_websocket else self._hint(path)
+        return UnknownUrl(f"unknown URL: {method} {path[:_MAX_SHOWN]}{hint}")
+
+    def _hint(self, path: str) -> str:
+        ends = [path[match.start() :].lower() for match in re.finditer("/", path[:_MAX_SHOWN])]
+        meant = (self.meant(end) for end in ends if end.strip("/"))
+        near = next((each for each in meant if each in self), None)  # behind a prefix too many, or in other letters
+        if near is None and len(path) <= _MAX_COMPARED:
+            near = next(iter(get_close_matches(path, self._shown_paths, n=1, cutoff=_LIKENESS)), None)
+        if near is not None:
+            return f"; did you mean {self._root_path}{near}?"
+        return (
+            f"; this server has no such endpoint; it has {self._listed(self._main_paths)}" if self._main_paths else ""
+        )
+
+    def _socket_hint(self) -> str:
+        return f"; WebSockets are opened at {self._listed(self._socket_paths)}" if self._socket_paths else ""
+
+    def _listed(self, paths: Iterable[str]) -> str:
+        return ", ".join(f"{self._root_path}{path}" for path in paths)
+
+
+class MeantPaths:
+    """Gives the application the path that is meant; the log has the one that was sent."""
+
+    def __init__(self, app: ASGIApp, paths: Paths) -> None:
+        self._app = app
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, "path": self._paths.meant(scope["path"])}, receive, send)
+
+
+class UnknownPath:
+    """Stands for every path that no endpoint has."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise self._paths.unknown(scope.get("method", "GET"), scope["path"], is_websocket=scope["type"] == "websocket")

@@ -1,0 +1,148 @@
+"""Paths as people write them: the endpoint itself answers where it is plain what is meant, else a hint."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from ouzel.config import ServerConfig
+from tests.api.requests import chat, content_of, error_of, events_of
+from tests.api.serving import ALIAS, MODEL, running_server
+
+ENDPOINTS = "this server has no such endpoint; it has /v1/chat/completions, /v1/completions, /v1/responses"
+
+
+@pytest.fixture(scope="module")
+def behind_proxy() -> Iterator[httpx.Client]:
+    config = ServerConfig(root_path="/llm", api_key=("sk-right",))
+    with running_server(config=config) as server, server.client() as http:
+        http.headers["authorization"] = "Bearer sk-right"
+        yield http
+
+
+def url_of(http: httpx.Client, path: str) -> str:
+    """Returns it whole: else httpx takes `//v1` for a host."""
+    return f"{str(http.base_url).rstrip('/')}{path}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/chat/completions",
+        "/v1/chat/completions/",
+        "/chat/completions/",
+        "//v1/chat/completions",
+        "/v1//chat/completions",
+        "/v3/chat/completions/",
+    ],
+)
+def test_a_chat_is_answered_wherever_it_is_plain(http: httpx.Client, path: str) -> None:
+    url = url_of(http, path)
+    assert http.post(url, json=chat("Hi")).json()["choices"][0]["message"]["content"] == "Hi"
+    assert content_of(events_of(http.post(url, json=chat("Hi", stream=True)))) == "Hi"
+
+
+@pytest.mark.parametrize("path", ["/models", "/v1/models/", "//models", "/models/"])
+def test_models_are_listed_wherever_it_is_plain(http: httpx.Client, path: str) -> None:
+    assert [model["id"] for model in http.get(url_of(http, path)).json()["data"]] == [MODEL, ALIAS]
+
+
+def test_ids_may_have_slashes_anywhere(http: httpx.Client) -> None:
+    assert http.get(f"/models/{MODEL}/").json()["id"] == MODEL
+
+
+@pytest.mark.parametrize("path", ["/v1/health", "/health/", "/v1/metrics", "/v3/health", "/v1/ping"])
+def test_what_stands_at_the_root_is_there_below_v1_too(http: httpx.Client, path: str) -> None:
+    assert http.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/v1/v1/chat/completions", "/v1/chat/completions"),
+        ("/v1/v1/v1/models", "/v1/models"),
+        ("/v1/chat/completions/chat/completions", "/v1/chat/completions"),
+        ("/openai/deployments/gpt/chat/completions", "/v1/chat/completions"),
+        ("/v2/chat/completions", "/v1/chat/completions"),
+        ("/V1/Chat/Completions", "/v1/chat/completions"),
+        ("/v1/chat/completion", "/v1/chat/completions"),
+        ("/v1/response", "/v1/responses"),
+        ("/v1/v1/responses/resp_1", "/v1/responses/resp_1"),
+    ],
+)
+def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant: str) -> None:
+    response = http.post(path, json=chat("Hi"))
+    assert response.status_code == 404
+    error = error_of(response)
+    assert error["message"] == f"unknown URL: POST {path}; did you mean {meant}?"
+    assert (error["type"], error["code"]) == ("invalid_request_error", "unknown_url")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1",
+        "/v1/chat",
+        "/v1/embeddings",
+        "/embeddings",
+        "/v1/images/generations",
+        "/v1/audio/speech",
+        "/v1/moderations",
+        "/v1/batches",
+        "/v1/files",
+        "/v1/rerank",
+        "/v1/score",
+        "/nope/" + "x" * 5000,
+    ],
+)
+def test_what_is_not_there_is_told_what_is(http: httpx.Client, path: str) -> None:
+    response = http.post(path, json={"input": "a", "model": ALIAS})
+    assert response.status_code == 404
+    message = error_of(response)["message"]
+    assert message.startswith(f"unknown URL: POST {path[:200]}; {ENDPOINTS}")
+    assert len(message) < 500
+
+
+def test_a_proxy_may_keep_its_prefix_or_take_it_off(behind_proxy: httpx.Client) -> None:
+    for path in ("/llm/v1/chat/completions", "/v1/chat/completions", "/llm/chat/completions/"):
+        assert behind_proxy.post(path, json=chat("Hi")).json()["choices"][0]["message"]["content"] == "Hi"
+    assert behind_proxy.get("/llm/openapi.json").json()["servers"] == [{"url": "/llm"}]
+    missed = behind_proxy.get("/llm/v1/v1/models")
+    assert error_of(missed)["message"] == "unknown URL: GET /v1/v1/models; did you mean /llm/v1/models?"
+    assert behind_proxy.get("/llmv1/models").status_code == 404
+
+
+def test_behind_a_prefix_the_same_paths_are_open(behind_proxy: httpx.Client) -> None:
+    without_key = {"authorization": ""}
+    assert behind_proxy.get("/llm/health", headers=without_key).status_code == 200
+    assert behind_proxy.get("/llm/v1/models", headers=without_key).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/chat/completions", "OPTIONS, POST"),
+        ("/chat/completions/", "OPTIONS, POST"),
+        ("/v1/models", "GET, HEAD, OPTIONS"),
+        ("/v1/responses", "OPTIONS, POST"),
+        ("/v1/responses/resp_1", "DELETE, GET, HEAD, OPTIONS"),
+        ("/v1/conversations/conv_1", "DELETE, GET, HEAD, OPTIONS, POST"),
+        ("/health", "GET, HEAD, OPTIONS"),
+    ],
+)
+def test_all_methods_of_a_path_are_named(http: httpx.Client, path: str, allowed: str) -> None:
+    options = http.options(path)
+    assert (options.status_code, options.headers["allow"], options.content) == (204, allowed, b"")
+    wrong = http.request("PATCH", path)
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, allowed)
+    assert error_of(wrong)["message"].endswith(f"; allowed: {allowed}")
+
+
+def test_options_of_an_unknown_path_is_a_404(http: httpx.Client) -> None:
+    assert http.options("/v1/embeddings").status_code == 404
+
+
+def test_head_is_answered_where_get_is(http: httpx.Client) -> None:
+    got, head = http.get("/v1/models"), http.head("/v1/models")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == got.headers["content-length"]
