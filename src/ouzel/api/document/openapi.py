@@ -48,7 +48,7 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
         "paths": paths,
         "components": {
             "schemas": _answer_schemas(operations) | body_schemas(operations),
-            "responses": _error_responses(),
+            "responses": _named_error_responses(operations),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"api_key": []}],  # where the server has keys, every path but /health needs one
@@ -83,7 +83,11 @@ def _without_model(schema: JsonObject) -> JsonObject:
 
 def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     answers = [kind for operation in operations for kind in (*operation.answers, *operation.chunks)]
-    return _components([*answers, ErrorBody, HandlerError, FrontEndError])
+    return _components([*answers, *_errors(operations), HandlerError, FrontEndError])
+
+
+def _errors(operations: Sequence[Operation]) -> list[StructType]:
+    return list(dict.fromkeys([ErrorBody, *(operation.error for operation in operations)]))
 
 
 def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
@@ -139,21 +143,23 @@ def _responses(operation: Operation) -> JsonObject:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=_REF)
     content: JsonObject = {_JSON: {"schema": _either(list(schemas))}}
-    if operation.chunks:
+    if operation.chunks and not operation.is_ndjson:
         content["text/event-stream"] = {"schema": _event(operation)}
-    if operation.chunks and operation.is_lmi:
-        content["application/jsonlines"] = {"schema": {"type": "string", "description": "One such object a line."}}
+    if operation.chunks and (operation.is_ndjson or operation.is_lmi):
+        kind = "application/x-ndjson" if operation.is_ndjson else "application/jsonlines"
+        content[kind] = {"schema": {"type": "string", "description": "One such object a line."}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
     if operation.is_probe:
         return responses | {"503": {"description": "Not now.", "content": content}}
     if operation.is_lmi:
         return responses | _lmi_error_responses()
-    return responses | {status: {"$ref": f"#/components/responses/{status}"} for status in _error_responses()}
+    statuses = _error_responses(operation.error)
+    return responses | {status: {"$ref": _response_ref(operation.error, status)} for status in statuses}
 
 
 def _event(operation: Operation) -> JsonObject:
     """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
-    errors = (HandlerError, FrontEndError) if operation.is_lmi else (ErrorBody,)
+    errors = (HandlerError, FrontEndError) if operation.is_lmi else (operation.error,)
     data = {
         "type": "string",
         "if": {"const": "[DONE]"},  # the last event, unless an error was
@@ -170,13 +176,29 @@ def _event(operation: Operation) -> JsonObject:
     }
 
 
-def _error_responses() -> dict[str, JsonObject]:
+def _named_error_responses(operations: Sequence[Operation]) -> dict[str, JsonObject]:
+    return {
+        _response_name(error, status): response
+        for error in _errors(operations)
+        for status, response in _error_responses(error).items()
+    }
+
+
+def _response_name(error: StructType, status: str) -> str:
+    return status if error is ErrorBody else f"{error.__name__}.{status}"
+
+
+def _response_ref(error: StructType, status: str) -> str:
+    return f"#/components/responses/{_response_name(error, status)}"
+
+
+def _error_responses(error: StructType) -> dict[str, JsonObject]:
     """Returns, by status, what each exception class says of itself."""
     reasons: dict[int, list[str]] = {}
-    for error in _with_subclasses(errors.OuzelError):
-        if error not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
-            reasons.setdefault(error.status, []).append((error.__doc__ or "").split("\n", 1)[0])
-    content = {_JSON: {"schema": _ref(ErrorBody)}}
+    for kind in _with_subclasses(errors.OuzelError):
+        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
+            reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
+    content = {_JSON: {"schema": _ref(error)}}
     return {
         str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
     }
@@ -184,9 +206,9 @@ def _error_responses() -> dict[str, JsonObject]:
 
 def _lmi_error_responses() -> dict[str, JsonObject]:
     """LMI's model handler answers what is wrong with a body, its front end the rest."""
-    kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
-        str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
-    }
+    kinds: Mapping[str, StructType] = dict.fromkeys(
+        _error_responses(ErrorBody).keys() - {"400", "429"}, FrontEndError
+    ) | {str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError}
     return {
         status: {"description": HTTPStatus(int(status)).phrase, "content": {_JSON: {"schema": _ref(kind)}}}
         for status, kind in sorted(kinds.items())
