@@ -52,7 +52,7 @@ DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS 
 
 
 def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
-    """Makes each endpoint, once; those of the server's profile come before what they stand for."""
+    """Makes each endpoint, once; those of a header or the server's profile come before what they stand for."""
     return [route for operation in _own(operations, services.config) for route in _routes(operation, services)]
 
 
@@ -72,12 +72,15 @@ def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
 
 def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:
     own = [operation for operation in operations if operation.profile in (None, server.profile)]
-    return sorted(own, key=lambda operation: operation.profile is None)
+    return sorted(own, key=lambda operation: (operation.header is None, operation.profile is None))
 
 
 def _routes(operation: Operation, services: Services) -> Iterable[BaseRoute]:
     endpoint = operation.endpoint(services)
     if operation.method == "websocket":
         return [SocketRoute(path, endpoint) for path in operation.paths]
-    method, is_watching = operation.method.upper(), operation.is_watching
-    return [MethodRoute(path, endpoint, method=method, is_watching=is_watching) for path in operation.paths]
+    method, is_watching, needed = operation.method.upper(), operation.is_watching, operation.header
+    return [
+        MethodRoute(path, endpoint, method=method, is_watching=is_watching, needed_header=needed)
+        for path in operation.paths
+    ]

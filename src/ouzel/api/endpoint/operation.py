@@ -39,6 +39,7 @@ class Operation:
     prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
     has_slashes: bool = False  # the values of the path's parameters may
     profile: Literal["lmi", "ovms"] | None = None  # has it with that profile only, instead of the same path without
+    header: str | None = None  # whose sender has it, instead of the same path without
     is_documented: bool = True
     query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()

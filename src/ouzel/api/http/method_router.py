@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import exchange_of, header
 from ouzel.api.http.routing_errors import MethodNotAllowed
 
 
@@ -42,9 +42,17 @@ class MethodRoute(Route):
         *,
         method: str,
         is_watching: bool = False,
+        needed_header: str | None = None,
     ) -> None:
+        """With `needed_header` it is the route of those requests only that have it."""
         super().__init__(path, endpoint, methods=[method])
         self._is_watching = is_watching
+        self._needed_header = None if needed_header is None else needed_header.encode()
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if self._needed_header is not None and header(scope, self._needed_header) is None:
+            return Match.NONE, {}
+        return super().matches(scope)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = exchange_of(scope)
