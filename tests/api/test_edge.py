@@ -67,7 +67,8 @@ def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
 
 
 def test_the_request_id_is_echoed_when_it_is_sane(http: httpx.Client) -> None:
-    assert http.get("/health", headers={"x-request-id": "abc-1.2"}).headers["x-request-id"] == "abc-1.2"
+    answered = http.get("/health", headers={"x-request-id": "abc-1.2"}).headers
+    assert answered["x-request-id"] == answered["request-id"] == "abc-1.2"
     for strange in ("", "a b", "x" * 200, "a\tb"):
         made = http.get("/health", headers={"x-request-id": strange}).headers["x-request-id"]
         assert len(made) == 32

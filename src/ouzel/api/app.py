@@ -67,6 +67,6 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
         allow_methods=server.allowed_methods,
         allow_headers=server.allowed_headers,
         allow_credentials=server.allow_credentials,
-        expose_headers=("x-request-id", "retry-after"),
+        expose_headers=("x-request-id", "request-id", "retry-after"),
         max_age=600,  # seconds
     )

@@ -13,6 +13,7 @@ from ouzel.api.http.request_span import end_request_span
 from ouzel.observability import Span, request_id_in_scope, span_in_scope
 
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
+_ID_HEADERS = (b"x-request-id", b"request-id")  # of answers: OpenAI's name, and Anthropic's
 BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the headers and the time of arrival
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
@@ -25,6 +26,7 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = open_exchange(scope, _request_id(scope))
+        own_id = exchange.request_id.encode()
         request_id_in_scope.set(exchange.request_id)  # each request runs in a context of its own
         span = None
         if self._begin_span is not None:
@@ -34,7 +36,7 @@ class Edge:
         async def send_with_id(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.accept"):
                 exchange.status = message.get("status", HTTPStatus.SWITCHING_PROTOCOLS.value)
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", exchange.request_id.encode())]
+                message["headers"] = [*message.get("headers", ()), *((name, own_id) for name in _ID_HEADERS)]
             await send(message)
 
         await self._app(scope, receive, send_with_id)

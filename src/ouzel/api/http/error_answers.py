@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of
+from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, header
 from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
 from ouzel.api.http.refusal import raise_refusal
 from ouzel.api.http.send import send_json
@@ -16,10 +16,16 @@ logger = logging.getLogger(__name__)
 
 
 class ErrorAnswers:
-    def __init__(self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle]) -> None:
-        """`error_styles` are by the beginning of the path; errors of other paths are in OpenAI's style."""
+    def __init__(
+        self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle], styles_by_header: Mapping[bytes, ErrorStyle] = {}
+    ) -> None:
+        """`error_styles` are by the beginning of the path; errors of other paths are in OpenAI's style.
+
+        A header that only clients of one kind send says more than the path.
+        """
         self._app = app
         self._error_styles = error_styles
+        self._styles_by_header = styles_by_header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self  # makes the router raise its 405
@@ -39,13 +45,14 @@ class ErrorAnswers:
             logger.error("unexpected error", exc_info=error)
         exchange = exchange_of(scope)
         fault = fault_of(error)
-        answer = self._error_style(scope["path"])(fault)
+        answer = self._error_style(scope)(msgspec.structs.replace(fault, request_id=exchange.request_id))
         if exchange.status is None:
             await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)
         else:
             exchange.status = answer.status  # for the log: the client has seen 200
             await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})
 
-    def _error_style(self, path: str) -> ErrorStyle:
-        styles = (style for prefix, style in self._error_styles.items() if path.startswith(prefix))
-        return next(styles, openai_style)
+    def _error_style(self, scope: Scope) -> ErrorStyle:
+        of_client = [style for name, style in self._styles_by_header.items() if header(scope, name) is not None]
+        of_path = [style for prefix, style in self._error_styles.items() if scope["path"].startswith(prefix)]
+        return next(iter(of_client + of_path), openai_style)

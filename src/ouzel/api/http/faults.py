@@ -21,6 +21,7 @@ class Fault(msgspec.Struct, frozen=True):
     param: str | None
     code: str | None
     headers: Headers = msgspec.field(default_factory=list)
+    request_id: str = ""  # of the request that it ended
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
