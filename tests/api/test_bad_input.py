@@ -23,7 +23,7 @@ MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
 BODIES = list(dict.fromkeys(body for operation in DOCUMENTED for body in operation.bodies))
 GENERATING_BODIES = list(
-    dict.fromkeys(body for each in DOCUMENTED if each.chunks and each.is_ours for body in each.bodies)
+    dict.fromkeys(body for each in DOCUMENTED if each.chunks and each.words == "openai" for body in each.bodies)
 )
 
 

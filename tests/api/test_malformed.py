@@ -36,7 +36,8 @@ def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def test_every_operation_with_a_body_is_tried() -> None:
-    assert GOOD.keys() == {operation.path for operation in DOCUMENTED if operation.bodies and operation.is_ours}
+    in_openais_words = [operation for operation in DOCUMENTED if operation.bodies and operation.words == "openai"]
+    assert GOOD.keys() == {operation.path for operation in in_openais_words}
 
 
 @pytest.mark.parametrize("path", GOOD)

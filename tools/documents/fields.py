@@ -71,14 +71,14 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
     bodies = {
         operation.path.removeprefix("/v1"): operation.bodies[0]
         for operation in DOCUMENTED
-        if operation.bodies and operation.is_ours
+        if operation.bodies and operation.words == "openai"
     }
     return {path: body for path, body in bodies.items() if not set(body.__mro__[1:]) & set(bodies.values())}
 
 
 def _generating() -> list[str]:
     generating = [operation for operation in DOCUMENTED if operation.bodies and operation.chunks]
-    return [operation.path.removeprefix("/v1") for operation in generating if operation.is_ours]
+    return [operation.path.removeprefix("/v1") for operation in generating if operation.words == "openai"]
 
 
 def _rows_of_fields() -> Iterator[list[str]]:

@@ -64,7 +64,7 @@ def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
         [path for operation in own for path in operation.paths],
         prefixes=PREFIXES,
         shown_paths=[operation.path for operation in plain],
-        main_paths=[operation.path for operation in plain if operation.chunks and not operation.is_lmi],
+        main_paths=[operation.path for operation in plain if operation.chunks and operation.words != "lmi"],
         socket_paths=[operation.path for operation in own if operation.method == "websocket"],
         root_path=server.root_path,
     )

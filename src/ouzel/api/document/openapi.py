@@ -48,7 +48,7 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
         "paths": paths,
         "components": {
             "schemas": _answer_schemas(operations) | body_schemas(operations),
-            "responses": _named_error_responses(operations),
+            "responses": _error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"api_key": []}],  # where the server has keys, every path but /health needs one
@@ -57,8 +57,8 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
 
 def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
-    lmi_bodies = _bodies(operations, is_lmi=True)
-    schemas = _components([*_bodies(operations, is_lmi=False), *lmi_bodies, Parameters])
+    lmi_bodies = _bodies([operation for operation in operations if operation.words == "lmi"])
+    schemas = _components([*_bodies(operations), Parameters])
     for schema in schemas.values():
         _explain_fields(schema)
     standard = schemas[StandardRequest.__name__]["properties"]
@@ -70,9 +70,8 @@ def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     return schemas
 
 
-def _bodies(operations: Sequence[Operation], *, is_lmi: bool) -> list[StructType]:
-    bodies = [body for operation in operations if operation.is_lmi == is_lmi for body in operation.bodies]
-    return list(dict.fromkeys(bodies))
+def _bodies(operations: Sequence[Operation]) -> list[StructType]:
+    return list(dict.fromkeys(body for operation in operations for body in operation.bodies))
 
 
 def _without_model(schema: JsonObject) -> JsonObject:
@@ -83,11 +82,7 @@ def _without_model(schema: JsonObject) -> JsonObject:
 
 def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     answers = [kind for operation in operations for kind in (*operation.answers, *operation.chunks)]
-    return _components([*answers, *_errors(operations), HandlerError, FrontEndError])
-
-
-def _errors(operations: Sequence[Operation]) -> list[StructType]:
-    return list(dict.fromkeys([ErrorBody, *(operation.error for operation in operations)]))
+    return _components([*answers, ErrorBody, HandlerError, FrontEndError])
 
 
 def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
@@ -129,7 +124,7 @@ def _operation_object(operation: Operation) -> JsonObject:
     if parameters:
         described["parameters"] = parameters
     if operation.bodies:
-        prefix = _LMI_PREFIX if operation.is_lmi else ""
+        prefix = _LMI_PREFIX if operation.words == "lmi" else ""
         schema = _either([_named(prefix + body.__name__) for body in operation.bodies])
         described["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
     return described
@@ -143,23 +138,21 @@ def _responses(operation: Operation) -> JsonObject:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=_REF)
     content: JsonObject = {_JSON: {"schema": _either(list(schemas))}}
-    if operation.chunks and not operation.is_ndjson:
+    if operation.chunks:
         content["text/event-stream"] = {"schema": _event(operation)}
-    if operation.chunks and (operation.is_ndjson or operation.is_lmi):
-        kind = "application/x-ndjson" if operation.is_ndjson else "application/jsonlines"
-        content[kind] = {"schema": {"type": "string", "description": "One such object a line."}}
+    if operation.chunks and operation.words == "lmi":
+        content["application/jsonlines"] = {"schema": {"type": "string", "description": "One such object a line."}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
     if operation.is_probe:
         return responses | {"503": {"description": "Not now.", "content": content}}
-    if operation.is_lmi:
+    if operation.words == "lmi":
         return responses | _lmi_error_responses()
-    statuses = _error_responses(operation.error)
-    return responses | {status: {"$ref": _response_ref(operation.error, status)} for status in statuses}
+    return responses | {status: {"$ref": f"#/components/responses/{status}"} for status in _error_responses()}
 
 
 def _event(operation: Operation) -> JsonObject:
     """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
-    errors = (HandlerError, FrontEndError) if operation.is_lmi else (operation.error,)
+    errors = (HandlerError, FrontEndError) if operation.words == "lmi" else (ErrorBody,)
     data = {
         "type": "string",
         "if": {"const": "[DONE]"},  # the last event, unless an error was
@@ -176,29 +169,13 @@ def _event(operation: Operation) -> JsonObject:
     }
 
 
-def _named_error_responses(operations: Sequence[Operation]) -> dict[str, JsonObject]:
-    return {
-        _response_name(error, status): response
-        for error in _errors(operations)
-        for status, response in _error_responses(error).items()
-    }
-
-
-def _response_name(error: StructType, status: str) -> str:
-    return status if error is ErrorBody else f"{error.__name__}.{status}"
-
-
-def _response_ref(error: StructType, status: str) -> str:
-    return f"#/components/responses/{_response_name(error, status)}"
-
-
-def _error_responses(error: StructType) -> dict[str, JsonObject]:
+def _error_responses() -> dict[str, JsonObject]:
     """Returns, by status, what each exception class says of itself."""
     reasons: dict[int, list[str]] = {}
-    for kind in _with_subclasses(errors.OuzelError):
-        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
-            reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
-    content = {_JSON: {"schema": _ref(error)}}
+    for error in _with_subclasses(errors.OuzelError):
+        if error not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
+            reasons.setdefault(error.status, []).append((error.__doc__ or "").split("\n", 1)[0])
+    content = {_JSON: {"schema": _ref(ErrorBody)}}
     return {
         str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
     }
@@ -206,9 +183,9 @@ def _error_responses(error: StructType) -> dict[str, JsonObject]:
 
 def _lmi_error_responses() -> dict[str, JsonObject]:
     """LMI's model handler answers what is wrong with a body, its front end the rest."""
-    kinds: Mapping[str, StructType] = dict.fromkeys(
-        _error_responses(ErrorBody).keys() - {"400", "429"}, FrontEndError
-    ) | {str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError}
+    kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
+        str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
+    }
     return {
         status: {"description": HTTPStatus(int(status)).phrase, "content": {_JSON: {"schema": _ref(kind)}}}
         for status, kind in sorted(kinds.items())

@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.faults import ErrorBody
 
 StructType = type[msgspec.Struct]
+Words = Literal["openai", "lmi", "anthropic", "ollama"]
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
 PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
@@ -45,16 +45,9 @@ class Operation:
     bodies: tuple[StructType, ...] = ()
     answers: tuple[object, ...] = ()  # types; none: text
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
-    error: StructType = ErrorBody  # of whatever goes wrong
-    is_ndjson: bool = False  # the stream; else it is server-sent events
-    is_lmi: bool = False  # in its framing, and with its errors
+    words: Words = "openai"  # of its framing and its errors
     is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
     is_scraped: bool = False  # by who collects metrics
-
-    @property
-    def is_ours(self) -> bool:
-        """Tells whether it has OpenAI's words and our fields, rather than those of another server."""
-        return self.error is ErrorBody and not self.is_lmi
 
     @property
     def is_watching(self) -> bool:

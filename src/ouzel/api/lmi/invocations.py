@@ -162,7 +162,7 @@ def _operation(path: str, *, has_slashes: bool = False) -> Operation:
         bodies=(StandardRequest, ChatCompletionRequest, CompletionRequest),
         answers=(Generated, list[Generated], LmiChatCompletion, Completion),
         chunks=(Line, LmiChunk, Completion),
-        is_lmi=True,
+        words="lmi",
     )
 
 
