@@ -126,7 +126,7 @@ async def test_what_lies_behind_knows_the_key_by_an_opaque_name() -> None:
 
     transport = httpx.ASGITransport(Edge(Guard(tell_key_id, (FIRST, SECOND))))
     async with httpx.AsyncClient(transport=transport, base_url="http://door") as behind:
-        first, second, again = [(await behind.get("/", headers=bearer(key))).text for key in (FIRST, SECOND, FIRST)]
+        first, second, again = [(await behind.get("/x", headers=bearer(key))).text for key in (FIRST, SECOND, FIRST)]
 
     assert first == again != second
     assert len(first) == 32

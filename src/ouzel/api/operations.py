@@ -12,13 +12,15 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping
-from ouzel.api.openai import chat, completions, health, models, tokenize
+from ouzel.api.openai import about, chat, completions, health, models, tokenize
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.responses import compact, count, create, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
+from ouzel.api.site.endpoint import Site
+from ouzel.api.site.index import Index
 from ouzel.config import ServerConfig
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -35,11 +37,20 @@ OPERATIONS: tuple[Operation, ...] = (
     *tokenize.OPERATIONS,
     *models.OPERATIONS,
     *health.OPERATIONS,
+    *about.OPERATIONS,
     *invocations.OPERATIONS,
     *ping.OPERATIONS,
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,
     *ovms_status.OPERATIONS,
+    Operation(
+        method="get",
+        path="/",
+        summary="What this server is and how to reach it; a page for browsers.",
+        endpoint=lambda services: Site(services, DOCUMENTED).index,
+        answers=(Index,),
+        has_page=True,
+    ),
     Operation(
         method="get",
         path="/v1/openapi.json",

@@ -142,6 +142,8 @@ def _responses(operation: Operation) -> JsonObject:
         content["text/event-stream"] = {"schema": _event(operation)}
     if operation.chunks and operation.words == "lmi":
         content["application/jsonlines"] = {"schema": {"type": "string", "description": "One such object a line."}}
+    if operation.has_page:
+        content["text/html"] = {"schema": {"type": "string"}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
     if operation.is_probe:
         return responses | {"503": {"description": "Not now.", "content": content}}

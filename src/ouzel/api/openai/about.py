@@ -1,0 +1,92 @@
+"""GET /version, /load and /tokenizer_info say what vLLM's say; tools that measure servers read them."""
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel import __version__
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.http.send import json_response
+from ouzel.generation import ServedModel
+
+_TOKENIZER_CLASS = "PreTrainedTokenizerFast"  # transformers' name for what reads a tokenizer.json
+
+
+class Version(msgspec.Struct):
+    version: str
+
+
+class Load(msgspec.Struct):
+    server_load: int  # requests that run or wait
+
+
+class TokenizerConfig(msgspec.Struct, kw_only=True):
+    """Is a `tokenizer_config.json`; further named tokens of the model's stand beside these."""
+
+    tokenizer_class: str = _TOKENIZER_CLASS
+    model_max_length: int
+    chat_template: str | None
+    bos_token: str | None = None
+    eos_token: str | None = None
+    pad_token: str | None = None
+    unk_token: str | None = None
+    additional_special_tokens: list[str]
+    add_bos_token: bool  # where special tokens are added to a text
+    add_eos_token: bool
+
+
+class About:
+    def __init__(self, model: ServedModel) -> None:
+        self._model = model
+
+    async def version(self, request: Request) -> Response:
+        return json_response(Version(__version__))
+
+    async def load(self, request: Request) -> Response:
+        return json_response(Load(self._model.engine.num_unfinished))
+
+    async def tokenizer(self, request: Request) -> Response:
+        return json_response(self._tokenizer_config())
+
+    def _tokenizer_config(self) -> dict[str, object]:
+        tokenizer, template = self._model.tokenizer, self._model.renderer.chat_template
+        named = tokenizer.special_tokens
+        sources = {} if template is None else template.sources
+        around = tokenizer.encode("", add_special_tokens=True)
+        special = [tokenizer.token_text(token_id) for token_id in sorted(tokenizer.special_token_ids)]
+        config = TokenizerConfig(
+            model_max_length=self._model.engine.info.max_model_len,
+            chat_template=sources.get("default", next(iter(sources.values()), None)),
+            additional_special_tokens=[text for text in special if text not in named.values()],
+            add_bos_token=around[:1] == self._ids_of("bos_token"),
+            add_eos_token=around[-1:] == self._ids_of("eos_token"),
+        )
+        return {**msgspec.structs.asdict(config), **named}
+
+    def _ids_of(self, name: str) -> list[int | None]:
+        return [self._model.tokenizer.token_id(self._model.tokenizer.special_tokens.get(name, ""))]
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/version",
+        summary="The server's version.",
+        endpoint=lambda services: About(services.model).version,
+        answers=(Version,),
+    ),
+    Operation(
+        method="get",
+        path="/load",
+        summary="How many requests run or wait.",
+        endpoint=lambda services: About(services.model).load,
+        answers=(Load,),
+    ),
+    Operation(
+        method="get",
+        path="/tokenizer_info",
+        summary="The tokenizer's configuration: special tokens, chat template, limits.",
+        endpoint=lambda services: About(services.model).tokenizer,
+        answers=(TokenizerConfig,),
+    ),
+)

@@ -1,0 +1,65 @@
+"""The page is one piece of HTML: it loads nothing, from here or elsewhere, and runs nothing."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.site.index import Index
+
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+td { padding: .2rem 1rem .2rem 0; vertical-align: top; border-top: 1px solid #8884 }
+code, pre { font: 14px/1.5 ui-monospace, monospace }
+pre { padding: .7rem; border: 1px solid #8884; overflow-x: auto }
+"""
+
+
+def index_page(index: Index, operations: Sequence[Operation], *, root_path: str) -> str:
+    names = ", ".join(f"<code>{escape(name)}</code>" for name in index.models)
+    key = " Requests need an API key." if index.needs_api_key else ""
+    urls = _table((escape(client), _code(url)) for client, url in index.base_urls.items())
+    endpoints = _table(
+        (_code(f"{operation.method.upper()} {root_path}{operation.path}"), escape(operation.summary))
+        for operation in operations
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Ouzel: {escape(index.models[0])}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>Ouzel {escape(index.version)}</h1>
+<p>This server answers for {names}, with a context of {index.max_model_len} tokens.{key}</p>
+<h2>Base URLs</h2>
+{urls}
+<h2>Try it</h2>
+<pre>{escape(_command(index))}</pre>
+<h2>Endpoints</h2>
+<p>All their fields, with ranges and defaults, are in the <a href="{escape(index.openapi)}">OpenAPI document</a>.</p>
+{endpoints}
+</body>
+</html>
+"""
+
+
+def _command(index: Index) -> str:
+    body = json.dumps({"model": index.models[0], "prompt": "Once upon a time", "max_tokens": 32})
+    key = ' \\\n  -H "Authorization: Bearer $API_KEY"' if index.needs_api_key else ""
+    url = shlex.quote(f"{index.base_urls['OpenAI']}/completions")
+    return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {shlex.quote(body)}"
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = "\n".join(f"<tr><td>{first}</td><td>{second}</td></tr>" for first, second in rows)
+    return f"<table>\n{lines}\n</table>"
