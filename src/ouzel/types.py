@@ -1,10 +1,20 @@
 """These frozen records cross a boundary. Nothing here is mutable or has logic."""
 
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
 from ouzel.sampling import SamplingParams
+
+CUSTOM_ARGUMENT = "input"  # models write a custom tool's text as the one argument of a function, under this name
+
+
+class TextGrammar(msgspec.Struct, frozen=True):
+    """A client's own grammar says what a text may be."""
+
+    syntax: Literal["lark", "regex"]
+    definition: str
 
 
 class FunctionTool(msgspec.Struct, frozen=True):
@@ -14,6 +24,8 @@ class FunctionTool(msgspec.Struct, frozen=True):
     description: str | None = None
     parameters: dict[str, object] | None = None  # JSON schema of the arguments; None: it takes none
     strict: bool = False  # the arguments must obey the schema
+    is_custom: bool = False  # the client sees a text instead of arguments: the one that they consist of
+    text_grammar: TextGrammar | None = None  # of that text
 
 
 class ParameterMarks(msgspec.Struct, frozen=True, kw_only=True):

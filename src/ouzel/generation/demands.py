@@ -3,6 +3,7 @@
 They become one grammar. A model that reasons does so first and freely; then come the calls or the form.
 """
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -15,6 +16,7 @@ from ouzel.parsers.base import Calls, Format, Reasoning, ReasoningStage
 from ouzel.parsers.registry import PARAMETER_STYLES, OutputFormat
 from ouzel.types import FunctionTool, Grammar
 
+_PLACE_OF_GRAMMAR = re.compile(r"format\S*\.definition")
 _ANY_ARGUMENTS: Format = {"type": "object"}
 
 
@@ -73,9 +75,10 @@ def grammar_for(
         text = compile_format(format, vocabulary, strict=demand.strict, styles=PARAMETER_STYLES)
         return Grammar(text, demand.param)
     except GrammarError as error:
-        name = formats.faulty_tool(vocabulary) if formats is not None else None
-        place = demand.param if name is None else f"tools: function {name!r}"
-        raise InvalidRequest(f"{place}: {error}", param="tools" if name else demand.param) from error
+        tool = formats.faulty_tool(vocabulary) if formats is not None else None
+        if tool is None:
+            raise InvalidRequest(f"{demand.param}: {error}", param=demand.param) from error
+        raise InvalidRequest(f"tools: {_of_tool(tool, str(error))}", param="tools") from error
 
 
 def _demand_of(
@@ -113,8 +116,8 @@ class _CallFormats(msgspec.Struct, frozen=True):
     def are_guided(self) -> bool:
         """Says whether calls that need not come must still be right when they do."""
         use = self.use
-        demands = use.guides_all or not use.is_parallel or not use.are_all or any(tool.strict for tool in use.tools)
-        return demands and bool(use.tools)
+        demands = use.guides_all or not use.is_parallel or not use.are_all
+        return bool(use.tools) and (demands or any(tool.strict or tool.text_grammar for tool in use.tools))
 
     def can_be_guarded(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
         """Says whether a grammar for calls that need not come takes nothing else for one and changes no call's form."""
@@ -163,13 +166,13 @@ class _CallFormats(msgspec.Struct, frozen=True):
             "stop_after_first": not use.is_parallel,
         }
 
-    def faulty_tool(self, vocabulary: GrammarVocabulary) -> str | None:
-        """Returns the name of the first tool whose calls are no grammar by themselves."""
+    def faulty_tool(self, vocabulary: GrammarVocabulary) -> FunctionTool | None:
+        """Returns the first tool whose calls are no grammar by themselves."""
         for tool in self.use.tools:
             try:
                 compile_format(self._call_of(tool), vocabulary, strict=False, styles=PARAMETER_STYLES)
             except GrammarError:
-                return tool.name
+                return tool
         return None
 
     def _calls_inside(self) -> list[Format]:
@@ -180,8 +183,16 @@ class _CallFormats(msgspec.Struct, frozen=True):
         return [one, {"type": "star", "content": _sequence(_text(self.calls.separator), one)}]
 
     def _call_of(self, tool: FunctionTool) -> Format:
-        obeys = self.use.must_call or self.use.guides_all or tool.strict or tool.parameters is None
+        is_held = tool.strict or tool.is_custom or tool.parameters is None
+        obeys = is_held or self.use.must_call or self.use.guides_all
         return self.calls.call_format(tool if obeys else msgspec.structs.replace(tool, parameters=_ANY_ARGUMENTS))
+
+
+def _of_tool(tool: FunctionTool, complaint: str) -> str:
+    """Says what is wrong with a tool; a client has written its grammar in the field `format`."""
+    if tool.is_custom:
+        return f"custom tool {tool.name!r}: {_PLACE_OF_GRAMMAR.sub('format.definition', complaint)}"
+    return f"function {tool.name!r}: {complaint}"
 
 
 def _answer(start: str, format: Format) -> Format:

@@ -30,7 +30,8 @@ class ToolCallDelta(msgspec.Struct, frozen=True):
     index: int  # of the call within the choice, from 0
     id: str | None = None
     name: str | None = None
-    arguments: str = ""  # the next piece of the JSON text
+    arguments: str = ""  # the next piece of the JSON text; of a custom tool's call, of its text
+    is_custom: bool = False
 
 
 Delta = ContentDelta | ReasoningDelta | ToolCallDelta

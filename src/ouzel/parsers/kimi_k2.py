@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ouzel.parsers.base import Calls, Family, Format, Reasoning
 from ouzel.parsers.json_reading_parser import JsonReadingParser
 from ouzel.parsers.reading_parser import Reading
-from ouzel.parsers.schemas import arguments_schema
+from ouzel.parsers.schemas import arguments_format
 from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool
 
@@ -52,7 +52,7 @@ def _call_format(tool: FunctionTool) -> Format:
     parts: list[Format] = [
         {"type": "regex", "pattern": "[0-9]{1,3}"},
         {"type": "const_string", "value": _ARGUMENTS},
-        {"type": "json_schema", "json_schema": arguments_schema(tool)},
+        arguments_format(tool),
     ]
     return {
         "type": "tag",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ouzel.errors import ModelLoadError
 from ouzel.parsers.base import Family, Parser
+from ouzel.parsers.custom_calls import CustomCallsParser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from ouzel.parsers.gemma4 import FUNCTION_GEMMA, GEMMA4
 from ouzel.parsers.glm45 import GLM45, GLM_XML
@@ -74,6 +75,11 @@ class OutputFormat:
 
     def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool = False) -> Parser:
         """Makes one choice's parser. Without tools nothing is a call. `continues_prompt`: the prompt has begun it."""
+        parser = self._make_parser(tools, prompt_text, continues_prompt=continues_prompt)
+        custom_names = {tool.name for tool in tools if tool.is_custom}
+        return CustomCallsParser(parser, custom_names) if custom_names else parser
+
+    def _make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool) -> Parser:
         for family in (self.reasoning, self.calls):
             if family is not None and family.interleaved is not None:
                 return family.interleaved(tools, prompt_text)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 from ouzel.parsers.base import Format
-from ouzel.types import FunctionTool, ParameterMarks
+from ouzel.types import CUSTOM_ARGUMENT, FunctionTool, ParameterMarks, TextGrammar
 
 
 def arguments_schema(tool: FunctionTool) -> dict[str, object]:
@@ -14,10 +14,23 @@ def arguments_schema(tool: FunctionTool) -> dict[str, object]:
     return {"strict": True, "schema": schema} if tool.strict else schema
 
 
+def arguments_format(tool: FunctionTool) -> Format:
+    """Returns the format of all arguments as one JSON object."""
+    if tool.text_grammar is None:
+        return {"type": "json_schema", "json_schema": arguments_schema(tool)}
+    return _sequence(_text(f'{{"{CUSTOM_ARGUMENT}": '), text_format(tool.text_grammar), _text("}"))
+
+
+def text_format(grammar: TextGrammar) -> Format:
+    return {"type": "free_text", "syntax": grammar.syntax, "definition": grammar.definition}
+
+
 def call_tag(tool: FunctionTool, begin: str, end: str, *, marks: ParameterMarks | None = None) -> Format:
     """Returns the tool's arguments between two texts, as JSON or as parameters between marks."""
-    content: Format = {"type": "json_schema", "json_schema": arguments_schema(tool)}
-    if marks is not None:
+    content = arguments_format(tool)
+    if marks is not None and tool.text_grammar is not None:
+        content = {**text_format(tool.text_grammar), "style": marks.style, "name": CUSTOM_ARGUMENT}
+    elif marks is not None:
         content = {**content, "style": marks.style}
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
@@ -49,6 +62,8 @@ def named_values_format(
     `whole` is another way of writing all of them, for schemas that say more than what each argument is.
     `value_format` takes a schema, and whether it is read strictly.
     """
+    if tool.text_grammar is not None:
+        return _sequence(_text(CUSTOM_ARGUMENT + sign), text_format(tool.text_grammar))
     root = tool.parameters or {"properties": {}, "additionalProperties": False}
     properties, required = root.get("properties", {}), root.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list) or root.keys() - _OF_PLAIN_OBJECTS:

@@ -5,7 +5,10 @@ are gone (templates ask `'tool_calls' in message`), and tool calls have a functi
 are kept: templates may know them. An error names its field by the path, as in `messages[2].content[0].type`.
 """
 
+import json
+
 from ouzel.errors import InvalidRequest
+from ouzel.types import CUSTOM_ARGUMENT
 
 Message = dict[str, object]
 
@@ -85,6 +88,8 @@ def _text_part(entry: object, path: str) -> Message:
 
 def _tool_call(entry: object, path: str) -> Message:
     call = _object(entry, path)
+    if call.get("type") == "custom":
+        call = _as_function_call(call, path)
     function = _object(call.get("function"), f"{path}.function")
     name = function.get("name")
     if not isinstance(name, str) or not name:
@@ -95,6 +100,22 @@ def _tool_call(entry: object, path: str) -> Message:
     if not isinstance(arguments, str | dict):
         raise _invalid(f"{path}.function.arguments", "a string or an object", arguments)
     return {**call, "type": call.get("type", "function"), "function": {**function, "arguments": arguments}}
+
+
+def _as_function_call(call: Message, path: str) -> Message:
+    """Returns the call of a custom tool as the model has written it: its text is the one argument."""
+    custom = _object(call.get("custom"), f"{path}.custom")
+    name, text = custom.get("name"), custom.get("input")
+    if not isinstance(name, str) or not name:
+        raise _invalid(f"{path}.custom.name", "a non-empty string", name)
+    _check_string(text, f"{path}.custom.input")
+    others = {key: value for key, value in call.items() if key not in ("custom", "type")}
+    return {**others, "type": "function", "function": {"name": name, "arguments": custom_arguments(text)}}
+
+
+def custom_arguments(text: object) -> str:
+    """Returns the arguments of a custom tool's call with this text."""
+    return json.dumps({CUSTOM_ARGUMENT: text}, ensure_ascii=False)
 
 
 def _object(value: object, path: str) -> Message:
