@@ -17,7 +17,7 @@ from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import chat, error_of
-from tests.api.serving import running_server
+from tests.api.serving import MODEL, running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
@@ -248,7 +248,6 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
         (b"null", "the body must be a JSON object, given null"),
         (b"", "the body must be a JSON object, given nothing"),
         (b" \n", "the body must be a JSON object, given nothing"),
-        (b'{"messages": []}', "model is required"),
         (b'{"model": "parrot"}', "messages is required"),
     ],
 )
@@ -308,8 +307,8 @@ def test_every_parameter_of_the_openai_client_is_honoured_or_refused(body: type[
 
 
 def test_null_is_not_given_in_any_field(http: httpx.Client) -> None:
-    optional = {*ChatCompletionRequest.__struct_encode_fields__, *NEUTRAL_VALUES} - {"model", "messages"}
-    response = http.post("/v1/chat/completions", json=chat("Hi", **dict.fromkeys(optional)))
+    optional = {*ChatCompletionRequest.__struct_encode_fields__, *NEUTRAL_VALUES} - {"messages"}
+    response = http.post("/v1/chat/completions", json=chat("Hi") | dict.fromkeys(optional))
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"] == "Hi"
 
@@ -332,6 +331,19 @@ def test_the_content_type_does_not_matter(http: httpx.Client) -> None:
     body = b'{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]}'
     response = http.post("/v1/chat/completions", content=body, headers={"content-type": "text/plain"})
     assert response.json()["choices"][0]["message"]["content"] == "Hi"
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "tokenize", "responses", "responses/input_tokens"])
+@pytest.mark.parametrize("fields", [{}, {"model": None}, {"model": ""}])
+def test_a_server_with_one_model_needs_no_name(http: httpx.Client, path: str, fields: dict[str, object]) -> None:
+    prompts: dict[str, dict[str, object]] = {
+        "chat/completions": {"messages": [MESSAGE]},
+        "completions": {"prompt": "Hi"},
+    }
+    body = prompts.get(path, {"prompt": "Hi"} if path == "tokenize" else {"input": "Hi"})
+    response = http.post(f"/v1/{path}", json={**body, **fields})
+    assert response.status_code == 200, response.text
+    assert response.json().get("model", MODEL) == MODEL
 
 
 def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:

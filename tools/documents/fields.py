@@ -103,7 +103,7 @@ def _rows_of_lmi() -> Iterator[list[str]]:
 def _fields_of(schema: JsonSchema, schemas: JsonSchema, prefix: str) -> Iterator[tuple[str, str, str, str]]:
     for name, field in schema["properties"].items():
         description, _, default = field["description"].partition(" Default: ")
-        required = "**required**" if name in schema["required"] else default.removesuffix(".")
+        required = "**required**" if name in schema.get("required", ()) else default.removesuffix(".")
         yield prefix + name, _type_in_words(field), required, description
         for kind in field.get("anyOf", []):
             if "$ref" in kind:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.wire.choice_fields import ChoiceFields
+from ouzel.wire.model_name import ModelName
 from ouzel.wire.response_form import Choices, GrammarText, Pattern, ResponseFormat, Schema, StructuredOutputs
 
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
@@ -20,7 +21,7 @@ class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GenerationFields(ChoiceFields, kw_only=True):
     """`None` is "not given"."""
 
-    model: Annotated[str, Meta(description="One of the served model names.")]
+    model: ModelName = None
     max_tokens: (
         Annotated[
             int,

@@ -45,8 +45,8 @@ def limited(options: GenerationOptions, max_tokens: int | None, *, param: str) -
 
 
 def check_model(name: str | None, model: ServedModel) -> None:
-    """Raises ModelNotFound. None is the served model, where `model` may be left out."""
-    if name is not None and name not in model.names:
+    """Raises ModelNotFound for a name of another model; no name, or an empty one, is the served model."""
+    if name and name not in model.names:
         names = ", ".join(model.names)
         raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
 

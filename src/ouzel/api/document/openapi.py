@@ -19,7 +19,7 @@ JsonObject = dict[str, object]
 
 _REF = "#/components/schemas/{name}"
 _JSON = "application/json"
-_LMI_PREFIX = "Lmi"  # of the names of bodies that need no model
+_LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
 _DESCRIPTION = (
     "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
     "this document does not name is ignored, except those of OpenAI and vLLM that are known and not supported: they "
@@ -64,9 +64,9 @@ def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     standard = schemas[StandardRequest.__name__]["properties"]
     assert isinstance(standard, dict)
     standard["parameters"] |= {"anyOf": [_ref(Parameters), {"type": "null"}]}  # two decoders in the code, one object
-    schemas[Parameters.__name__] = _without_model(schemas[Parameters.__name__])
+    schemas[Parameters.__name__] = _with_any_model(schemas[Parameters.__name__])
     for body in lmi_bodies:
-        schemas[_LMI_PREFIX + body.__name__] = _without_model(schemas[body.__name__])
+        schemas[_LMI_PREFIX + body.__name__] = _with_any_model(schemas[body.__name__])
     return schemas
 
 
@@ -74,10 +74,13 @@ def _bodies(operations: Sequence[Operation]) -> list[StructType]:
     return list(dict.fromkeys(body for operation in operations for body in operation.bodies))
 
 
-def _without_model(schema: JsonObject) -> JsonObject:
-    required = schema["required"]
-    assert isinstance(required, list)
-    return schema | {"required": [name for name in required if name != "model"]}
+def _with_any_model(schema: JsonObject) -> JsonObject:
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    if "model" not in properties:
+        return schema
+    model = properties["model"] | {"description": "Any name: it never chooses, as in LMI. Default: none."}
+    return schema | {"properties": properties | {"model": model}}
 
 
 def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:

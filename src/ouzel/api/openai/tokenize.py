@@ -31,6 +31,7 @@ from ouzel.wire.chat_prompt import (
 )
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.message_schema import Messages
+from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
 from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads
 
@@ -60,7 +61,7 @@ Result = TypeVar("Result")
 
 
 class TokenizeRequest(msgspec.Struct, kw_only=True):
-    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    model: ModelName = None
     text: (
         Annotated[str, Meta(description="A text, or several; answered with the token ids alone.")]
         | Annotated[list[str], Meta(min_length=1, max_length=_MAX_TEXTS)]
@@ -88,7 +89,7 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
 
 class DetokenizeRequest(msgspec.Struct, kw_only=True):
     tokens: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=_MAX_TOKENS, description="Token ids.")]
-    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    model: ModelName = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
 
 

@@ -25,12 +25,13 @@ from ouzel.responses.stored_items import stored_items
 from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.wire.decode import decode_body
+from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
 
 
 class CompactRequest(msgspec.Struct, kw_only=True):
     input: Input = None
-    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    model: ModelName = None
     instructions: Annotated[str | None, Meta(description="Summarised too, as a system message before the input.")] = (
         None
     )

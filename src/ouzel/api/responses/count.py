@@ -1,9 +1,6 @@
 """POST /responses/input_tokens says how long the prompt of a response would be."""
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
@@ -11,13 +8,9 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.request import ResponsesRequest
 
-OptionalModel = Annotated[str | None, Meta(description="One of the served model names.")]
-
 
 class InputTokensRequest(ResponsesRequest, kw_only=True):
     """Whatever a response may be asked for counts here as it does there."""
-
-    model: OptionalModel = None  # type: ignore[assignment]  # nothing but the check of its name reads it
 
 
 class InputTokens(msgspec.Struct, frozen=True, tag_field="object", tag="response.input_tokens"):
