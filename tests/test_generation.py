@@ -342,7 +342,7 @@ async def test_reasoning_is_parsed_and_counted(run: Run, engine: EngineClient) -
     generation = run("hm|yes.", max_tokens=7, make_parser=BarParser)
     (choice,) = fold(await collect(generation, engine))
     assert (choice.reasoning, choice.content) == ("hm", "yes.<length>")
-    assert generation.usage().reasoning_tokens == len("hm|")
+    assert generation.usage().reasoning_tokens == len("hm")
 
 
 async def test_leaving_early_aborts_and_counts(run: Run, engine: EngineClient) -> None:

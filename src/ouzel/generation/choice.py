@@ -43,6 +43,7 @@ class Choice:
             request.tools, request.prompt.text_to_parse, continues_prompt=request.continues_prompt
         )
         self._is_reasoning = False
+        self._num_held_tokens = 0  # of which no delta has come: if reasoning follows reasoning, they are of it
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
         self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 
@@ -63,8 +64,8 @@ class Choice:
                 self._held_logprobs.append((self._num_chars_fed, output.logprobs[num_used]))
             num_used += 1
             may_stop = self.num_tokens + num_used > self._min_tokens
+            self._num_held_tokens += 1
             matched = self._feed(self._detokenizer.feed((token_id,)), deltas, may_stop=may_stop)
-            self.num_reasoning_tokens += self._is_reasoning
             if matched is not None:
                 break
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
@@ -89,11 +90,17 @@ class Choice:
         self._num_chars_fed += len(text)
         self._num_chars_given += len(result.text)
         if result.text:
-            new = self._parser.feed(result.text)
-            deltas += new
-            if new:
-                self._is_reasoning = isinstance(new[-1], ReasoningDelta)
+            deltas += self._counted(self._parser.feed(result.text))
         return result.matched
+
+    def _counted(self, new: list[Delta]) -> list[Delta]:
+        """Counts tokens of reasoning as their text comes out: neither its marks nor the space inside them are of it."""
+        if new:
+            was_reasoning, self._is_reasoning = self._is_reasoning, isinstance(new[-1], ReasoningDelta)
+            if self._is_reasoning:
+                self.num_reasoning_tokens += self._num_held_tokens if was_reasoning else 1
+            self._num_held_tokens = 0
+        return new
 
     def _due_logprobs(self) -> list[PositionLogprobs]:
         """Takes those of the tokens whose first character is out; those of a hidden stop string never are."""
@@ -111,7 +118,7 @@ class Choice:
             matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)
         if matched is None:
             held = self._stop.finish()
-            deltas += self._parser.feed(held) if held else []
+            deltas += self._counted(self._parser.feed(held)) if held else []
             if output.stop_token_id is not None and not self._shows(output.stop_token_id) and self._scores_end_token:
                 self._held_logprobs += [(self._num_chars_fed, position) for position in output.logprobs[-1:]]
             self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well
@@ -121,6 +128,6 @@ class Choice:
         else:
             hidden = [logprobs for start, logprobs in self._held_logprobs if start >= self._num_chars_given]
             finished = Finished(self._index, FinishReason.STOP, matched, hidden)
-        deltas += self._parser.finish(finished.reason)
+        deltas += self._counted(self._parser.finish(finished.reason))
         last = self._output(deltas, token_ids)
         return [*joined_outputs([*before, last] if deltas or token_ids else before), finished]
