@@ -68,6 +68,18 @@ class Grammar(msgspec.Struct, frozen=True, array_like=True):
     param: str  # the request field that asked for it
 
 
+class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The reasoning of each choice has so many tokens at most: after them the engine writes its end."""
+
+    max_tokens: int
+    end_token_ids: tuple[int, ...]  # at least one: the mark that the engine writes
+    starts: tuple[bytes, ...]  # marks that begin the reasoning
+    ends: tuple[bytes, ...]  # marks that end it
+    pieces: dict[int, bytes]  # of every token that can be part of a mark, or is whitespace before one
+    is_open: bool  # the prompt has begun the reasoning
+    may_repeat: bool = False  # it may begin wherever a start stands, and again; else with the output only
+
+
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The engine reads an accepted request as this: token ids only."""
 
@@ -79,6 +91,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     priority: int = 0  # smaller goes first
     grammar: Grammar | None = None
     cache_salt: str = ""  # requests share cached blocks only under the same salt; of API keys each has its own
+    reasoning_budget: ReasoningBudget | None = None
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -16,6 +16,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
+from ouzel.engine.reasoning_limit import ReasoningLimit
 from ouzel.types import (
     EngineInfo,
     EngineRequest,
@@ -52,6 +53,28 @@ def create_engine(options: dict[str, object]) -> "FakeEngine":
     return FakeEngine(msgspec.convert(options, FakeOptions))
 
 
+class _Choice:
+    """Has what one choice has been given."""
+
+    def __init__(self, request: EngineRequest) -> None:
+        budget = request.reasoning_budget
+        self.token_ids: list[int] = []
+        self._num_scripted = 0
+        self._limit = None if budget is None else ReasoningLimit(budget)
+
+    def take(self, request: EngineRequest, script: Script) -> int:
+        """Returns the script's next token, unless the reasoning has to end first: then the script goes on after it."""
+        if self._limit is not None and self._limit.due:
+            token_id = self._limit.due[0]
+        else:
+            token_id = script(request, self._num_scripted)
+            self._num_scripted += 1
+        self.token_ids.append(token_id)
+        if self._limit is not None:
+            self._limit.note(self.token_ids)
+        return token_id
+
+
 class FakeEngine:
     """Implements `Engine` without a runner: each unfinished choice gets one scripted token a step."""
 
@@ -59,7 +82,7 @@ class FakeEngine:
         self._options = options or FakeOptions()
         self._script = script
         self._requests: dict[str, EngineRequest] = {}
-        self._choices: dict[tuple[str, int], int] = {}  # (request id, index) -> tokens given so far
+        self._choices: dict[tuple[str, int], _Choice] = {}  # by request id and index
         self._outputs: list[StepOutput] = []
 
     @property
@@ -83,7 +106,7 @@ class FakeEngine:
 
     def add(self, request: EngineRequest) -> None:
         self._requests[request.request_id] = request
-        self._choices.update({(request.request_id, index): 0 for index in range(request.n)})
+        self._choices.update({(request.request_id, index): _Choice(request) for index in range(request.n)})
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         for key in [key for key in self._choices if key[0] == request_id and index in (None, key[1])]:
@@ -114,22 +137,22 @@ class FakeEngine:
         self._choices.clear()
 
     def _advance(self, key: tuple[str, int]) -> None:
-        request, position = self._requests[key[0]], self._choices[key]
+        request, choice = self._requests[key[0]], self._choices[key]
+        is_first = not choice.token_ids
         if self._options.fatal_token_id in request.prompt_token_ids:
             raise RuntimeError("scripted death of the engine")
         if self._options.hanging_token_id in request.prompt_token_ids:
             time.sleep(self._options.hanging_s)
-        if key[1] == 0 and position == 0 and request.params.num_prompt_logprobs is not None:
+        if key[1] == 0 and is_first and request.params.num_prompt_logprobs is not None:
             self._give(key, [], None, prompt_logprobs=_certain_prompt(request, request.params.num_prompt_logprobs))
-        if position > 0 and self._options.failing_token_id in request.prompt_token_ids:
+        if not is_first and self._options.failing_token_id in request.prompt_token_ids:
             self._give(key, [], FinishReason.ERROR, error="scripted failure")
             return
         if request.params.max_tokens == 0:
             self._give(key, [], FinishReason.LENGTH)
             return
-        token_id = self._script(request, position)
-        self._choices[key] = position + 1
-        self._give(key, [token_id], self._finish_reason(request, token_id, position + 1))
+        token_id = choice.take(request, self._script)
+        self._give(key, [token_id], self._finish_reason(request, token_id, len(choice.token_ids)))
 
     def _finish_reason(self, request: EngineRequest, token_id: int, num_output_tokens: int) -> FinishReason | None:
         params = request.params
@@ -154,7 +177,7 @@ class FakeEngine:
         logprobs = [
             _certain(token_id, params.num_logprobs) for token_id in token_ids if params.num_logprobs is not None
         ]
-        is_first_result = self._choices[key] == 1 if token_ids else reason is FinishReason.LENGTH
+        is_first_result = len(self._choices[key].token_ids) == 1 if token_ids else reason is FinishReason.LENGTH
         self._outputs.append(
             StepOutput(
                 request_id=key[0],

@@ -1,6 +1,9 @@
-"""The grammars of requests are compiled before these are scheduled, and then followed token by token."""
+"""What must come next in a sequence is said by its grammar, and by the limit of its reasoning.
 
-from collections.abc import Iterator, Mapping
+The grammars of requests are compiled before these are scheduled, and then followed token by token.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from ouzel.engine.columns import Row
 from ouzel.engine.grammars.compilation import Compilation, CompilerOverloaded
@@ -67,24 +70,26 @@ class Constraints:
     def follow(self, sequence: Sequence, max_model_len: int) -> None:
         """Takes note of the last token, and appends those that must come next. Raises GrammarBroken.
 
-        They are what sampling under the mask would give, so no model step is spent on them; logprobs would need one,
-        and where tokens are banned the sampler has to see whether they are among them.
+        They are what sampling would give, so no model step is spent on them; logprobs would need one, and where tokens
+        are banned the sampler has to see whether they are among them.
         """
-        session = sequence.session
-        assert session is not None
+        session, params = sequence.session, sequence.params
+        needs_steps = params.num_logprobs is not None or params.bans_tokens
         try:
-            session.accept(sequence.token_ids[-1])
-            params = sequence.params
-            needs_steps = session.is_complete or params.num_logprobs is not None or params.bans_tokens
-            for token_id in [] if needs_steps else session.forced():
-                session.accept(token_id)
-                sequence.append(token_id, max_model_len)
-                if sequence.is_finished:
-                    return
+            if session is not None:
+                session.accept(sequence.token_ids[-1])
+                _put_off_end(sequence, session)
+            while not needs_steps and (token_ids := _next_token_ids(sequence)):
+                for token_id in token_ids:
+                    if session is not None:
+                        session.accept(token_id)
+                    sequence.append(token_id, max_model_len)
+                    if sequence.is_finished:
+                        return
         except GrammarBroken:
             self.forget(sequence.request)
             raise
-        if session.is_complete:
+        if session is not None and session.is_complete:
             sequence.finish(FinishReason.STOP)
 
     def forget(self, request: EngineRequest) -> None:
@@ -96,3 +101,18 @@ class Constraints:
     def close(self) -> None:
         if self._compiler is not None:
             self._compiler.close()
+
+
+def _put_off_end(sequence: Sequence, session: Session) -> None:
+    """Notes whether the grammar takes the end of a reasoning that is due."""
+    limit = sequence.reasoning_limit
+    if limit is not None:
+        limit.is_put_off = bool(limit.due) and not session.allows(limit.due[0])
+
+
+def _next_token_ids(sequence: Sequence) -> Iterable[int]:
+    """Returns what must come next, as far as that is known. Raises GrammarBroken."""
+    session = sequence.session
+    if sequence.due_token_ids:
+        return sequence.due_token_ids
+    return () if session is None or session.is_complete else session.forced()

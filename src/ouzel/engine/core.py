@@ -4,7 +4,8 @@ Rules
 1. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
    The engine goes on.
 2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
-3. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step.
+3. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step,
+   and so is the end of a reasoning whose budget is used up.
 """
 
 import logging
@@ -258,7 +259,8 @@ class EngineCore:
         max_model_len = self._runner.info.max_model_len
         num_tokens = sequence.num_tokens
         sequence.append(sampled.token_id, max_model_len)
-        if sequence.session is not None and not sequence.is_finished:
+        is_followed = sequence.session is not None or sequence.reasoning_limit is not None
+        if is_followed and not sequence.is_finished:
             try:
                 self._constraints.follow(sequence, max_model_len)
             except GrammarBroken as error:

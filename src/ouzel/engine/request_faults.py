@@ -22,13 +22,18 @@ def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) ->
             yield f"{name} must be token ids in [0, {info.vocab_size})"
     if not all(request.params.bad_words):
         yield "bad_words must have at least one token each"
+    if request.reasoning_budget is not None and not request.reasoning_budget.end_token_ids:
+        yield "the mark that ends the reasoning must have at least one token"
+    if request.reasoning_budget is not None and request.params.beam_search is not None:
+        yield "a beam search has no reasoning budget"
     if request.params.beam_search is not None:
         yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
 
 
 def _token_ids_in(request: EngineRequest) -> dict[str, Iterable[int]]:
-    params = request.params
+    params, budget = request.params, request.reasoning_budget
     return {
+        "the end of the reasoning": () if budget is None else budget.end_token_ids,
         "the prompt": request.prompt_token_ids,
         "logit_bias": [token_id for token_id, _ in params.logit_bias],
         "stop_token_ids": params.stop_token_ids,

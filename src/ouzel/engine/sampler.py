@@ -1,8 +1,9 @@
 """The sampler turns logits into tokens.
 
 Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words, no_repeat_ngram_size, min_tokens), the
-grammar's mask, temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are those of the model's own distribution,
-before all of this. `tests/engine/reference_sampling.py` has the same as plain reference functions.
+end of a reasoning that is due, the grammar's mask, temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are
+those of the model's own distribution, before all of this. `tests/engine/reference_sampling.py` has the same as plain
+reference functions.
 
 Three ways to a token, chosen by a row's own parameters alone, so that batch neighbours never matter:
 - greedy: argmax.
@@ -55,12 +56,16 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     params = sequence.params
     own_logprobs = None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs)
     adjusts = params.adjusts_logits
-    is_copy = own_logprobs is not None and (adjusts or sequence.session is not None)  # a grammar's mask comes later
+    due = sequence.due_token_ids
+    changes = adjusts or bool(due) or sequence.session is not None  # a grammar's mask comes later
+    is_copy = own_logprobs is not None and changes
     if is_copy:
         model_row, row = row, row_memory.take(row.size)
         np.copyto(row, model_row)
     if adjusts:
         adjust(row, sequence)
+    if due:
+        _leave_only(row, due[0])
     return PreparedRow(row, sequence, own_logprobs, is_copy)
 
 
@@ -79,6 +84,7 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
 def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
     """Says why `draw` gave None."""
     bans = [name for name in _BANS if getattr(prepared.sequence.params, name)]
+    bans += ["thinking_token_budget"] if prepared.sequence.due_token_ids else []
     bans += ["the grammar"] if prepared.sequence.session is not None else []
     if bans and np.isneginf(prepared.row.max()):
         return FinishReason.REFUSED, f"no token is left to choose: {', '.join(bans)} rule out every one"
@@ -120,6 +126,12 @@ def _ban(row: Row, sequence: Sequence) -> None:
     if sequence.token_bans is None:
         sequence.token_bans = TokenBans(sequence.params, sequence.num_prompt_tokens)
     sequence.token_bans.apply(row, sequence.token_ids)
+
+
+def _leave_only(row: Row, token_id: int) -> None:
+    logit = row[token_id]
+    row.fill(-np.inf)
+    row[token_id] = logit
 
 
 # Choosing

@@ -8,6 +8,7 @@ import time
 from enum import Enum, auto
 
 from ouzel.engine.grammars.session import Session
+from ouzel.engine.reasoning_limit import ReasoningLimit
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
@@ -45,6 +46,8 @@ class Sequence:
         self.error: str | None = None
         self.error_param: str | None = None
         self.session: Session | None = None  # of a request with a grammar, once that is compiled
+        budget = request.reasoning_budget
+        self.reasoning_limit = None if budget is None else ReasoningLimit(budget)
         eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
         self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
         self.token_counts: TokenCounts | None = None  # kept by the sampler when a penalty asks for it
@@ -113,6 +116,12 @@ class Sequence:
         return self.params.beam_search.width if self.beams[0] is self else 0
 
     @property
+    def due_token_ids(self) -> tuple[int, ...]:
+        """Returns what must come next, for the reasoning has to end."""
+        limit = self.reasoning_limit
+        return () if limit is None or limit.is_put_off else limit.due
+
+    @property
     def is_finished(self) -> bool:
         return self.status is SequenceStatus.FINISHED
 
@@ -122,8 +131,10 @@ class Sequence:
         self.num_cached_tokens = min(self.num_computed_tokens, self.num_prompt_tokens)
 
     def append(self, token_id: int, max_model_len: int) -> None:
-        """Takes a sampled token and finishes the sequence when it ends it."""
+        """Takes a token and finishes the sequence when it ends it."""
         self.token_ids.append(token_id)
+        if self.reasoning_limit is not None:
+            self.reasoning_limit.note(self.token_ids)
         if self.first_token_at is None:
             self.first_token_at = time.monotonic()
         num_output_tokens = self.num_output_tokens

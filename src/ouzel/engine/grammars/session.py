@@ -59,6 +59,10 @@ class Session:
         if not self._matcher.consume_token(token_id):
             raise GrammarBroken(self._matcher.get_error() or f"token {token_id} does not fit the grammar")
 
+    def allows(self, token_id: int) -> bool:
+        """Says whether this token may come next."""
+        return self._matcher.validate_tokens([token_id]) == 1
+
     def forced(self) -> list[int]:
         """Returns the tokens that must follow, in the tokenizer's spelling, and accepts none. Raises GrammarBroken."""
         token_ids = self._matcher.compute_ff_tokens()
