@@ -2,11 +2,12 @@
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation.options import GenerationOptions
+from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel
 from ouzel.prompts.render import Prompt
-from ouzel.types import EngineInfo
+from ouzel.types import EngineInfo, ReasoningBudget
 
 
 def accept(
@@ -51,9 +52,26 @@ def accept(
         parses_output=options.parses_output,
         tools=() if options.tool_use is None else options.tool_use.tools,
         grammar=grammar,
+        reasoning_budget=_reasoning_budget(options, prompt, model),
         priority=options.priority,
         cache_salt=options.cache_salt,
         arrival_s=arrival_s,
+    )
+
+
+def _reasoning_budget(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> ReasoningBudget | None:
+    """None: nothing limits the reasoning, or there is none, as in a form that is the whole output."""
+    max_tokens = options.thinking_token_budget
+    if max_tokens is None or (options.form is not None and not options.parses_output):
+        return None
+    if options.choosing.beam_search is not None:
+        raise InvalidRequest(f"must not be given in a beam search, given {max_tokens}", field=PARAM)
+    return reasoning_budget(
+        max_tokens,
+        output_format=model.output_format,
+        tokenizer=model.tokenizer,
+        prompt_text=prompt.text_to_parse,
+        continues_prompt=options.continues_prompt,
     )
 
 

@@ -97,6 +97,7 @@ class Generation:
             priority=request.priority,
             cache_salt=self._cache_salt,
             grammar=request.grammar,
+            reasoning_budget=request.reasoning_budget,
         )
 
     def _params(self) -> SamplingParams:

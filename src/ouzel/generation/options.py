@@ -44,6 +44,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     skip_special_tokens: bool
     form: OutputForm | None = None
     tool_use: ToolUse | None = None
+    thinking_token_budget: int | None = None  # most tokens of reasoning; None where they are not limited
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)

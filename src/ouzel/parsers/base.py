@@ -81,6 +81,7 @@ class Reasoning:
     ended_by: tuple[str, ...] = ()  # marks of what follows, where models forget the end
     answer: tuple[str, str] | None = None  # marks around the answer after it
     answer_start: str = ""  # what a demanded answer begins with, unless the prompt has begun it
+    are_exact: bool = True  # whether the marks are these texts, rather than spellings of patterns
     own_stage: Callable[[str], ReasoningStage] | None = None  # of a prompt's text, where marks alone do not tell it
 
     @property

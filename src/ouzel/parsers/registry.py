@@ -89,6 +89,11 @@ class OutputFormat:
         return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt) if marks else parser
 
     @property
+    def is_interleaved(self) -> bool:
+        """Whether reasoning may come anywhere in an output, rather than first."""
+        return any(family is not None and family.interleaved is not None for family in (self.reasoning, self.calls))
+
+    @property
     def prompt_marks(self) -> frozenset[str]:
         """Are what says, in a prompt's text, whether it ends inside the reasoning."""
         marks = self.reasoning.reasoning if self.reasoning else None

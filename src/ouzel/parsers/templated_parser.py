@@ -234,12 +234,14 @@ def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]
 def _marks_of_reasoning(template: ResponseTemplate, field: TextField, tokens: frozenset[str]) -> Reasoning:
     start, *others = (mark.spelled() for mark in field.opens)
     end, *other_ends = (mark.spelled() for mark in field.closes)
+    parts = (part for mark in (*field.opens, *field.closes) for part in mark.rest)
     return Reasoning(
         start=start,
         end=end,
         special_tokens=tokens,
         other_starts=tuple(others),
         other_ends=tuple(other_ends),
+        are_exact=all(part is Gap.SPACE for part in parts),
         own_stage=lambda prompt_text: TemplatedParser(template, (), prompt_text).stage,
     )
 

@@ -23,6 +23,8 @@ class Detokenizer(Protocol):
 class Tokenizer(Protocol):
     """Is thread-safe: one instance serves all requests."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def vocab_size(self) -> int:
         """Is one more than the largest token id; larger ids (padded embeddings) have no text."""

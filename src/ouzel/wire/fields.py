@@ -36,6 +36,16 @@ class GenerationFields(ChoiceFields, kw_only=True):
     max_completion_tokens: Annotated[int, Meta(ge=-1, description="The same as max_tokens, and stronger.")] | None = (
         None
     )
+    thinking_token_budget: (
+        Annotated[
+            int,
+            Meta(
+                ge=-1,
+                description="Most tokens of reasoning; then its end is written, and the answer follows. -1: no limit.",
+            ),
+        ]
+        | None
+    ) = None
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
     skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None

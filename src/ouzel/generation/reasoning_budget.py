@@ -1,0 +1,51 @@
+"""A request may limit the reasoning. The engine is told by which tokens it sees where that begins and ends."""
+
+from functools import lru_cache
+
+from ouzel.errors import InvalidRequest
+from ouzel.parsers.base import ReasoningStage
+from ouzel.parsers.registry import OutputFormat
+from ouzel.tokenizer.base import Tokenizer
+from ouzel.types import ReasoningBudget
+
+PARAM = "thinking_token_budget"
+_WHITESPACE = b" \t\r\n"
+
+
+def reasoning_budget(
+    max_tokens: int, *, output_format: OutputFormat, tokenizer: Tokenizer, prompt_text: str, continues_prompt: bool
+) -> ReasoningBudget | None:
+    """Returns None for a model that does not reason: it keeps to any budget. Raises InvalidRequest."""
+    marks = output_format.reasoning.reasoning if output_format.reasoning else None
+    if marks is None:
+        return None
+    if not marks.are_exact:
+        raise InvalidRequest(
+            f": the marks of this model's reasoning are patterns, so that it cannot be ended, given {max_tokens}",
+            field=PARAM,
+        )
+    starts, ends = (tuple(mark.encode() for mark in texts) for texts in (marks.starts, marks.ends))
+    stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
+    return ReasoningBudget(
+        max_tokens=max_tokens,
+        end_token_ids=tuple(tokenizer.encode(marks.end, add_special_tokens=False)),
+        starts=starts,
+        ends=ends,
+        pieces=_pieces(tokenizer, (*starts, *ends)),
+        is_open=stage is ReasoningStage.OPEN,
+        may_repeat=output_format.is_interleaved,
+    )
+
+
+@lru_cache(maxsize=8)
+def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
+    """Returns the bytes of every token that can be part of a mark, or is whitespace: some hundreds of a vocabulary."""
+    beginnings = tuple({mark[:num] for mark in marks for num in range(1, len(mark) + 1)})
+    endings = tuple({mark[num:] for mark in marks for num in range(len(mark))})
+
+    def can_be_part(piece: bytes) -> bool:
+        overlaps = piece.endswith(beginnings) or piece.startswith(endings)
+        return overlaps or any(piece in mark or mark in piece for mark in marks) or not piece.strip(_WHITESPACE)
+
+    pieces = ((token_id, tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))
+    return {token_id: piece for token_id, piece in pieces if piece and can_be_part(piece)}
