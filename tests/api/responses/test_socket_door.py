@@ -152,7 +152,7 @@ def close_code(socket: Socket) -> int:
 def test_messages_that_wait_take_of_the_bytes_for_bodies_until_they_are_answered() -> None:
     limits = LimitsConfig(max_body_bytes=2**20, max_body_bytes_total=2**20)
     with (
-        running_server({"step_s": 0.01}, limits) as server,
+        running_server({"step_s": 0.1}, limits) as server,
         socket_to(server.url) as busy,
         socket_to(server.url) as other,
     ):
