@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import msgspec
 
 from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, PreviousResponseNotFound
-from ouzel.responses.input_items import InputItem, Message, input_items_of, referenced_id
+from ouzel.responses.input_items import InputItem, input_items_of, referenced_id
+from ouzel.responses.item_fields import Message
 from ouzel.responses.recent_responses import History, RecentResponses
 from ouzel.responses.request import ResponsesRequest, conversation_id_of
 from ouzel.store.base import Store

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ouzel.responses.input_items import Message
+from ouzel.responses.item_fields import Message
 from ouzel.responses.packed_text import REASONING
 
 _REASONING = b'"type":"reasoning"'

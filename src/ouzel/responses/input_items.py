@@ -12,17 +12,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from ouzel.errors import InvalidRequest
 from ouzel.responses.compaction_item import text_for_model
+from ouzel.responses.item_fields import TEXT_KEYS, Message, content_of, invalid_value, name_in, object_at, texts_of
 from ouzel.responses.packed_text import REASONING, SUMMARY
-from ouzel.wire.validation_errors import shown
-
-Message = dict[str, object]
 
 logger = logging.getLogger(__name__)
 
 _ROLES = ("user", "assistant", "system", "developer")
-_TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
 _STATUSES = (None, "in_progress", "completed", "incomplete")
 _ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning", "compaction")
 
@@ -44,17 +40,17 @@ def input_items_of(value: object) -> list[InputItem]:
     """`value` is the field `input`. Raises InvalidRequest for what is no list of objects."""
     if isinstance(value, str):
         if not value:
-            raise _invalid("input", "a non-empty string", value)
+            raise invalid_value("input", "a non-empty string", value)
         return [InputItem({"role": "user", "content": value}, "input")]
     if not isinstance(value, list) or not value:
-        raise _invalid("input", "a string or a non-empty list of items", value)
+        raise invalid_value("input", "a string or a non-empty list of items", value)
     return input_items_in(value, "input")
 
 
 def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
     """`field` is the list's. Raises InvalidRequest for what is no object."""
     paths = [f"{field}[{position}]" for position in range(len(values))]
-    return [InputItem(_object(item, path), path) for item, path in zip(values, paths, strict=True)]
+    return [InputItem(object_at(item, path), path) for item, path in zip(values, paths, strict=True)]
 
 
 def referenced_id(item: InputItem) -> str | None:
@@ -63,7 +59,7 @@ def referenced_id(item: InputItem) -> str | None:
     is_short_form = fields.get("type") is None and "role" not in fields and "id" in fields
     if fields.get("type") != "item_reference" and not is_short_form:
         return None
-    return _name(fields, "id", item.path)
+    return name_in(fields, "id", item.path)
 
 
 def messages_of(items: Iterable[InputItem], instructions: str | None) -> list[InputMessage]:
@@ -111,7 +107,7 @@ class _Reader:
 
     def read(self, item: Message, path: str) -> None:
         if item.get("status") not in _STATUSES:
-            raise _invalid(f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"])
+            raise invalid_value(f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"])
         match _type_of(item, path):
             case "message":
                 self._read_message(item, path)
@@ -127,8 +123,8 @@ class _Reader:
     def _read_message(self, item: Message, path: str) -> None:
         role = item.get("role")
         if role not in _ROLES:
-            raise _invalid(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
-        content = _content(item.get("content"), f"{path}.content", tuple(_TEXT_KEYS))
+            raise invalid_value(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
+        content = content_of(item.get("content"), f"{path}.content", tuple(TEXT_KEYS))
         if role != "assistant":
             self._end_turn()
             self._messages.append(InputMessage({"role": role, "content": content}, path))
@@ -141,12 +137,12 @@ class _Reader:
         if self._turn is not None and (self._turn.content is not None or self._turn.calls):
             self._end_turn()
         content, summary = (
-            _texts(item, "content", "reasoning_text", path),
-            _texts(item, "summary", "summary_text", path),
+            texts_of(item, "content", "reasoning_text", path),
+            texts_of(item, "summary", "summary_text", path),
         )
         encrypted = item.get("encrypted_content")
         if encrypted is not None and not isinstance(encrypted, str):
-            raise _invalid(f"{path}.encrypted_content", "a string", encrypted)
+            raise invalid_value(f"{path}.encrypted_content", "a string", encrypted)
         texts = content or encrypted_reasoning(item) or summary
         if encrypted and not texts:
             self._unreadable.append(path)
@@ -154,22 +150,22 @@ class _Reader:
             self._open_turn(path).reasoning += texts
 
     def _read_call(self, item: Message, path: str) -> None:
-        call_id, name = _name(item, "call_id", path), _name(item, "name", path)
+        call_id, name = name_in(item, "call_id", path), name_in(item, "name", path)
         arguments = item.get("arguments")
         if not isinstance(arguments, str):
-            raise _invalid(f"{path}.arguments", "a string", arguments)
+            raise invalid_value(f"{path}.arguments", "a string", arguments)
         if call_id in self._unanswered:
-            raise _invalid(f"{path}.call_id", "unique among the function calls without an output", call_id)
+            raise invalid_value(f"{path}.call_id", "unique among the function calls without an output", call_id)
         self._names[call_id] = name
         self._unanswered.add(call_id)
         function = {"name": name, "arguments": arguments}
         self._open_turn(path).calls.append({"id": call_id, "type": "function", "function": function})
 
     def _read_output(self, item: Message, path: str) -> None:
-        call_id = _name(item, "call_id", path)
+        call_id = name_in(item, "call_id", path)
         if call_id not in self._names:
-            raise _invalid(f"{path}.call_id", "the call_id of a function_call before it", call_id)
-        content = _content(item.get("output"), f"{path}.output", ("input_text",))
+            raise invalid_value(f"{path}.call_id", "the call_id of a function_call before it", call_id)
+        content = content_of(item.get("output"), f"{path}.output", ("input_text",))
         self._unanswered.discard(call_id)
         self._end_turn()
         message: Message = {
@@ -181,10 +177,10 @@ class _Reader:
         self._messages.append(InputMessage(message, path))
 
     def _read_compaction(self, item: Message, path: str) -> None:
-        content = _name(item, "encrypted_content", path)
+        content = name_in(item, "encrypted_content", path)
         summary = SUMMARY.unpack(content)
         if summary is None:
-            raise _invalid(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
+            raise invalid_value(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
         self._end_turn()
         self._summaries.add(len(self._messages))
         self._messages.append(InputMessage({"role": "user", "content": text_for_model(summary)}, path))
@@ -240,61 +236,4 @@ def _type_of(
         case "function_call" | "function_call_output" | "reasoning" | "compaction":
             return kind
         case _:
-            raise _invalid(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
-
-
-def _content(value: object, path: str, kinds: Sequence[str]) -> object:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list) or not value:
-        raise _invalid(path, "a string or a non-empty list of content parts", value)
-    return [_part(part, f"{path}[{position}]", kinds) for position, part in enumerate(value)]
-
-
-def _part(value: object, path: str, kinds: Sequence[str]) -> Message:
-    part = _object(value, path)
-    kind = part.get("type")
-    if not isinstance(kind, str) or kind not in kinds:
-        why = ": this model reads text only" if kind in ("input_image", "input_file", "input_audio") else ""
-        raise _invalid(f"{path}.type", f"one of {', '.join(kinds)}", kind, why)
-    return {"type": "text", "text": _string(part, _TEXT_KEYS[kind], path)}
-
-
-def _texts(item: Message, key: str, kind: str, path: str) -> list[str]:
-    parts = item.get(key)
-    if parts is None:
-        return []
-    if not isinstance(parts, list):
-        raise _invalid(f"{path}.{key}", "a list", parts)
-    texts = []
-    for position, value in enumerate(parts):
-        at = f"{path}.{key}[{position}]"
-        part = _object(value, at)
-        if part.get("type") != kind:
-            raise _invalid(f"{at}.type", kind, part.get("type"))
-        texts.append(_string(part, "text", at))
-    return texts
-
-
-def _name(item: Message, key: str, path: str) -> str:
-    value = item.get(key)
-    if not isinstance(value, str) or not value:
-        raise _invalid(f"{path}.{key}", "a non-empty string", value)
-    return value
-
-
-def _string(part: Message, key: str, path: str) -> str:
-    value = part.get(key)
-    if not isinstance(value, str):
-        raise _invalid(f"{path}.{key}", "a string", value)
-    return value
-
-
-def _object(value: object, path: str) -> Message:
-    if not isinstance(value, dict):
-        raise _invalid(path, "an object", value)
-    return value
-
-
-def _invalid(path: str, expected: str, value: object, why: str = "") -> InvalidRequest:
-    return InvalidRequest(f"must be {expected}, given {shown(value)}{why}", field=path)
+            raise invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ouzel.responses.input_items import InputItem, Message
+from ouzel.responses.input_items import InputItem
+from ouzel.responses.item_fields import Message
 from ouzel.responses.response_object import ResponseObject
 
 

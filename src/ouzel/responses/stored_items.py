@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ouzel.responses.input_items import InputItem, Message, encrypted_reasoning
+from ouzel.responses.input_items import InputItem, encrypted_reasoning
+from ouzel.responses.item_fields import Message
 from ouzel.responses.items import new_id
 from ouzel.store.records import Item
 

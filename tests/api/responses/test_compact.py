@@ -17,7 +17,8 @@ from openai.types.responses.response_input_item_param import ResponseInputItemPa
 
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.responses.input_items import Message, input_items_of, messages_of
+from ouzel.responses.input_items import input_items_of, messages_of
+from ouzel.responses.item_fields import Message
 from ouzel.responses.packed_text import SUMMARY
 from ouzel.tokenizer.model_files import SamplingDefaults
 from tests.api.requests import Json, error_of, metric, wait_until

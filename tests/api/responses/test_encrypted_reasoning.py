@@ -7,7 +7,8 @@ import httpx
 import openai.types.responses as openai_types
 import pytest
 
-from ouzel.responses.input_items import Message, input_items_of, messages_of
+from ouzel.responses.input_items import input_items_of, messages_of
+from ouzel.responses.item_fields import Message
 from ouzel.responses.packed_text import REASONING, SUMMARY
 from tests.api.requests import Json, error_of
 from tests.api.responses.strict import named_events, strict_events, strict_item, strict_items, strict_response

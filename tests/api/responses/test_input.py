@@ -5,7 +5,8 @@ import json
 import httpx
 import pytest
 
-from ouzel.responses.input_items import Message, input_items_of, messages_of
+from ouzel.responses.input_items import input_items_of, messages_of
+from ouzel.responses.item_fields import Message
 from tests.api.requests import Json, chat, error_of
 from tests.api.responses.strict import strict_response
 from tests.api.responses.test_response import LOOK, SAYINGS, said

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ouzel.responses.input_items import Message
+from ouzel.responses.item_fields import Message
 from ouzel.wire.validation_errors import shown
 
 _KEYS = {"type", "role", "content"}

@@ -1,0 +1,67 @@
+"""The fields of an input item are read one by one; an error names the place and shows what is there."""
+
+from collections.abc import Sequence
+
+from ouzel.errors import InvalidRequest
+from ouzel.wire.validation_errors import shown
+
+Message = dict[str, object]
+
+TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}  # by the type of a content part
+
+
+def content_of(value: object, path: str, kinds: Sequence[str]) -> object:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not value:
+        raise invalid_value(path, "a string or a non-empty list of content parts", value)
+    return [_part(part, f"{path}[{position}]", kinds) for position, part in enumerate(value)]
+
+
+def _part(value: object, path: str, kinds: Sequence[str]) -> Message:
+    part = object_at(value, path)
+    kind = part.get("type")
+    if not isinstance(kind, str) or kind not in kinds:
+        why = ": this model reads text only" if kind in ("input_image", "input_file", "input_audio") else ""
+        raise invalid_value(f"{path}.type", f"one of {', '.join(kinds)}", kind, why)
+    return {"type": "text", "text": string_in(part, TEXT_KEYS[kind], path)}
+
+
+def texts_of(item: Message, key: str, kind: str, path: str) -> list[str]:
+    parts = item.get(key)
+    if parts is None:
+        return []
+    if not isinstance(parts, list):
+        raise invalid_value(f"{path}.{key}", "a list", parts)
+    texts = []
+    for position, value in enumerate(parts):
+        at = f"{path}.{key}[{position}]"
+        part = object_at(value, at)
+        if part.get("type") != kind:
+            raise invalid_value(f"{at}.type", kind, part.get("type"))
+        texts.append(string_in(part, "text", at))
+    return texts
+
+
+def name_in(item: Message, key: str, path: str) -> str:
+    value = item.get(key)
+    if not isinstance(value, str) or not value:
+        raise invalid_value(f"{path}.{key}", "a non-empty string", value)
+    return value
+
+
+def string_in(part: Message, key: str, path: str) -> str:
+    value = part.get(key)
+    if not isinstance(value, str):
+        raise invalid_value(f"{path}.{key}", "a string", value)
+    return value
+
+
+def object_at(value: object, path: str) -> Message:
+    if not isinstance(value, dict):
+        raise invalid_value(path, "an object", value)
+    return value
+
+
+def invalid_value(path: str, expected: str, value: object, why: str = "") -> InvalidRequest:
+    return InvalidRequest(f"must be {expected}, given {shown(value)}{why}", field=path)
