@@ -157,6 +157,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     bad_words: tuple[tuple[int, ...], ...] = ()  # each at least one token id
     no_repeat_ngram_size: int = 0  # 0 is off
     num_logprobs: int | None = None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
+    logprob_token_ids: tuple[int, ...] = ()  # and these, where there are logprobs
     num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
     beam_search: BeamSearchParams | None = None  # instead of temperature, top_k, min_p, top_p, typical_p and seed
 

@@ -57,7 +57,7 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
     """They are those of the model's own distribution at one position: before bias, penalties and temperature."""
 
     sampled: TokenLogprob  # in a prompt: the token that stands there
-    top: tuple[TokenLogprob, ...]  # most likely first; has num_logprobs entries, or all that are possible
+    top: tuple[TokenLogprob, ...]  # num_logprobs, or all that are possible, most likely first; then asked-for others
     rank: int | None = None  # of a prompt's token: 1 for the most likely
 
 

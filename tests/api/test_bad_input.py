@@ -198,7 +198,7 @@ GENERATING_BODIES = list(
         ({"stream": "true"}, "stream", 'stream must be true or false, given "true"'),
         ({"stream": 1}, "stream", "stream must be true or false, given 1"),
         ({"logit_bias": {"5": None}}, "logit_bias.5", "logit_bias.5 must be a number, given null"),
-        ({"prompt_logprobs": -1}, "prompt_logprobs", "prompt_logprobs must be >= 0, given -1"),
+        ({"prompt_logprobs": -2}, "prompt_logprobs", "prompt_logprobs must be >= -1, given -2"),
         ({"prompt_logprobs": 21}, "prompt_logprobs", "prompt_logprobs must be <= 20, given 21"),
         ({"max_completion_tokens": 0}, "max_completion_tokens", "max_completion_tokens must be >= 1, given 0"),
         ({"max_tokens": -2}, "max_tokens", "max_tokens must be >= -1, given -2"),

@@ -175,7 +175,9 @@ class FakeEngine:
     ) -> None:
         params = self._requests[key[0]].params
         logprobs = [
-            _certain(token_id, params.num_logprobs) for token_id in token_ids if params.num_logprobs is not None
+            _certain(token_id, params.num_logprobs, params.logprob_token_ids)
+            for token_id in token_ids
+            if params.num_logprobs is not None
         ]
         is_first_result = len(self._choices[key].token_ids) == 1 if token_ids else reason is FinishReason.LENGTH
         self._outputs.append(
@@ -198,10 +200,11 @@ class FakeEngine:
                 del self._requests[key[0]]
 
 
-def _certain(token_id: int, num_top: int) -> PositionLogprobs:
+def _certain(token_id: int, num_top: int, token_ids: tuple[int, ...] = ()) -> PositionLogprobs:
     """The scripted token has probability 1; the next ids stand in as further alternatives."""
-    top = (TokenLogprob(token_id, 0.0), *(TokenLogprob(token_id + i, -99.0) for i in range(1, num_top)))
-    return PositionLogprobs(TokenLogprob(token_id, 0.0), top[:num_top])
+    shown = dict.fromkeys((*range(token_id, token_id + num_top), *token_ids))
+    top = tuple(TokenLogprob(each, 0.0 if each == token_id else -99.0) for each in shown)
+    return PositionLogprobs(TokenLogprob(token_id, 0.0), top)
 
 
 def _certain_prompt(request: EngineRequest, num_top: int) -> list[PositionLogprobs]:

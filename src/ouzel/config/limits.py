@@ -78,7 +78,11 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_prompts: Annotated[
         int, Meta(ge=1), option("Most prompts in one completions request, each of its n choices counting as one.")
     ] = 256
-    max_logprobs: Annotated[int, Meta(ge=0), option("Most alternatives per token.")] = 20
+    max_logprobs: Annotated[
+        int,
+        Meta(ge=-1),
+        option("Most alternatives per token; -1: the whole vocabulary, in answers of 1,048,576 of them."),
+    ] = 20
     drain_grace_s: Annotated[
         float,
         Meta(ge=0, le=86400),

@@ -242,8 +242,10 @@ def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
     normaliser = log_sum_exp(row, float(row.max()))
     if math.isnan(normaliser):
         raise ValueError("the model's logits are not numbers")
-    num_logprobs = beam.params.num_logprobs
-    own_logprobs = None if num_logprobs is None else OwnLogprobs(row.copy(), num_logprobs)
+    params = beam.params
+    own_logprobs = None
+    if params.num_logprobs is not None:
+        own_logprobs = OwnLogprobs(row.copy(), params.num_logprobs, params.logprob_token_ids)
     row -= np.float32(normaliser)
     adjust(row, beam)
     return own_logprobs

@@ -15,12 +15,14 @@ _SAFE_LOGIT = 60.0  # the sum of e^60 over any vocabulary is a float32
 class OwnLogprobs:
     """It stands for one position. The row is read again in `at`, so it must not change until then."""
 
-    def __init__(self, row: Row, num_top: int) -> None:
+    def __init__(self, row: Row, num_top: int, token_ids: tuple[int, ...] = ()) -> None:
+        """`token_ids` are shown as well, after the most likely ones."""
         self._row = row
-        token_ids = largest(row, min(max(num_top, 1), row.size))  # none where the row holds no numbers
-        descending = token_ids[np.argsort(-row[token_ids], kind="stable")]
+        most_likely = largest(row, min(max(num_top, 1), row.size))  # none where the row holds no numbers
+        descending = most_likely[np.argsort(-row[most_likely], kind="stable")]
         self._normaliser = log_sum_exp(row, float(row[descending[0]])) if descending.size else math.nan
-        self._top = tuple(map(self._logprob, descending[:num_top].tolist()))
+        shown = dict.fromkeys((*descending[:num_top].tolist(), *token_ids))
+        self._top = tuple(map(self._logprob, shown))
 
     def at(self, token_id: int) -> PositionLogprobs:
         """Returns the logprobs of the sampled token and the most likely ones."""

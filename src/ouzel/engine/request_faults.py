@@ -36,6 +36,7 @@ def _token_ids_in(request: EngineRequest) -> dict[str, Iterable[int]]:
         "the end of the reasoning": () if budget is None else budget.end_token_ids,
         "the prompt": request.prompt_token_ids,
         "logit_bias": [token_id for token_id, _ in params.logit_bias],
+        "logprob_token_ids": params.logprob_token_ids,
         "stop_token_ids": params.stop_token_ids,
         "allowed_token_ids": params.allowed_token_ids,
         "bad_words": chain.from_iterable(params.bad_words),

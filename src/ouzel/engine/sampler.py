@@ -54,7 +54,9 @@ class PreparedRow(msgspec.Struct, frozen=True):
 def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
     params = sequence.params
-    own_logprobs = None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs)
+    own_logprobs = (
+        None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs, params.logprob_token_ids)
+    )
     adjusts = params.adjusts_logits
     due = sequence.due_token_ids
     changes = adjusts or bool(due) or sequence.session is not None  # a grammar's mask comes later

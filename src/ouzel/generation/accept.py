@@ -9,6 +9,9 @@ from ouzel.generation.served_model import ServedModel
 from ouzel.prompts.render import Prompt
 from ouzel.types import EngineInfo, ReasoningBudget
 
+_MAX_ALTERNATIVES = 2**20  # of an answer to a request, where a token has more than
+_ALWAYS_ALTERNATIVES = 1024
+
 
 def accept(
     options: GenerationOptions, prompt: Prompt, model: ServedModel, *, request_id: str, arrival_s: float
@@ -23,6 +26,8 @@ def accept(
         raise InvalidRequest(f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name)
     if options.max_tokens == 0 and not options.may_be_empty:
         raise InvalidRequest("must be >= 1, given 0", field=param)
+    num_tokens = _num_tokens(options, len(prompt.token_ids), model, info)
+    _check_num_alternatives(options, num_prompt_tokens=len(prompt.token_ids), num_tokens=num_tokens)
     grammar = model.grammar_for(
         options.tool_use,
         options.form,
@@ -36,10 +41,11 @@ def accept(
         params=resolve_sampling(
             options.sampling,
             model.sampling_defaults,
-            max_tokens=_num_tokens(options, len(prompt.token_ids), model, info),
+            max_tokens=num_tokens,
             beam_search=options.choosing.beam_search,
             num_logprobs=options.num_logprobs,
             num_prompt_logprobs=options.num_prompt_logprobs,
+            logprob_token_ids=options.logprob_token_ids,
             vocab_size=info.vocab_size,
             tokenizer=model.tokenizer,
         ),
@@ -57,6 +63,18 @@ def accept(
         cache_salt=options.cache_salt,
         arrival_s=arrival_s,
     )
+
+
+def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: int, num_tokens: int) -> None:
+    """Raises InvalidRequest for an answer whose alternatives are too much for the memory."""
+    num_choices = options.choosing.best_of * options.num_prompts
+    for num_logprobs, field, num_positions in (
+        (options.num_logprobs, options.logprobs_param, num_tokens * num_choices),
+        (options.num_prompt_logprobs, "prompt_logprobs", num_prompt_tokens * options.num_prompts),
+    ):
+        limit = max(_ALWAYS_ALTERNATIVES, _MAX_ALTERNATIVES // max(num_positions, 1))
+        if num_logprobs is not None and num_logprobs > limit:
+            raise InvalidRequest(f"must be <= {limit} with {num_positions} tokens, given {num_logprobs}", field=field)
 
 
 def _reasoning_budget(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> ReasoningBudget | None:

@@ -47,6 +47,9 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     thinking_token_budget: int | None = None  # most tokens of reasoning; None where they are not limited
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
+    num_prompts: int = 1  # of the same HTTP request, each with such a generation
+    logprobs_param: str = "top_logprobs"  # the request field that says how many alternatives there are
+    logprob_token_ids: list[int] | None = None  # alternatives beside the most likely
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
     priority: int

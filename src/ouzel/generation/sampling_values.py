@@ -69,6 +69,7 @@ def resolve_sampling(
     max_tokens: int,
     num_logprobs: int | None,
     num_prompt_logprobs: int | None = None,
+    logprob_token_ids: list[int] | None = None,
     beam_search: BeamSearchParams | None = None,
     vocab_size: int,
     tokenizer: Tokenizer,
@@ -98,6 +99,7 @@ def resolve_sampling(
         no_repeat_ngram_size=_first(fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0),
         num_logprobs=num_logprobs,
         num_prompt_logprobs=num_prompt_logprobs,
+        logprob_token_ids=_token_ids("logprob_token_ids", logprob_token_ids or [], vocab_size),
         beam_search=beam_search,
     )
 

@@ -11,7 +11,7 @@ from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
-from ouzel.wire.options import check_completion, check_num_logprobs, limited, options_of, truncation_of
+from ouzel.wire.options import check_completion, limited, num_alternatives, options_of, truncation_of
 from ouzel.wire.tools import ToolFields, tools_of
 
 
@@ -33,14 +33,16 @@ def decode_chat(fields: JsonObject, model: ServedModel, limits: LimitsConfig) ->
 def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: LimitsConfig) -> Chat:
     """Reads the body of /chat/completions. Raises InvalidRequest for what contradicts itself or this server."""
     chat = chat_of(request, request, request, model, limits)
-    check_completion(request, limits)
-    check_num_logprobs(request.top_logprobs, limits, param="top_logprobs")
-    if request.top_logprobs and not request.logprobs:
-        raise InvalidRequest(f"needs logprobs to be true, given {request.top_logprobs}", field="top_logprobs")
+    check_completion(request)
+    num_logprobs = num_alternatives(request.top_logprobs, model, limits, param="top_logprobs")
+    for name, value in (("top_logprobs", request.top_logprobs), ("logprob_token_ids", request.logprob_token_ids)):
+        if value and not request.logprobs:
+            raise InvalidRequest(f"needs logprobs to be true, given {value}", field=name)
     options = replace(
         chat.options,
-        num_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
-        num_prompt_logprobs=request.prompt_logprobs,
+        num_logprobs=(num_logprobs or 0) if request.logprobs else None,
+        num_prompt_logprobs=num_alternatives(request.prompt_logprobs, model, limits, param="prompt_logprobs"),
+        logprob_token_ids=request.logprob_token_ids,
         may_be_empty=request.prompt_logprobs is not None,
     )
     return Chat(options, chat.rendering, chat.truncation)

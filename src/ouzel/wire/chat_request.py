@@ -12,7 +12,7 @@ from ouzel.wire.chat_prompt import (
     TemplateKwargs,
     Thinking,
 )
-from ouzel.wire.fields import CompletionFields
+from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
@@ -22,10 +22,16 @@ class ChatCompletionRequest(CompletionFields, kw_only=True):
     logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
     top_logprobs: (
         Annotated[
-            int, Meta(ge=0, description="Alternatives per token; needs logprobs; at most the server's max_logprobs.")
+            int,
+            Meta(
+                ge=-1,
+                description="Alternatives per token; needs logprobs; at most the server's max_logprobs; -1: the whole "
+                "vocabulary.",
+            ),
         ]
         | None
     ) = None
+    logprob_token_ids: LogprobTokenIds | None = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None

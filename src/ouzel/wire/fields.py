@@ -12,6 +12,12 @@ from ouzel.wire.response_form import Choices, GrammarText, Pattern, ResponseForm
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
 
 
+LogprobTokenIds = Annotated[
+    list[Annotated[int, Meta(ge=0)]],
+    Meta(max_length=128, description="Tokens that are alternatives wherever they rank; needs logprobs."),
+]
+
+
 class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     include_usage: Annotated[bool | None, Meta(description="A last chunk with the usage.")] = None
     continuous_usage_stats: Annotated[bool | None, Meta(description="Every chunk has the usage so far.")] = None
@@ -93,9 +99,9 @@ class CompletionFields(GenerationFields, kw_only=True):
         Annotated[
             int,
             Meta(
-                ge=0,
+                ge=-1,
                 description="Returns the log probability of every prompt token, with so many alternatives; "
-                "at most the server's max_logprobs.",
+                "at most the server's max_logprobs; -1: the whole vocabulary.",
             ),
         ]
         | None

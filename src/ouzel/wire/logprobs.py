@@ -144,8 +144,8 @@ def join_logprobs(first: CompletionLogprobs, then: CompletionLogprobs) -> Comple
 
 
 def with_num_top(positions: Sequence[PositionLogprobs], num_top: int) -> Sequence[PositionLogprobs]:
-    """Drops alternatives above `num_top`, where the engine was asked for more."""
-    if not positions or len(positions[0].top) <= num_top:
+    """Drops alternatives above `num_top`, where the engine was asked for more; -1 keeps all."""
+    if num_top == -1 or not positions or len(positions[0].top) <= num_top:
         return positions
     return [msgspec.structs.replace(position, top=position.top[:num_top]) for position in positions]
 
@@ -170,7 +170,8 @@ def _by_text(position: PositionLogprobs, text_of: TokenText) -> dict[str, float]
     """Returns the alternatives and the sampled token; of tokens with the same text the most likely counts."""
     by_text: dict[str, float] = {}
     for entry in (*position.top, position.sampled):
-        by_text.setdefault(text_of(entry.token_id), _finite(entry.logprob))
+        text, logprob = text_of(entry.token_id), _finite(entry.logprob)
+        by_text[text] = max(logprob, by_text.get(text, logprob))
     return by_text
 
 

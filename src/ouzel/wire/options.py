@@ -52,19 +52,28 @@ def check_model(name: str | None, model: ServedModel) -> None:
         raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
 
 
-def check_completion(body: CompletionFields, limits: LimitsConfig) -> None:
-    """Raises InvalidRequest for fields of answers with choices that contradict each other or this server."""
+def check_completion(body: CompletionFields) -> None:
+    """Raises InvalidRequest for fields of answers with choices that contradict each other."""
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("needs stream to be true", field="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:
         field = "stream_options.include_obfuscation"
         raise InvalidRequest("is not supported by this server, given true", field=field)
-    check_num_logprobs(body.prompt_logprobs, limits, param="prompt_logprobs")
 
 
 def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param: str) -> None:
-    if num_logprobs is not None and num_logprobs > limits.max_logprobs:
+    if num_logprobs is not None and 0 <= limits.max_logprobs < num_logprobs:
         raise InvalidRequest(f"must be <= {limits.max_logprobs}, given {num_logprobs}", field=param)
+
+
+def num_alternatives(num_logprobs: int | None, model: ServedModel, limits: LimitsConfig, *, param: str) -> int | None:
+    """Returns how many a token has: -1 asks for the whole vocabulary. Raises InvalidRequest."""
+    vocab_size = model.engine.info.vocab_size
+    if num_logprobs == -1 and 0 <= limits.max_logprobs < vocab_size:
+        what = f"-1, the whole vocabulary of {vocab_size} (see --max-logprobs)"
+        raise InvalidRequest(f"must be from 0 to {limits.max_logprobs}, given {what}", field=param)
+    check_num_logprobs(num_logprobs, limits, param=param)
+    return vocab_size if num_logprobs == -1 else num_logprobs
 
 
 def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation | None:

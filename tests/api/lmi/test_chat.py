@@ -192,7 +192,7 @@ def test_streamed_logprobs_can_be_as_lmi_has_them() -> None:
         ({"logit_bias": {"2": 200}}, "logit_bias.2 must be <= 100.0, given 200"),
         ({"logit_bias": {"2": -200}}, "logit_bias.2 must be >= -100.0, given -200"),
         ({"logit_bias": {"2435": -100.0}}, "logit_bias keys must be token ids from 0 to 259, given '2435'"),
-        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs must be >= 0, given -1"),
+        ({"logprobs": True, "top_logprobs": -2}, "top_logprobs must be >= -1, given -2"),
         ({"logprobs": True, "top_logprobs": 30}, "top_logprobs must be <= 20, given 30"),
         ({"top_p": 7}, "top_p must be <= 1.0, given 7"),
         ({"max_tokens": 0}, "max_tokens must be >= 1, given 0"),

@@ -18,7 +18,7 @@ from ouzel.observability import Metrics
 from ouzel.wire.chat_prompt import has_own_template
 from ouzel.worker_threads import PreparationThreads
 
-_MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
+_MANY_LOGPROBS = 256  # writing more than this, alternatives among them, may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events
 
 
@@ -100,6 +100,7 @@ def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
 
 
 async def _written(write: Callable[[], bytes], events: Sequence[Event]) -> bytes:
-    num_positions = sum(len(event.logprobs) for event in events if not isinstance(event, Finished))
-    takes_long = num_positions > _MANY_LOGPROBS or len(events) > _MANY_EVENTS
+    scored = (event.logprobs for event in events if not isinstance(event, Finished))
+    num_logprobs = sum(1 + len(position.top) for positions in scored for position in positions)
+    takes_long = num_logprobs > _MANY_LOGPROBS or len(events) > _MANY_EVENTS
     return await asyncio.to_thread(write) if takes_long else write()

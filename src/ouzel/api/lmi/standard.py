@@ -103,7 +103,7 @@ class StandardSchema:
 
     def _options(self, parameters: Parameters) -> GenerationOptions:
         options = options_of(parameters, self._model, self._limits)
-        check_completion(parameters, self._limits)
+        check_completion(parameters)
         check_num_logprobs(parameters.top_n_tokens, self._limits, param="top_n_tokens")
         return replace(
             options,

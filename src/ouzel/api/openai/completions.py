@@ -30,10 +30,10 @@ from ouzel.generation import (
 )
 from ouzel.types import PositionLogprobs
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
-from ouzel.wire.fields import CompletionFields
+from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason
 from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, join_logprobs, token_text
-from ouzel.wire.options import check_completion, check_num_logprobs, options_of, truncation_of
+from ouzel.wire.options import check_completion, num_alternatives, options_of, truncation_of
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
@@ -42,8 +42,16 @@ _DEFAULT_MAX_TOKENS = 16  # OpenAI's
 class CompletionRequest(CompletionFields, kw_only=True):
     prompt: PromptField
     logprobs: (
-        Annotated[int, Meta(ge=0, description="Alternatives per token; at most the server's max_logprobs.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=-1,
+                description="Alternatives per token; at most the server's max_logprobs; -1: the whole vocabulary.",
+            ),
+        ]
+        | None
     ) = None
+    logprob_token_ids: LogprobTokenIds | None = None
     suffix: Annotated[
         str | None, Meta(description="What follows the completion: fills in the middle, for models with such tokens.")
     ] = None
@@ -76,6 +84,7 @@ class Completions:
     def read(self, body: CompletionRequest, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
         options = self._options(body)
         prompts = self._prompts(body, options)
+        options = replace(options, num_prompts=len(prompts))
         envelope = new_envelope("cmpl", self._model)
         requests = [
             accept(options, prompt, self._model, request_id=f"{envelope.id}-{position}", arrival_s=arrival_s)
@@ -85,15 +94,22 @@ class Completions:
 
     def _options(self, body: CompletionRequest) -> GenerationOptions:
         options = options_of(body, self._model, self._limits)
-        check_completion(body, self._limits)
-        check_num_logprobs(body.logprobs, self._limits, param="logprobs")
+        check_completion(body)
         _check_suffix(body)
+        if body.logprob_token_ids and body.logprobs is None:
+            raise InvalidRequest(f"needs logprobs, given {body.logprob_token_ids}", field="logprob_token_ids")
+        num_logprobs = num_alternatives(body.logprobs, self._model, self._limits, param="logprobs")
+        num_scored = num_alternatives(body.prompt_logprobs, self._model, self._limits, param="prompt_logprobs")
+        if body.echo and num_logprobs is not None:
+            num_scored = max(num_logprobs, num_scored or 0)  # enough for both
         return replace(
             options,
             default_max_tokens=self._default_max_tokens,
             may_be_empty=bool(body.echo) or body.prompt_logprobs is not None,
-            num_logprobs=body.logprobs,
-            num_prompt_logprobs=_num_prompt_logprobs(body),
+            num_logprobs=num_logprobs,
+            num_prompt_logprobs=num_scored,
+            logprobs_param="logprobs",
+            logprob_token_ids=body.logprob_token_ids,
         )
 
     def _prompts(self, body: CompletionRequest, options: GenerationOptions) -> list[Prompt]:
@@ -120,12 +136,6 @@ def _check_suffix(body: CompletionRequest) -> None:
     if body.truncate_prompt_tokens is not None:
         field = "truncate_prompt_tokens"
         raise InvalidRequest("must not be given with a suffix", field=field)
-
-
-def _num_prompt_logprobs(body: CompletionRequest) -> int | None:
-    """Returns how many the engine is asked for: enough for the echo and for prompt_logprobs."""
-    echoed = body.logprobs if body.echo else None
-    return max((num for num in (echoed, body.prompt_logprobs) if num is not None), default=None)
 
 
 class CompletionChoice(msgspec.Struct):
