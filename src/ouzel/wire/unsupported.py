@@ -113,7 +113,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "text": (),
     "tfs_z": (1,),
     "thinking": (),
-    "thinking_token_budget": (),
     "tokens": (),
     "tool_choice": ("none", "auto"),
     "tools": ([],),
