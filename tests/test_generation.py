@@ -285,7 +285,19 @@ async def test_nothing_depends_on_how_many_tokens_came_at_once(
     quick_events = await collect(quick, engine)
     slow_events = await collect(slow, engine, is_slow=True)
     assert shown(fold(slow_events)) == shown(fold(quick_events))
-    assert slow.usage() == quick.usage()
+    slow_usage, quick_usage = (msgspec.structs.replace(each.usage(), durations=None) for each in (slow, quick))
+    assert slow_usage == quick_usage
+
+
+async def test_durations_are_parts_of_the_whole(run: Run, engine: EngineClient) -> None:
+    generation = run("añb", max_tokens=20, n=2)
+    assert generation.usage().durations is None
+    begun_s = time.perf_counter()
+    await collect(generation, engine)
+    durations = generation.usage().durations
+    assert durations is not None
+    assert durations.output_s > 0 <= durations.prompt_s
+    assert durations.prompt_s + durations.output_s <= time.perf_counter() - begun_s
 
 
 @pytest.mark.parametrize(("said", "is_slow"), [("abc", False), ("abc", True), ("a", False)])

@@ -12,7 +12,7 @@ from ouzel.generation.accept import accept
 from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
 from ouzel.generation.options import Choosing, GenerationOptions
-from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored, Usage
+from ouzel.generation.records import Durations, Event, Finished, GenerationRequest, Output, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import span_attributes
@@ -26,6 +26,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Choosing",
     "ContentDelta",
     "Delta",
+    "Durations",
     "EngineState",
     "Event",
     "Finished",

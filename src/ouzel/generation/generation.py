@@ -12,7 +12,7 @@ from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overlo
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
 from ouzel.generation.phases import add_phases
-from ouzel.generation.records import Event, Finished, GenerationRequest, PromptScored, Usage
+from ouzel.generation.records import Durations, Event, Finished, GenerationRequest, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics, span_in_scope
 from ouzel.sampling import SamplingParams
@@ -48,7 +48,13 @@ class Generation:
             cached_tokens=self._num_cached_tokens,
             completion_tokens=sum(choice.num_tokens for choice in self._choices),
             reasoning_tokens=sum(choice.num_reasoning_tokens for choice in self._choices),
+            durations=None if self.timing is None else self._durations(self.timing),
         )
+
+    def _durations(self, timing: RequestTiming) -> Durations:
+        last_token_s = max(choice.last_token_s for choice in self._choices)
+        output_s = last_token_s - (self._submitted_s + timing.queue_s + timing.prefill_s)
+        return Durations(timing.prefill_s, max(output_s, 0.0))
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
         """Each item is everything that is new; ends after the last choice's `Finished`."""

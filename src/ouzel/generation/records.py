@@ -59,6 +59,13 @@ class Finished(msgspec.Struct, frozen=True):
 Event = PromptScored | Output | Finished
 
 
+class Durations(msgspec.Struct, frozen=True):
+    """Where a generation's time has gone up to now, in seconds, without that in the engine's queue."""
+
+    prompt_s: float  # until its first token
+    output_s: float  # from there to its newest token
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What a request used up to now, over all its choices."""
 
@@ -66,3 +73,4 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: int
     completion_tokens: int
     reasoning_tokens: int
+    durations: Durations | None = None  # of one prompt; None before its first token
