@@ -14,6 +14,7 @@ from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
+from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
 from ouzel.types import EngineInfo
 
@@ -32,6 +33,7 @@ async def load_served_model(
     """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
     tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
     chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+    facts = await asyncio.to_thread(read_model_facts, local.directory)
     chosen_format = output_format(local.directory, options.model)
     info = await starting
     _log_engine(info)
@@ -55,6 +57,7 @@ async def load_served_model(
         shares_prefix_cache=options.engine.shared_prefix_cache,
         guides_tools=options.model.enable_tool_guided_generation,
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
+        facts=facts,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
     )

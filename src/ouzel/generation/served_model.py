@@ -9,6 +9,7 @@ from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN, OutputFormat
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.base import Tokenizer
+from ouzel.tokenizer.model_facts import NO_FACTS, ModelFacts
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.types import EngineInfo, Grammar
 
@@ -26,6 +27,7 @@ class ServedModel:
     guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
+    facts: ModelFacts = NO_FACTS
     created: int  # unix seconds
     system_fingerprint: str
 

@@ -77,6 +77,10 @@ class ChatTemplate:
         except InvalidRequest as error:
             raise ModelLoadError(f"the chat template in {texts.source} cannot be used: {error.__cause__}") from error
 
+    @property
+    def default_source(self) -> str:
+        return self.sources[self._default_name]
+
     def with_stand_ins(self, stand_ins: StandIns, stand_ins_in_answers: StandIns) -> "ChatTemplate":
         """Returns the same template, whose `write_chat` tells which control tokens are its own."""
         marking = copy.copy(self)

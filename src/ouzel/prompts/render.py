@@ -76,6 +76,11 @@ class PromptRenderer:
     def chat_template(self) -> ChatTemplate | None:
         return self._chat_template
 
+    @property
+    def fills_in(self) -> bool:
+        """Tells whether the model has tokens to fill in the middle with."""
+        return self._infill is not None
+
     def close(self) -> None:
         """Ends the process in which requests' own templates run, where there is one."""
         if self._request_templates is not None:

@@ -43,11 +43,11 @@ class Models:
             created=self._model.created,
             max_model_len=max_model_len,
             context_length=max_model_len,
-            capabilities=_capabilities(self._model),
+            capabilities=capabilities_of(self._model),
         )
 
 
-def _capabilities(model: ServedModel) -> list[str]:
+def capabilities_of(model: ServedModel) -> list[str]:
     template, output_format = model.renderer.chat_template, model.output_format
     can = {
         "completion": True,
