@@ -35,5 +35,8 @@ class Dialect(Protocol):
         ...
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        """Checks and renders; several prompts become as many requests, all with the same n."""
+        """Checks and renders; several prompts become as many requests, all with the same n.
+
+        Without any request the answer is `whole` of no events.
+        """
         ...

@@ -20,6 +20,7 @@ from ouzel.worker_threads import PreparationThreads
 
 _MANY_LOGPROBS = 256  # writing more than this, alternatives among them, may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events
+_NO_USAGE = Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
 
 
 class GeneratingEndpoint:
@@ -53,6 +54,9 @@ class GeneratingEndpoint:
             len(body),
             has_own_template=has_own_template,
         )
+        if not requests:
+            await send_json(_whole_body(answer, (), _NO_USAGE), send)
+            return
         if answer.is_stream:
             exchange.framing = answer.framing
         if len(requests) == 1:
