@@ -14,6 +14,7 @@ from ouzel.api.http.origins import OwnPages
 from ouzel.api.http.paths import MeantPaths, UnknownPath
 from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
+from ouzel.api.ollama.errors import ollama_error_styles
 from ouzel.api.operations import OPERATIONS, paths_of, routes_of
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.config import LimitsConfig, ServerConfig
@@ -38,7 +39,9 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
     if server.api_key:
         app = Guard(app, server.api_key, OPEN_PATHS | {"/metrics"} if server.open_metrics else OPEN_PATHS)
     app = Hosts(app, allowed_hosts(server))
-    app = ErrorAnswers(app, {**lmi_error_styles(server.profile), **ovms_error_styles(server.profile)})
+    profile = server.profile
+    styles = {**ollama_error_styles(), **lmi_error_styles(profile), **ovms_error_styles(profile)}
+    app = ErrorAnswers(app, styles)
     if server.allowed_origins:
         app = _cors(app, server)
     runs = services.runs

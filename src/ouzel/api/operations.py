@@ -12,6 +12,10 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping
+from ouzel.api.ollama import chat as ollama_chat
+from ouzel.api.ollama import generate as ollama_generate
+from ouzel.api.ollama import management as ollama_management
+from ouzel.api.ollama import models as ollama_models
 from ouzel.api.openai import about, chat, completions, health, models, tokenize
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
@@ -43,6 +47,10 @@ OPERATIONS: tuple[Operation, ...] = (
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,
     *ovms_status.OPERATIONS,
+    *ollama_chat.OPERATIONS,
+    *ollama_generate.OPERATIONS,
+    *ollama_models.OPERATIONS,
+    *ollama_management.OPERATIONS,
     Operation(
         method="get",
         path="/",

@@ -10,15 +10,18 @@ from starlette.responses import Response
 
 from ouzel import __version__, errors
 from ouzel.api.document.field_defaults import default_in_words
-from ouzel.api.endpoint.operation import Operation, StructType
+from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
+from ouzel.api.ollama.errors import OllamaError
 
 JsonObject = dict[str, object]
 
 _REF = "#/components/schemas/{name}"
 _JSON = "application/json"
+_ERRORS: Mapping[Words, StructType] = {"ollama": OllamaError}  # by whose they are; else OpenAI's. LMI has two
+_JSON_LINES: Mapping[Words, str] = {"lmi": "application/jsonlines", "ollama": "application/x-ndjson"}
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
 _DESCRIPTION = (
     "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
@@ -48,7 +51,7 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
         "paths": paths,
         "components": {
             "schemas": _answer_schemas(operations) | body_schemas(operations),
-            "responses": _error_responses(),
+            "responses": _named_error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"api_key": []}],  # where the server has keys, every path but /health needs one
@@ -85,7 +88,7 @@ def _with_any_model(schema: JsonObject) -> JsonObject:
 
 def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     answers = [kind for operation in operations for kind in (*operation.answers, *operation.chunks)]
-    return _components([*answers, ErrorBody, HandlerError, FrontEndError])
+    return _components([*answers, ErrorBody, HandlerError, FrontEndError, *_ERRORS.values()])
 
 
 def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
@@ -137,14 +140,17 @@ def _responses(operation: Operation) -> JsonObject:
     if operation.is_probe and not operation.answers:
         missing = {"404": {"$ref": "#/components/responses/404"}} if "{" in operation.path else {}
         return {"200": {"description": "Yes."}, "503": {"description": "Not now."}, **missing}
+    if operation.is_refused:
+        return _error_refs(operation)
     if not operation.answers:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=_REF)
     content: JsonObject = {_JSON: {"schema": _either(list(schemas))}}
-    if operation.chunks:
+    if operation.chunks and operation.words != "ollama":
         content["text/event-stream"] = {"schema": _event(operation)}
-    if operation.chunks and operation.words == "lmi":
-        content["application/jsonlines"] = {"schema": {"type": "string", "description": "One such object a line."}}
+    if operation.chunks and operation.words in _JSON_LINES:
+        lines = {"type": "string", "description": "One such object a line."}
+        content[_JSON_LINES[operation.words]] = {"schema": lines}
     if operation.has_page:
         content["text/html"] = {"schema": {"type": "string"}}
     responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
@@ -152,7 +158,7 @@ def _responses(operation: Operation) -> JsonObject:
         return responses | {"503": {"description": "Not now.", "content": content}}
     if operation.words == "lmi":
         return responses | _lmi_error_responses()
-    return responses | {status: {"$ref": f"#/components/responses/{status}"} for status in _error_responses()}
+    return responses | _error_refs(operation)
 
 
 def _event(operation: Operation) -> JsonObject:
@@ -174,13 +180,33 @@ def _event(operation: Operation) -> JsonObject:
     }
 
 
-def _error_responses() -> dict[str, JsonObject]:
+def _error_refs(operation: Operation) -> JsonObject:
+    error = _ERRORS.get(operation.words, ErrorBody)
+    return {
+        status: {"$ref": f"#/components/responses/{_response_name(error, status)}"} for status in _error_responses()
+    }
+
+
+def _named_error_responses() -> dict[str, JsonObject]:
+    errors_of_all: list[StructType] = [ErrorBody, *_ERRORS.values()]
+    return {
+        _response_name(error, status): response
+        for error in errors_of_all
+        for status, response in _error_responses(error).items()
+    }
+
+
+def _response_name(error: StructType, status: str) -> str:
+    return status if error is ErrorBody else f"{error.__name__}.{status}"
+
+
+def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
     """Returns, by status, what each exception class says of itself."""
     reasons: dict[int, list[str]] = {}
-    for error in _with_subclasses(errors.OuzelError):
-        if error not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
-            reasons.setdefault(error.status, []).append((error.__doc__ or "").split("\n", 1)[0])
-    content = {_JSON: {"schema": _ref(ErrorBody)}}
+    for kind in _with_subclasses(errors.OuzelError):
+        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
+            reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
+    content = {_JSON: {"schema": _ref(error)}}
     return {
         str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
     }

@@ -47,6 +47,7 @@ class Operation:
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     has_page: bool = False  # for browsers, in HTML
     words: Words = "openai"  # of its framing and its errors
+    is_refused: bool = False  # whatever is asked
     is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
     is_scraped: bool = False  # by who collects metrics
 

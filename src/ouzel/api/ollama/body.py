@@ -1,0 +1,97 @@
+"""Chats and prompts have these fields in common, and what they say is read as the body of a chat in our own words."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.ollama.model_name import check_name
+from ouzel.api.ollama.options import ModelOptions
+from ouzel.errors import InvalidRequest
+from ouzel.generation import OutputForm, ServedModel
+from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored
+from ouzel.wire.validation_errors import shown
+
+_DURATION = r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"  # Go's
+_HINTS = frozenset({"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"})  # of our other endpoints
+# What stands for a field of ours in Ollama's bodies.
+_INSTEAD = {name: f"options.{name}" for name in ModelOptions.__struct_fields__} | {
+    "max_tokens": "options.num_predict",
+    "max_completion_tokens": "options.num_predict",
+    "response_format": "format",
+    "enable_thinking": "think",
+    "thinking": "think",
+    "reasoning_effort": "think",
+    "continue_final_message": "messages",
+}
+
+
+class OllamaBody(msgspec.Struct, kw_only=True):
+    model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
+    stream: Annotated[bool | None, Meta(description="Sends lines of JSON; false: one object.")] = None
+    format: Annotated[
+        Literal["", "json"] | dict[str, object] | None,
+        Meta(description="`json`, or a JSON schema of the whole answer."),
+    ] = None
+    options: Annotated[ModelOptions | None, Meta(description="How tokens are chosen.")] = None
+    think: Annotated[
+        bool | Literal["low", "medium", "high", "max"] | None,
+        Meta(description="Whether the model reasons first, and how much where its template says so."),
+    ] = None
+    keep_alive: (
+        float
+        | Annotated[
+            str,
+            Meta(max_length=40, pattern=_DURATION, description="A hint: the model stays loaded, whatever it says."),
+        ]
+        | None
+    ) = None
+    logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
+    top_logprobs: Annotated[int, Meta(ge=0, description="Alternatives per token; needs logprobs.")] | None = None
+
+    @property
+    def unloads(self) -> bool:
+        """Tells whether a request for nothing else would unload the model."""
+        return self.keep_alive is not None and not re.search("[1-9]", str(self.keep_alive))
+
+    @property
+    def form(self) -> OutputForm | None:
+        match self.format:
+            case None | "":
+                return None
+            case "json":
+                return OutputForm({"type": "json_object"}, "format")
+            case schema:
+                return OutputForm({"type": "json_schema", "json_schema": schema}, "format")
+
+
+Body = TypeVar("Body", bound=OllamaBody)
+
+
+def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> Body:
+    """Raises ModelNotFound, and InvalidRequest for fields of other endpoints that would change the answer."""
+    own_fields = body_type.__struct_encode_fields__
+    _refuse_others(fields, own_fields)
+    body = decode_object(fields, body_type)
+    check_name(body.model, model.names)
+    if body.keep_alive is not None:
+        log_ignored({"keep_alive"})
+    return body
+
+
+def _refuse_others(fields: Mapping[str, object], own_fields: Collection[str]) -> None:
+    for name, value in fields.items():
+        is_others = name in _INSTEAD or name in ChatCompletionRequest.__struct_encode_fields__
+        if is_others and name not in own_fields and name not in _HINTS and value is not None:
+            hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
+            raise InvalidRequest(f"is not a field of this endpoint{hint}, given {shown(value)}", field=name)
+
+
+def in_ollamas_words(error: InvalidRequest) -> InvalidRequest:
+    """Names the field of Ollama's body that is at fault."""
+    param = error.param or ""
+    field = re.split(r"\W", param, maxsplit=1)[0]
+    return error.at(_INSTEAD[field] + param.removeprefix(field)) if field in _INSTEAD else error

@@ -1,0 +1,112 @@
+"""POST /api/chat answers a chat. Without messages it answers as if the model had been loaded, or unloaded."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.http.dialect import Answer
+from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
+from ouzel.api.ollama.body import OllamaBody, read_body
+from ouzel.api.ollama.messages import read_messages
+from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
+from ouzel.api.ollama.tool_calls import OllamaToolCall
+from ouzel.config import LimitsConfig
+from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.wire.decode import JsonObject, parse_object
+from ouzel.wire.tools import FunctionDefinition, Tool
+
+_MESSAGE = {
+    "type": "object",
+    "required": ["role"],
+    "properties": {
+        "role": {"type": "string", "minLength": 1},
+        "content": {"type": ["string", "null"]},
+        "thinking": {"type": ["string", "null"]},
+        "tool_name": {"type": ["string", "null"]},
+        "tool_call_id": {"type": ["string", "null"]},
+        "images": {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]},
+        "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"]}},
+    },
+}
+
+
+class OllamaTool(msgspec.Struct, frozen=True):
+    function: Annotated[FunctionDefinition, Meta(description="What may be called.")]
+    type: str | None = None
+
+
+class OllamaChatRequest(OllamaBody, kw_only=True):
+    messages: Annotated[
+        list[Annotated[object, Meta(extra_json_schema=_MESSAGE)]] | None,
+        Meta(description="The chat; a last one of the assistant's is gone on with."),
+    ] = None
+    tools: (
+        Annotated[list[OllamaTool], Meta(max_length=128, description="Functions that the model may call.")] | None
+    ) = None
+
+
+class OllamaMessage(msgspec.Struct):
+    role: str
+    content: str
+    thinking: str | UnsetType = UNSET
+    tool_calls: list[OllamaToolCall] | UnsetType = UNSET
+
+
+class OllamaChat(OllamaLine, kw_only=True):
+    message: OllamaMessage
+
+
+class Chats:
+    """Implements `Dialect`."""
+
+    parse = staticmethod(parse_object)
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._limits = limits
+
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        body = read_body(fields, OllamaChatRequest, self._model)
+        name = body.model or self._model.names[0]
+        if not body.messages:
+            return [], LoadAnswer(_line, name=name, unloads=body.unloads)
+        with ollamas_words():
+            request = self._accepted(body, read_messages(body.messages), arrival_s)
+        is_stream = body.stream is not False
+        return [request], OllamaAnswer(_line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s)
+
+    def _accepted(self, body: OllamaChatRequest, messages: list[object], arrival_s: float) -> GenerationRequest:
+        tools = [Tool("function", tool.function) for tool in body.tools or []]
+        chat = chat_of(body, self._model, self._limits, tools=tools or None, continues=_is_begun(messages[-1]))
+        prompt = self._model.renderer.render_chat(messages, chat.rendering)
+        return accepted(chat.options, prompt, self._model, arrival_s)
+
+
+def _is_begun(message: object) -> bool:
+    """Tells whether it is the beginning of an answer."""
+    match message:
+        case {"role": "assistant", "content": content, **others}:
+            return bool(content) and not others.get("tool_calls")
+        case _:
+            return False
+
+
+def _line(piece: Piece, *, model: str, created_at: str) -> OllamaChat:
+    message = OllamaMessage("assistant", piece.content, piece.thinking or UNSET, piece.calls or UNSET)
+    return OllamaChat(model=model, created_at=created_at, message=message)
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/api/chat",
+        summary="Ollama: answers a chat.",
+        endpoint=lambda services: services.generating(Chats(services.model, services.limits)),
+        bodies=(OllamaChatRequest,),
+        answers=(OllamaChat,),
+        chunks=(OllamaChat,),
+        words="ollama",
+    ),
+)

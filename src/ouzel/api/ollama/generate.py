@@ -1,0 +1,156 @@
+"""POST /api/generate answers one message of a user, goes on from a text, or fills in the middle of one.
+
+Without a prompt it answers as if the model had been loaded, or unloaded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.http.dialect import Answer
+from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
+from ouzel.api.ollama.body import OllamaBody, read_body
+from ouzel.api.ollama.messages import refuse_images
+from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import Event, GenerationOptions, GenerationRequest, Prompt, ServedModel, Usage
+from ouzel.wire.decode import JsonObject, parse_object
+from ouzel.wire.validation_errors import shown
+
+_FOR_CHATS = ("system", "context", "think")  # need the model's chat template
+
+
+class OllamaGenerateRequest(OllamaBody, kw_only=True):
+    prompt: Annotated[str | None, Meta(description="What the user says, or with raw the text to go on from.")] = None
+    suffix: Annotated[
+        str | None, Meta(description="What follows the answer: fills in the middle, for models with such tokens.")
+    ] = None
+    system: Annotated[str | None, Meta(description="A system message before the prompt.")] = None
+    template: Annotated[
+        str | None, Meta(description="Only empty: the model's own template is used, or none with raw.")
+    ] = None
+    raw: Annotated[bool | None, Meta(description="Takes the prompt as it is, without the chat template.")] = None
+    images: Annotated[list[str] | None, Meta(description="Only empty: this model reads text.")] = None
+    context: Annotated[
+        list[Annotated[int, Meta(ge=0)]] | None,
+        Meta(description="Token ids that come before the prompt: the context of an earlier answer."),
+    ] = None
+
+
+class OllamaGenerated(OllamaLine, kw_only=True):
+    response: str
+    thinking: str | UnsetType = UNSET
+    context: list[int] | UnsetType = UNSET  # in the last line
+
+
+class Generating:
+    """Implements `Dialect`."""
+
+    parse = staticmethod(parse_object)
+
+    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+        self._model = model
+        self._limits = limits
+
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        body = read_body(fields, OllamaGenerateRequest, self._model)
+        name = body.model or self._model.names[0]
+        refuse_images(body.images, "images")
+        if not body.prompt and not body.suffix:
+            return [], LoadAnswer(_line, name=name, unloads=body.unloads)
+        is_text = bool(body.raw or body.suffix) or self._model.renderer.chat_template is None
+        _check(body, is_text=is_text)
+        with ollamas_words():
+            request = self._accepted(body, arrival_s, is_text=is_text)
+        is_stream = body.stream is not False
+        answer = OllamaAnswer(_line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s)
+        return [request], answer if is_text else GeneratedAnswer(answer, request.prompt)
+
+    def _accepted(self, body: OllamaGenerateRequest, arrival_s: float, *, is_text: bool) -> GenerationRequest:
+        chat = chat_of(body, self._model, self._limits)
+        if is_text:
+            options = _of_text(chat.options)
+            return accepted(options, self._text_prompt(body), self._model, arrival_s)
+        prompt = self._model.renderer.render_chat(_messages(body), chat.rendering)
+        if body.context:
+            prompt = self._after(body.context, prompt)
+        return accepted(chat.options, prompt, self._model, arrival_s)
+
+    def _text_prompt(self, body: OllamaGenerateRequest) -> Prompt:
+        renderer = self._model.renderer
+        if body.suffix:
+            return renderer.render_infill(body.prompt or "", body.suffix)
+        return renderer.render_text(body.prompt or "")
+
+    def _after(self, context: list[int], prompt: Prompt) -> Prompt:
+        token_ids = [*context, *prompt.token_ids]
+        whole = self._model.renderer.render_token_ids(token_ids, param="context")
+        return replace(whole, text_to_parse=prompt.text_to_parse)
+
+
+class GeneratedAnswer:
+    """Implements `Answer`: the last line has the context, for the next request to go on from."""
+
+    def __init__(self, answer: OllamaAnswer[OllamaGenerated], prompt: Prompt) -> None:
+        self.is_stream = answer.is_stream
+        self.framing = answer.framing
+        self._answer = answer
+        self._prompt = prompt
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[OllamaGenerated]:
+        return self._answer.chunks(events, usage)
+
+    def last_chunks(self, usage: Usage) -> list[OllamaGenerated]:
+        return [self._with_context(line) for line in self._answer.last_chunks(usage)]
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> OllamaGenerated:
+        return self._with_context(self._answer.whole(events, usage))
+
+    def _with_context(self, line: OllamaGenerated) -> OllamaGenerated:
+        line.context = [*self._prompt.token_ids, *self._answer.token_ids]
+        return line
+
+
+def _check(body: OllamaGenerateRequest, *, is_text: bool) -> None:
+    """Raises InvalidRequest for what contradicts itself."""
+    if body.template:
+        limit = "must be empty: this server renders prompts with the model's own template, or none with raw"
+        raise InvalidRequest(f"{limit}, given {shown(body.template)}", field="template")
+    for name in _FOR_CHATS if is_text else ():
+        if value := getattr(body, name):
+            instead = "with raw, with a suffix, or for a model without a chat template"
+            raise InvalidRequest(f"must not be given {instead}, given {shown(value)}", field=name)
+
+
+def _of_text(options: GenerationOptions) -> GenerationOptions:
+    """Returns those of an output that goes on with its prompt, and of which all is text."""
+    return msgspec.structs.replace(options, continues_prompt=True, parses_output=False)
+
+
+def _messages(body: OllamaGenerateRequest) -> list[dict[str, str]]:
+    system = [{"role": "system", "content": body.system}] if body.system else []
+    return [*system, {"role": "user", "content": body.prompt or ""}]
+
+
+def _line(piece: Piece, *, model: str, created_at: str) -> OllamaGenerated:
+    thinking = piece.thinking or UNSET
+    return OllamaGenerated(model=model, created_at=created_at, response=piece.content, thinking=thinking)
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/api/generate",
+        summary="Ollama: answers a prompt, goes on from it, or fills in before a suffix.",
+        endpoint=lambda services: services.generating(Generating(services.model, services.limits)),
+        bodies=(OllamaGenerateRequest,),
+        answers=(OllamaGenerated,),
+        chunks=(OllamaGenerated,),
+        words="ollama",
+    ),
+)

@@ -1,0 +1,83 @@
+"""What Ollama manages and a server of one model does not: each is answered with what to do instead."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.ollama.model_name import check_name
+from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import ServedModel
+from ouzel.wire.decode import decode_body
+
+_ONE_MODEL = "this server has the one model that it was started with (`ouzel serve MODEL`)"
+_NO_EMBEDDINGS = f"this model does not support embeddings: it generates text, and {_ONE_MODEL}"
+
+
+class OllamaPullRequest(msgspec.Struct, kw_only=True):
+    model: Annotated[str | None, Meta(description="The name of a model.")] = None
+    name: Annotated[str | None, Meta(description="The old name of model.")] = None
+    stream: Annotated[bool | None, Meta(description="A hint: one object is a stream of one line.")] = None
+
+
+class OllamaStatus(msgspec.Struct):
+    status: str
+
+
+class Pulls:
+    def __init__(self, model: ServedModel) -> None:
+        self._model = model
+
+    async def pull(self, _: Request, body: bytes) -> OllamaStatus:
+        """Answers in one object, which is a stream of one line as well."""
+        asked = decode_body(body, OllamaPullRequest)
+        name = asked.model or asked.name or ""
+        try:
+            check_name(name, self._model.names)
+        except ModelNotFound:
+            raise ModelNotFound(f"model '{name[:100]}' cannot be pulled: {_ONE_MODEL}", param="model") from None
+        return OllamaStatus("success")
+
+
+def _refusal(message: str) -> Callable[[Request], Awaitable[Response]]:
+    """Returns an endpoint that leaves the body unread: a blob has gigabytes."""
+
+    async def refuse(_: Request) -> Response:
+        raise InvalidRequest(message)
+
+    return refuse
+
+
+def _refused(path: str, summary: str, message: str, method: Literal["post", "delete"] = "post") -> Operation:
+    return Operation(
+        method=method,
+        path=path,
+        summary=f"Ollama: {summary}; refused.",
+        endpoint=lambda _: _refusal(message),
+        is_refused=True,
+        words="ollama",
+    )
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/api/pull",
+        summary="Ollama: loads a model from its registry; the served model is there.",
+        endpoint=lambda services: services.taking_body(Pulls(services.model).pull),
+        bodies=(OllamaPullRequest,),
+        answers=(OllamaStatus,),
+        words="ollama",
+    ),
+    _refused("/api/push", "uploads a model", f"models cannot be pushed: {_ONE_MODEL}"),
+    _refused("/api/create", "creates a model", f"models cannot be created: {_ONE_MODEL}"),
+    _refused("/api/copy", "copies a model", f"models cannot be copied: {_ONE_MODEL} (names: --served-model-name)"),
+    _refused("/api/delete", "deletes a model", f"models cannot be deleted: {_ONE_MODEL}", method="delete"),
+    _refused("/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_ONE_MODEL}"),
+    _refused("/api/embed", "embeds texts", _NO_EMBEDDINGS),
+    _refused("/api/embeddings", "embeds a text", _NO_EMBEDDINGS),
+)

@@ -1,0 +1,18 @@
+"""Ollama's names have a tag, which is `latest` where nobody says otherwise."""
+
+from collections.abc import Iterable
+
+from ouzel.errors import ModelNotFound
+
+_LATEST = ":latest"
+
+
+def full_name(name: str) -> str:
+    """Returns the name as Ollama lists it; only what follows the last slash can be a tag."""
+    return name if ":" in name.rpartition("/")[2] else name + _LATEST
+
+
+def check_name(name: str | None, served_names: Iterable[str]) -> None:
+    """Raises ModelNotFound. No name, and an empty one, are the one model that is served."""
+    if name and full_name(name) not in map(full_name, served_names):
+        raise ModelNotFound(f"model '{name[:100]}' not found", param="model")

@@ -1,0 +1,252 @@
+"""What Ollama's clients ask about models: which are there, which are loaded, what they are and can do.
+
+All of it is what this server has: sizes and shapes from the model's files, limits and precision from the engine.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.http.send import json_response
+from ouzel.api.ollama.answer import rfc3339
+from ouzel.api.ollama.model_name import check_name, full_name
+from ouzel.api.openai.models import capabilities_of
+from ouzel.generation import ServedModel
+from ouzel.wire.decode import decode_body
+
+API_VERSION = "0.12.11"  # of Ollama: what it has is spoken here; clients refuse versions that are too low for them
+_NEVER = "2300-01-01T00:00:00Z"  # clients show a time more than a century away as "Forever"
+_UNITS = ((1e9, "B", 1), (1e6, "M", 2), (1e3, "K", 2))
+
+
+class OllamaModelDetails(msgspec.Struct):
+    parent_model: str
+    format: str
+    family: str
+    families: list[str]
+    parameter_size: str
+    quantization_level: str
+
+
+class OllamaModel(msgspec.Struct):
+    name: str
+    model: str
+    modified_at: str
+    size: int  # bytes
+    digest: str
+    details: OllamaModelDetails
+
+
+class OllamaModels(msgspec.Struct):
+    models: list[OllamaModel]
+
+
+class OllamaRunningModel(msgspec.Struct):
+    name: str
+    model: str
+    size: int
+    digest: str
+    details: OllamaModelDetails
+    expires_at: str
+    size_vram: int
+    context_length: int
+
+
+class OllamaRunningModels(msgspec.Struct):
+    models: list[OllamaRunningModel]
+
+
+class OllamaShowRequest(msgspec.Struct, kw_only=True):
+    model: Annotated[str | None, Meta(description="One of the served model names.")] = None
+    name: Annotated[str | None, Meta(description="The old name of model.")] = None
+    verbose: Annotated[bool | None, Meta(description="A hint: there is nothing more to show.")] = None
+
+
+class OllamaModelCard(msgspec.Struct):
+    modelfile: str
+    parameters: str
+    template: str
+    details: OllamaModelDetails
+    model_info: dict[str, str | int]
+    capabilities: list[str]
+    modified_at: str
+
+
+class OllamaVersion(msgspec.Struct):
+    version: str
+
+
+class Models:
+    def __init__(self, model: ServedModel) -> None:
+        self._model = model
+
+    async def tags(self, request: Request) -> Response:
+        return json_response(OllamaModels([self._listed(name) for name in self._model.names]))
+
+    async def running(self, request: Request) -> Response:
+        return json_response(OllamaRunningModels([self._running(name) for name in self._model.names]))
+
+    async def version(self, request: Request) -> Response:
+        return json_response(OllamaVersion(API_VERSION))
+
+    async def show(self, _: Request, body: bytes) -> OllamaModelCard:
+        asked = decode_body(body, OllamaShowRequest)
+        name = asked.model or asked.name
+        check_name(name, self._model.names)
+        template = self._model.renderer.chat_template
+        text = "" if template is None else template.default_source
+        parameters = list(_parameters(self._model))
+        return OllamaModelCard(
+            modelfile=_modelfile(self._model.names[0], text, parameters),
+            parameters="\n".join(f"{key:<30} {value}" for key, value in parameters),
+            template=text,
+            details=_details(self._model),
+            model_info=_model_info(self._model, name or self._model.names[0]),
+            capabilities=_capabilities(self._model),
+            modified_at=self._modified_at,
+        )
+
+    @property
+    def _modified_at(self) -> str:
+        return rfc3339(self._model.created * 1_000_000_000)
+
+    def _listed(self, name: str) -> OllamaModel:
+        full = full_name(name)
+        size = self._model.facts.num_bytes or 0
+        return OllamaModel(full, full, self._modified_at, size, _digest(self._model), _details(self._model))
+
+    def _running(self, name: str) -> OllamaRunningModel:
+        listed = self._listed(name)
+        return OllamaRunningModel(
+            listed.name,
+            listed.model,
+            listed.size,
+            listed.digest,
+            listed.details,
+            expires_at=_NEVER,
+            size_vram=0,
+            context_length=self._model.engine.info.max_model_len,
+        )
+
+
+def _details(model: ServedModel) -> OllamaModelDetails:
+    info, facts = model.engine.info, model.facts
+    return OllamaModelDetails(
+        parent_model="",
+        format=facts.file_format,
+        family=info.model_type,
+        families=[info.model_type],
+        parameter_size="" if facts.num_parameters is None else _in_words(facts.num_parameters),
+        quantization_level=info.weights,
+    )
+
+
+def _in_words(number: int) -> str:
+    """Writes a count as Ollama does: 4.0M is `3.97M`, 8.0B is `8.0B`."""
+    for unit, letter, digits in _UNITS:
+        if number >= unit:
+            return f"{number / unit:.{digits}f}{letter}"
+    return str(number)
+
+
+def _digest(model: ServedModel) -> str:
+    """Returns one that changes when the same request might get another answer."""
+    return hashlib.sha256(model.system_fingerprint.encode()).hexdigest()
+
+
+def _capabilities(model: ServedModel) -> list[str]:
+    """Returns them by Ollama's names."""
+    ours = capabilities_of(model)
+    names = {"completion": "completion", "tools": "tools", "reasoning": "thinking"}
+    inserts = ["insert"] if model.renderer.fills_in else []
+    return [theirs for name, theirs in names.items() if name in ours] + inserts
+
+
+def _model_info(model: ServedModel, name: str) -> dict[str, str | int]:
+    info, facts = model.engine.info, model.facts
+    kind = info.model_type
+    values = {
+        "general.architecture": kind,
+        "general.basename": name,
+        "general.parameter_count": facts.num_parameters,
+        f"{kind}.context_length": info.max_model_len,
+        f"{kind}.embedding_length": facts.hidden_size,
+        f"{kind}.block_count": facts.num_layers,
+        f"{kind}.attention.head_count": facts.num_heads,
+        f"{kind}.attention.head_count_kv": facts.num_kv_heads,
+        f"{kind}.vocab_size": info.vocab_size,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _parameters(model: ServedModel) -> Iterator[tuple[str, str]]:
+    """Yields what counts where a request does not say: the makers' values, by the names that Ollama has for them."""
+    yield "num_ctx", str(model.engine.info.max_model_len)
+    defaults = model.sampling_defaults
+    numbers = {
+        "temperature": 0.0 if defaults.do_sample is False else defaults.temperature,
+        "top_k": defaults.top_k,
+        "top_p": defaults.top_p,
+        "min_p": defaults.min_p,
+        "typical_p": defaults.typical_p,
+        "repeat_penalty": defaults.repetition_penalty,
+        "presence_penalty": defaults.presence_penalty,
+        "frequency_penalty": defaults.frequency_penalty,
+        "num_predict": defaults.max_new_tokens,
+    }
+    for name, value in numbers.items():
+        if value is not None:
+            yield name, f"{value:g}"
+    stops = defaults.stop_strings or []
+    for text in [stops] if isinstance(stops, str) else stops:
+        yield "stop", msgspec.json.encode(text).decode()
+
+
+def _modelfile(name: str, template: str, parameters: list[tuple[str, str]]) -> str:
+    lines = ["# What this server has, in the form of a Modelfile; the template is Jinja.", f"FROM {name}"]
+    if template:
+        lines.append(f'TEMPLATE """{template}"""')
+    return "\n".join([*lines, *(f"PARAMETER {key} {value}" for key, value in parameters)]) + "\n"
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/api/tags",
+        summary="Ollama: what is served.",
+        endpoint=lambda services: Models(services.model).tags,
+        answers=(OllamaModels,),
+        words="ollama",
+    ),
+    Operation(
+        method="get",
+        path="/api/ps",
+        summary="Ollama: what is loaded, which is the same.",
+        endpoint=lambda services: Models(services.model).running,
+        answers=(OllamaRunningModels,),
+        words="ollama",
+    ),
+    Operation(
+        method="post",
+        path="/api/show",
+        summary="Ollama: what a model is and can do.",
+        endpoint=lambda services: services.taking_body(Models(services.model).show),
+        bodies=(OllamaShowRequest,),
+        answers=(OllamaModelCard,),
+        words="ollama",
+    ),
+    Operation(
+        method="get",
+        path="/api/version",
+        summary="Ollama: the version whose API this is.",
+        endpoint=lambda services: Models(services.model).version,
+        answers=(OllamaVersion,),
+        words="ollama",
+    ),
+)

@@ -1,0 +1,85 @@
+"""What Ollama's two generating endpoints read alike: our options of a body, and what the engine accepts."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import msgspec
+
+from ouzel.api.ollama.body import OllamaBody, in_ollamas_words
+from ouzel.api.ollama.options import ModelOptions, sampling_of
+from ouzel.api.openai.models import capabilities_of
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
+from ouzel.generation import GenerationOptions, GenerationRequest, Prompt, ServedModel, accept
+from ouzel.wire.chat import Chat, read_chat
+from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.tools import Tool
+
+_SWITCHES = {"enable_thinking", "thinking"}
+
+
+def chat_of(
+    body: OllamaBody,
+    model: ServedModel,
+    limits: LimitsConfig,
+    *,
+    tools: list[Tool] | None = None,
+    continues: bool = False,
+) -> Chat:
+    """Reads all but the messages. `continues`: the answer goes on with the last of them."""
+    options = body.options or ModelOptions()
+    ours = msgspec.convert(
+        {
+            **sampling_of(options, model),
+            **_thinking_of(body, model),
+            "model": model.names[0],
+            "messages": [],
+            "stop": options.stop,
+            "logprobs": body.logprobs,
+            "top_logprobs": body.top_logprobs,
+            "continue_final_message": continues or None,
+        },
+        ChatCompletionRequest,
+    )
+    ours.tools = tools
+    chat = read_chat(ours, model, limits)
+    limit = options.num_predict
+    own = msgspec.structs.replace(
+        chat.options,
+        form=body.form,
+        max_tokens=limit if limit is not None and limit > 0 else None,
+        max_tokens_param="options.num_predict",
+        takes_all_left=limit is not None and limit <= 0,
+        is_strict=False,
+    )
+    return replace(chat, options=own)
+
+
+def accepted(options: GenerationOptions, prompt: Prompt, model: ServedModel, arrival_s: float) -> GenerationRequest:
+    return accept(options, prompt, model, request_id=f"ollama-{secrets.token_hex(16)}", arrival_s=arrival_s)
+
+
+@contextmanager
+def ollamas_words() -> Iterator[None]:
+    """Lets what is wrong be told of Ollama's fields."""
+    try:
+        yield
+    except InvalidRequest as error:
+        raise in_ollamas_words(error) from error
+
+
+def _thinking_of(body: OllamaBody, model: ServedModel) -> dict[str, object]:
+    """Returns our fields for the wish. Raises InvalidRequest where the model cannot reason."""
+    if body.think is None:
+        return {}
+    if body.think is False:
+        return {"enable_thinking": False}
+    if "reasoning" not in capabilities_of(model):
+        raise InvalidRequest(f'"{body.model or model.names[0]}" does not support thinking', param="think")
+    if body.think is not True:
+        return {"reasoning_effort": body.think}
+    template = model.renderer.chat_template
+    has_switch = template is not None and bool(_SWITCHES & template.variables_read())
+    return {"enable_thinking": True} if has_switch else {}

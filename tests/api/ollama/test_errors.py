@@ -1,0 +1,127 @@
+"""Whatever goes wrong is one string, and the server goes on serving."""
+
+import httpx
+import pytest
+
+from ouzel.api.ollama.options import ModelOptions
+from ouzel.config import LimitsConfig, Profile, ServerConfig
+from tests.api.malformed import malformed_requests
+from tests.api.ollama.lines import Json, chat, error_of, lines_of, whole
+from tests.api.serving import running_server
+
+GOOD: dict[str, Json] = {
+    "/api/chat": chat("Hi", stream=False),
+    "/api/generate": {"model": "parrot", "prompt": "Hi", "stream": False},
+    "/api/show": {"model": "parrot"},
+    "/api/pull": {"model": "parrot"},
+}
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: httpx.Client, path: str) -> None:
+    requests = list(malformed_requests(path, GOOD[path]))
+    assert len(requests) > (100 if "stream" in GOOD[path] else 20)
+    for request in requests:
+        response = ollama.post(path, json=request.body)
+        assert 400 <= response.status_code < 500, (request, response.text)
+        assert request.field in error_of(response, response.status_code), request
+    whole(ollama.post(path, json=GOOD[path]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"options": {"temperature": 3}}, "options.temperature must be <= 2.0, given 3"),
+        ({"options": {"top_p": "much"}}, 'options.top_p must be a number, given "much"'),
+        ({"options": {"num_predict": -3}}, "options.num_predict must be >= -2, given -3"),
+        ({"options": {"mirostat": 1}}, "options.mirostat must be <= 0, given 1"),
+        ({"options": {"tfs_z": 0.5}}, "options.tfs_z must be >= 1.0, given 0.5"),
+        ({"options": {"min_tokens": 9, "num_predict": 4}}, "options.min_tokens must be <= 4, given 9"),
+        ({"options": {"repeat_penalty": 1.1, "repeat_last_n": 64}}, "options.repeat_last_n must be -1"),
+        ({"options": {"presence_penalty": 1, "penalize_newline": False}}, "options.penalize_newline must be true"),
+        ({"options": {"stop": [""]}}, "options.stop[0] must have a length >= 1"),
+        ({"options": []}, "options must be an object, given []"),
+        ({"keep_alive": "soon"}, "keep_alive must match"),
+        ({"format": "xml"}, "format must be"),
+        ({"format": {"type": "object", "properties": {"a": {"type": "nothing"}}}}, "format"),
+        ({"think": "a lot"}, "think must be"),
+        ({"top_logprobs": 2}, "top_logprobs needs logprobs to be true, given 2"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs must be <= 20, given 21"),
+        ({"temperature": 0.5}, "temperature is not a field of this endpoint (use options.temperature), given 0.5"),
+        ({"max_tokens": 5}, "max_tokens is not a field of this endpoint (use options.num_predict), given 5"),
+        ({"response_format": {"type": "text"}}, "response_format is not a field of this endpoint (use format)"),
+        ({"prompt": "Hi"}, "prompt is not supported yet by this server"),
+        ({"messages": [{"role": "user", "content": 1}]}, "messages[0].content must be"),
+        ({"messages": ["Hi"]}, "messages[0] must be an object"),
+        ({"messages": [{"content": "Hi"}]}, "messages[0].role must be"),
+        ({"messages": [{"role": "user", "images": ["aGk="]}]}, "messages[0].images must not be given"),
+        ({"messages": [{"role": "assistant", "tool_calls": [1]}]}, "messages[0].tool_calls[0] must be an object"),
+        ({"messages": [{"role": "user", "content": "x" * 5000}]}, ""),
+        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name must match"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function is required"),
+    ],
+)
+def test_a_wrong_field_is_named_as_ollama_names_it(ollama: httpx.Client, fields: Json, message: str) -> None:
+    assert error_of(ollama.post("/api/chat", json=chat("Hi", **fields)), 400).startswith(message)
+
+
+def test_every_option_is_refused_beside_the_options(ollama: httpx.Client) -> None:
+    for name in ModelOptions.__struct_fields__:
+        message = error_of(ollama.post("/api/chat", json=chat("Hi", **{name: 1})), 400)
+        assert message.startswith(f"{name} is not a field of this endpoint (use options.{name})")
+
+
+def test_a_model_that_cannot_think_says_so() -> None:
+    with running_server() as server, server.client() as http:
+        for think in (True, "low"):
+            message = error_of(http.post("/api/chat", json=chat("Hi", think=think)), 400)
+            assert message == '"parrot" does not support thinking'
+        assert whole(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))["done"]
+
+
+def test_a_model_that_always_thinks_cannot_be_told_not_to() -> None:
+    template = "{# reasoning #}<|im_start|>user\n{{ messages[-1].content }}<|im_end|>\n<|im_start|>assistant\n"
+    with running_server(chat_template=template) as server, server.client() as http:
+        assert error_of(http.post("/api/chat", json=chat("Hi", think=False)), 400).startswith("think has no effect")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [(b"", "the body must be a JSON object"), (b"[]", "the body must be"), (b"{", "the body is not valid JSON")],
+)
+@pytest.mark.parametrize("path", GOOD)
+def test_what_is_no_object_is_refused(ollama: httpx.Client, path: str, body: bytes, reason: str) -> None:
+    assert error_of(ollama.post(path, content=body), 400).startswith(reason)
+
+
+def test_paths_and_methods_that_are_not_there(ollama: httpx.Client) -> None:
+    assert error_of(ollama.get("/api/nothing"), 404).startswith("unknown URL: GET /api/nothing")
+    response = ollama.get("/api/chat")
+    assert "POST" in response.headers["allow"]
+    assert "allowed: " in error_of(response, 405)
+
+
+def test_a_failure_in_a_stream_is_its_last_line(ollama: httpx.Client) -> None:
+    *pieces, last = lines_of(ollama.post("/api/chat", json=chat("ab|fail|")))
+    assert last == {"error": "scripted failure"}
+    assert not any(piece["done"] for piece in pieces)
+    error_of(ollama.post("/api/chat", json=chat("ab|fail|", stream=False)), 500)
+
+
+@pytest.mark.parametrize("profile", ["openai", "lmi", "ovms"])
+def test_the_guard_and_the_door_say_so_in_every_profile(profile: Profile) -> None:
+    config, limits = ServerConfig(api_key=("secret",), profile=profile), LimitsConfig(max_body_bytes=200)
+    with running_server(config=config, limits=limits) as server, server.client() as http:
+        response = http.post("/api/chat", json=chat("Hi"))
+        assert "an API key is needed" in error_of(response, 401)
+        http.headers["authorization"] = "Bearer secret"
+        assert "must be <= 200 bytes" in error_of(http.post("/api/chat", json=chat("Hi" * 100)), 413)
+        assert whole(http.post("/api/chat", json=chat("Hi", stream=False)))["done"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_overloaded_server_says_when_to_come_back(stream: bool) -> None:
+    with running_server(engine_factory="create_swamped") as server, server.client() as http:
+        response = http.post("/api/chat", json=chat("Hi", stream=stream, format="json"))
+    assert "try again later" in error_of(response, 429)
+    assert response.headers["retry-after"] == "5"

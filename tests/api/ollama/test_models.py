@@ -1,0 +1,103 @@
+"""What Ollama's clients ask about models, and what they would do with them."""
+
+import json
+import struct
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ouzel.demo import MODEL_DIRECTORY
+from ouzel.tokenizer.model_facts import NO_FACTS, read_model_facts
+from ouzel.tokenizer.model_files import SamplingDefaults
+from tests.api.ollama.lines import error_of, whole
+from tests.api.serving import running_server
+
+ONE_MODEL = "this server has the one model that it was started with"
+
+
+def test_every_name_is_listed_with_a_tag(ollama: httpx.Client) -> None:
+    for path in ("/api/tags", "/api/ps"):
+        models = whole(ollama.get(path))["models"]
+        assert [model["name"] for model in models] == ["org/parrot:latest", "parrot:latest"]
+        assert all(model["model"] == model["name"] and len(model["digest"]) == 64 for model in models)
+    assert models[0]["context_length"] == 4096
+    assert ollama.head("/api/tags").status_code == 200
+
+
+def test_a_model_says_what_it_is_and_can() -> None:
+    defaults = SamplingDefaults(temperature=0.7, top_k=20, repetition_penalty=1.05, stop_strings=["a\nb"])
+    with running_server(sampling_defaults=defaults) as server, server.client() as http:
+        card = whole(http.post("/api/show", json={"name": "parrot", "verbose": True}))
+    assert card["model_info"] == {
+        "general.architecture": "fake",
+        "general.basename": "parrot",
+        "fake.context_length": 4096,
+        "fake.vocab_size": 260,
+    }
+    parameters = [line.split(maxsplit=1) for line in card["parameters"].splitlines()]
+    assert parameters == [
+        ["num_ctx", "4096"],
+        ["temperature", "0.7"],
+        ["top_k", "20"],
+        ["repeat_penalty", "1.05"],
+        ["stop", '"a\\nb"'],
+    ]
+    assert "<|im_start|>" in card["template"]
+    assert card["modelfile"].count("PARAMETER ") == len(parameters)
+    assert card["capabilities"] == ["completion"]
+
+
+def test_a_model_that_thinks_and_calls_says_so(ollama: httpx.Client) -> None:
+    card = whole(ollama.post("/api/show", json={"model": "parrot:latest"}))
+    assert card["capabilities"] == ["completion", "tools", "thinking"]
+
+
+def test_the_files_of_a_model_say_how_large_it_is() -> None:
+    facts = read_model_facts(MODEL_DIRECTORY)
+    assert (facts.file_format, facts.num_parameters, facts.num_layers) == ("safetensors", 3_968_384, 5)
+    assert facts.num_bytes is not None and facts.num_bytes > 2 * 3_968_384
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"1234567", struct.pack("<Q", 2**60) + b"{", struct.pack("<Q", 5) + b"[[[[[", b"x" * 100]
+)
+def test_files_that_are_none_say_nothing(tmp_path: Path, content: bytes) -> None:
+    assert read_model_facts(tmp_path) == NO_FACTS
+    (tmp_path / "model.safetensors").write_bytes(content)
+    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": "large", "num_hidden_layers": True}))
+    facts = read_model_facts(tmp_path)
+    assert (facts.num_parameters, facts.hidden_size, facts.num_layers) == (None, None, None)
+
+
+def test_the_version_is_high_enough_for_editors(ollama: httpx.Client) -> None:
+    version = whole(ollama.get("/api/version"))["version"]
+    assert tuple(map(int, version.split("."))) >= (0, 6, 4)
+
+
+@pytest.mark.parametrize("stream", [True, False, None])
+def test_the_served_model_is_pulled_already(ollama: httpx.Client, stream: bool | None) -> None:
+    assert whole(ollama.post("/api/pull", json={"model": "parrot", "stream": stream})) == {"status": "success"}
+
+
+def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
+    message = error_of(ollama.post("/api/pull", json={"name": "llama3"}), 404)
+    assert message.startswith(f"model 'llama3' cannot be pulled: {ONE_MODEL}")
+    assert error_of(ollama.post("/api/show", json={"model": "llama3"}), 404) == "model 'llama3' not found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "what"),
+    [
+        ("POST", "/api/push", "pushed"),
+        ("POST", "/api/create", "created"),
+        ("POST", "/api/copy", "copied"),
+        ("DELETE", "/api/delete", "deleted"),
+        ("POST", "/api/blobs/sha256:29fdb92e57cf0827", "uploaded"),
+        ("POST", "/api/embed", "embeddings"),
+        ("POST", "/api/embeddings", "embeddings"),
+    ],
+)
+def test_what_is_not_here_is_answered_with_what_is(ollama: httpx.Client, method: str, path: str, what: str) -> None:
+    message = error_of(ollama.request(method, path, json={"model": "parrot", "input": "x"}), 400)
+    assert what in message and ONE_MODEL in message
