@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
-from ouzel.responses.auto_truncation import render_newest
 from ouzel.responses.checked_body import CheckedBody
 from ouzel.responses.input_items import InputItem, InputMessage, messages_of
 from ouzel.responses.request import ResponsesRequest
+from ouzel.wire.newest_turns import render_newest
 
 _NEUTRAL_VERBOSITY = "medium"
 _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
@@ -32,7 +32,13 @@ def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: S
         return render(messages)
     if truncation is not None:
         raise InvalidRequest('must not be "auto" beside truncate_prompt_tokens', field="truncation")
-    return render_newest(messages, render, max_model_len=model.engine.info.max_model_len, max_tokens=max_tokens)
+    return render_newest(
+        messages,
+        render,
+        role_of=lambda message: message.fields["role"],
+        max_model_len=model.engine.info.max_model_len,
+        max_tokens=max_tokens,
+    )
 
 
 def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[ChatRendering, dict[str, str]]:
