@@ -1,7 +1,8 @@
 """A request says how it wants its chat rendered, and the template gets the variables that it reads for that.
 
-A variable that the template does not read would be ignored, so it is refused; but asking a model that does not reason
-not to reason asks for nothing (docs/decisions/0005). A template's switch for reasoning goes by either of two names.
+A variable that the template does not read would be ignored, so it is refused, unless it is a hint. Asking a model that
+does not reason not to reason asks for nothing (docs/decisions/0005). A template's switch for reasoning goes by either
+of two names.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ class ChatRendering:
     tools: Tools | None = None
     documents: Documents | None = None
     template_kwargs: Mapping[str, object] = field(default_factory=dict)
+    hints: Mapping[str, object] = field(default_factory=dict)  # the same, for a template that reads them
     chat_template: str | None = None  # instead of the model's
     add_generation_prompt: bool | None = None  # ends the prompt where the answer starts; true when nobody says
     continue_final_message: bool = False  # ends the prompt with the last message's text
@@ -40,6 +42,9 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
         for own_name, own_value in _as_read(path, name, value, read, template).items():
             if variables.setdefault(own_name, own_value) != own_value:
                 raise InvalidRequest("contradicts what chat_template_kwargs or another field says", field=path)
+    for name, value in rendering.hints.items():
+        if name in read:
+            variables.setdefault(name, value)
     if rendering.continue_final_message:
         if variables.get("add_generation_prompt"):
             field_ = "continue_final_message"

@@ -1,6 +1,7 @@
 """The body of a response is held against the server, and read for what it asks of the generation and of the prompt."""
 
 import dataclasses
+import logging
 from dataclasses import dataclass
 
 import msgspec
@@ -10,11 +11,13 @@ from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
 from ouzel.responses.includable import LOGPROBS, log_never_there
-from ouzel.responses.request import ResponsesRequest, shows_logprobs
+from ouzel.responses.request import ResponsesRequest, hints_in, shows_logprobs
 from ouzel.responses.text_format import form_of
 from ouzel.wire.chat import Chat, chat_of
 from ouzel.wire.options import check_num_logprobs
 from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,9 @@ def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfi
     """Raises InvalidRequest for what contradicts itself or this server. What it continues has not been looked for."""
     chat = chat_of(fields, fields, _ToolFields.of(fields), model, limits, max_output_tokens=fields.max_output_tokens)
     _check_shown(fields, limits)
-    _check_stream(fields, chat.options)
+    _check_choices(fields, chat.options)
     _check_keeping(fields, has_store=has_store)
+    _log_hints(fields)
     options = replace(
         chat.options,
         form=form_of(None if fields.text is None else fields.text.format, chat.options.form),
@@ -50,17 +54,17 @@ def prompt_only(checked_body: CheckedBody) -> CheckedBody:
 def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
     if fields.top_logprobs is not None:
         check_num_logprobs(fields.top_logprobs, limits, param="top_logprobs")
-    log_never_there(fields.include or [])
     if fields.top_logprobs and not shows_logprobs(fields):
         limit = f'needs include to have "{LOGPROBS}"'
         raise InvalidRequest(f"{limit}, given {fields.top_logprobs}", field="top_logprobs")
 
 
-def _check_stream(fields: ResponsesRequest, options: GenerationOptions) -> None:
+def _check_choices(fields: ResponsesRequest, options: GenerationOptions) -> None:
     num_choices = options.choosing.n
-    if fields.stream and num_choices > 1:
-        field = "n" if fields.n is not None else "num_return_sequences"
-        raise InvalidRequest(f"must be 1 in a stream of responses, given {num_choices}", field=field)
+    for name, is_wanted in (("stream", fields.stream), ("return_token_ids", fields.return_token_ids)):
+        if is_wanted and num_choices > 1:
+            field = "n" if fields.n is not None else "num_return_sequences"
+            raise InvalidRequest(f"must be 1 beside {name} in responses, given {num_choices}", field=field)
     if fields.stream_options is not None and not fields.stream:
         raise InvalidRequest("needs stream to be true", field="stream_options")
 
@@ -72,6 +76,13 @@ def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
     for field, is_wanted in (("conversation", fields.conversation is not None), ("background", fields.background)):
         if is_wanted and fields.store is False:
             raise InvalidRequest("needs store to be true, given false", field=field)
+
+
+def _log_hints(fields: ResponsesRequest) -> None:
+    log_never_there(fields.include or [])
+    names = ", ".join(hints_in(fields))
+    if names:
+        logger.info("taken as hints: %s", names)
 
 
 class _ToolFields(msgspec.Struct):

@@ -1,5 +1,7 @@
 """A response repeats its request: not the words, but what they came to."""
 
+from msgspec import UNSET
+
 from ouzel.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
 from ouzel.responses.response_object import (
     ResponseObject,
@@ -25,6 +27,7 @@ def new_response(
     max_tokens: int | None,
     model_name: str,
     is_kept: bool,
+    prompt_token_ids: list[int],
 ) -> ResponseObject:
     """Returns a response in progress, without output. `max_tokens` is the limit that the request has."""
     conversation_id = conversation_id_of(fields)
@@ -43,7 +46,9 @@ def new_response(
         metadata=fields.metadata or {},
         parallel_tool_calls=fields.parallel_tool_calls is not False,
         prompt_cache_key=fields.prompt_cache_key,
-        reasoning=ShownReasoning(reasoning.effort or fields.reasoning_effort, reasoning.summary),
+        reasoning=ShownReasoning(
+            reasoning.effort or fields.reasoning_effort, reasoning.summary or reasoning.generate_summary
+        ),
         safety_identifier=fields.safety_identifier,
         frequency_penalty=params.frequency_penalty,
         presence_penalty=params.presence_penalty,
@@ -55,6 +60,7 @@ def new_response(
         top_p=params.top_p,
         truncation=fields.truncation or "disabled",
         user=fields.user,
+        prompt_token_ids=prompt_token_ids if fields.return_token_ids else UNSET,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
+from ouzel.responses.call_ids import with_call_ids
 from ouzel.responses.compaction_item import text_for_model
 from ouzel.responses.item_fields import TEXT_KEYS, Message, content_of, invalid_value, name_in, object_at, texts_of
 from ouzel.responses.packed_text import REASONING, SUMMARY
@@ -50,7 +51,8 @@ def input_items_of(value: object) -> list[InputItem]:
 def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
     """`field` is the list's. Raises InvalidRequest for what is no object."""
     paths = [f"{field}[{position}]" for position in range(len(values))]
-    return [InputItem(object_at(item, path), path) for item, path in zip(values, paths, strict=True)]
+    objects = with_call_ids([object_at(item, path) for item, path in zip(values, paths, strict=True)])
+    return [InputItem(item, path) for item, path in zip(objects, paths, strict=True)]
 
 
 def referenced_id(item: InputItem) -> str | None:
@@ -165,7 +167,8 @@ class _Reader:
         call_id = name_in(item, "call_id", path)
         if call_id not in self._names:
             raise invalid_value(f"{path}.call_id", "the call_id of a function_call before it", call_id)
-        content = content_of(item.get("output"), f"{path}.output", ("input_text",))
+        output = item.get("output")
+        content = "" if output == [] else content_of(output, f"{path}.output", ("input_text",))
         self._unanswered.discard(call_id)
         self._end_turn()
         message: Message = {

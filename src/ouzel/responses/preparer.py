@@ -145,6 +145,7 @@ class Preparer:
             max_tokens=checked_body.options.max_tokens,
             model_name=self._model.names[0],
             is_kept=is_kept,
+            prompt_token_ids=request.prompt.token_ids,
         )
         return PreparedResponse(
             request,
@@ -179,7 +180,7 @@ class _Created(msgspec.Struct):
 
 
 def _reasoning_form_of(fields: ResponsesRequest) -> ReasoningForm:
-    is_summarised = fields.reasoning is not None and fields.reasoning.summary is not None
+    is_summarised = fields.reasoning is not None and fields.reasoning.is_summarised
     return ReasoningForm(is_summarised=is_summarised, is_encrypted=encrypts_reasoning(fields))
 
 

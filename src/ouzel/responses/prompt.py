@@ -55,8 +55,7 @@ def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[Chat
     if verbosity not in (None, _NEUTRAL_VERBOSITY):
         if rendering.template_kwargs.get("verbosity", verbosity) != verbosity:
             raise InvalidRequest("contradicts what chat_template_kwargs says", field="text.verbosity")
-        rendering = replace(rendering, template_kwargs={**rendering.template_kwargs, "verbosity": verbosity})
-        own_names["chat_template_kwargs.verbosity"] = "text.verbosity"
+        rendering = replace(rendering, hints={"verbosity": verbosity})
     return rendering, own_names
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -28,25 +29,34 @@ class TextOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         TextFormat | None, Meta(description="text, json_object or json_schema; the server's form of response_format.")
     ] = None
     verbosity: Annotated[
-        Verbosity | None, Meta(description="Passed to the chat template, which must read it; medium asks for nothing.")
+        Verbosity | None, Meta(description="Passed to the chat template, if it reads it; medium asks for nothing.")
     ] = None
+
+
+ReasoningSummary = Annotated[
+    Literal["auto", "concise", "detailed"] | None,
+    Meta(description="Shows the reasoning as a summary too: its own text whichever, nothing is summarised."),
+]
 
 
 class ReasoningOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effort: Effort = None
-    summary: Annotated[
-        Literal["auto", "detailed"] | None,
-        Meta(description="Shows the reasoning as a summary too: its own text, nothing is summarised."),
-    ] = None
+    summary: ReasoningSummary = None
+    generate_summary: ReasoningSummary = None
     context: Annotated[
         Literal["auto"] | None, Meta(description="Which earlier reasoning is shown to the model: the template decides.")
     ] = None
+
+    @property
+    def is_summarised(self) -> bool:
+        return (self.summary or self.generate_summary) is not None
 
 
 class ResponseStreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     include_obfuscation: Annotated[
         bool | None, Meta(description="Random characters beside each delta, so that sizes tell less.")
     ] = None
+    include_usage: Annotated[bool | None, Meta(description="Taken: the last event always has the usage.")] = None
 
 
 class ConversationReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +113,15 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     enable_tool_guided_generation: GuidesTools = None
     stream_options: Annotated[ResponseStreamOptions | None, Meta(description="Only with stream.")] = None
     metadata: Annotated[Labels, Meta(description="Labels; the response repeats them.")] | None = None
+    service_tier: Annotated[
+        Literal["auto", "default", "flex", "scale", "priority"] | None,
+        Meta(description="A hint: here is one tier, the default."),
+    ] = None
+    prompt_cache_retention: Annotated[
+        Literal["in_memory", "in-memory", "24h"] | None,
+        Meta(description="A hint: prompts are cached while there is room."),
+    ] = None
+    prompt_cache_options: Annotated[dict[str, object] | None, Meta(description="A hint, as the one before.")] = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None
@@ -116,6 +135,20 @@ class ResponsesRequest(GenerationFields, kw_only=True):
 
 def shows_logprobs(fields: ResponsesRequest) -> bool:
     return bool(fields.logprobs) or LOGPROBS in (fields.include or [])
+
+
+def hints_in(fields: ResponsesRequest) -> Iterator[str]:
+    """Yields the names of the fields that ask for what is not here, or not with every model, and need not be had."""
+    if fields.service_tier not in (None, "auto", "default"):
+        yield "service_tier"
+    if fields.prompt_cache_retention == "24h":
+        yield "prompt_cache_retention"
+    if fields.prompt_cache_options:
+        yield "prompt_cache_options"
+    if fields.reasoning is not None and "concise" in (fields.reasoning.summary, fields.reasoning.generate_summary):
+        yield "reasoning.summary"
+    if fields.text is not None and fields.text.verbosity in ("low", "high"):
+        yield "text.verbosity"
 
 
 def encrypts_reasoning(fields: ResponsesRequest) -> bool:

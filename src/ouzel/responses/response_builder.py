@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ouzel.generation import (
@@ -71,6 +72,7 @@ class ResponseBuilder:
         self._items: list[OutputItem] = []  # that are done
         self._open: OpenItem | None = None
         self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
+        self._token_ids: list[int] | UnsetType = UNSET if response.prompt_token_ids is UNSET else []
         self._is_cut = False
         self._has_events = num_events > 0
         self.ends_after_item = False  # it shall, because the client has steered
@@ -82,6 +84,7 @@ class ResponseBuilder:
         builder = cls(
             replace(response, output=[]), logprobs=None, reasoning_form=ReasoningForm(), num_events=num_events
         )
+        builder._token_ids = response.token_ids  # those of an output that was broken off are not known
         for index, item in enumerate(response.output):
             if item.status == "in_progress":
                 builder._open = reopened(item, index, builder._numbers)
@@ -112,8 +115,10 @@ class ResponseBuilder:
         match event:
             case PromptScored():
                 return  # is not asked for
-            case Output(_, deltas, _, logprobs):
+            case Output(_, deltas, token_ids, logprobs):
                 self._pending += logprobs
+                if self._token_ids is not UNSET:
+                    self._token_ids += token_ids
                 for delta in deltas:
                     self.is_steered = self.is_steered or (self.ends_after_item and not self._goes_on(delta))
                     if self.is_steered:
@@ -221,7 +226,7 @@ class ResponseBuilder:
 
     def _ended(self, **changes: object) -> ResponseObject:
         """Returns the response with all items, which are done by now."""
-        return replace(self.response, output=self._items, **changes)
+        return replace(self.response, output=self._items, token_ids=self._token_ids, **changes)
 
     def _end_event(self) -> ResponseEvent:
         return end_event(next(self._numbers), self.response)

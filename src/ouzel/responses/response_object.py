@@ -106,6 +106,9 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     # OpenResponses requires them; the zeros are of what was kept before they were shown.
     frequency_penalty: float = 0.0
     presence_penalty: float = 0.0
+    # Of who asks for return_token_ids: those of the output once it has ended.
+    prompt_token_ids: list[int] | msgspec.UnsetType = msgspec.UNSET
+    token_ids: list[int] | msgspec.UnsetType = msgspec.UNSET
     # The same for all responses of this server.
     service_tier: Literal["default"] = "default"
     # Of what this server does not have.

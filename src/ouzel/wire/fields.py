@@ -62,6 +62,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
     return_tokens_as_token_ids: Annotated[
         bool | None, Meta(description='Tokens in logprobs are "token_id:123" rather than texts.')
     ] = None
+    return_token_ids: Annotated[bool | None, Meta(description="Shows the ids of prompt and output.")] = None
     spaces_between_special_tokens: Annotated[
         bool | None, Meta(description="False only with tokenizers that write no spaces between special tokens.")
     ] = None
@@ -106,5 +107,4 @@ class CompletionFields(GenerationFields, kw_only=True):
         ]
         | None
     ) = None
-    return_token_ids: Annotated[bool | None, Meta(description="Shows the ids of prompt and output.")] = None
     stream_options: Annotated[StreamOptions | None, Meta(description="Only with stream.")] = None

@@ -48,6 +48,8 @@ def request(*items: Json, **fields: object) -> Json:
         "tool_choice": "auto",
         "parallel_tool_calls": True,
         "reasoning": {"effort": None, "summary": "auto"},
+        "text": {"verbosity": "low"},
+        "service_tier": "priority",
         "store": False,
         "stream": True,
         "include": ["reasoning.encrypted_content"],
@@ -106,17 +108,6 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         request(call("call_1"), output("call_1", [{"type": "input_image", "image_url": "data:,"}])),
         "input[3].output[0].type",
         "this model reads text only",
-    ),
-    "a tier": (request(service_tier="priority"), "service_tier", '(only "auto" or "default"), given "priority"'),
-    "how long a prompt is remembered": (
-        request(prompt_cache_retention="24h"),
-        "prompt_cache_retention",
-        '(only "in_memory" or "in-memory"), given "24h"',
-    ),
-    "less words than the template can ask for": (
-        request(text={"verbosity": "low"}),
-        "text.verbosity",
-        "does not read verbosity",
     ),
 }
 

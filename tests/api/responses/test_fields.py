@@ -1,12 +1,13 @@
 """Fields of a response that are refused, and those that change what comes."""
 
+import logging
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from tests.api.requests import Json, error_of
-from tests.api.responses.strict import strict_response
+from tests.api.responses.strict import strict_end, strict_response
 from tests.api.serving import RunningServer, running_server
 
 REFUSED: list[tuple[Json, str, str]] = [
@@ -17,7 +18,8 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"prompt": {"id": "pmpt_1"}}, "prompt", "pmpt_1"),
     ({"context_management": [{"type": "compaction"}]}, "context_management", "compaction"),
     ({"moderation": {"model": "omni"}}, "moderation", "omni"),
-    ({"service_tier": "flex"}, "service_tier", "flex"),
+    ({"service_tier": "express"}, "service_tier", "express"),
+    ({"prompt_cache_retention": "1h"}, "prompt_cache_retention", "1h"),
     ({"include": ["reasoning"]}, "include[0]", '"reasoning"'),
     ({"tools": [{"type": "web_search"}]}, "tools[0].type", "web_search"),
     ({"tools": [{"type": "custom", "name": "x"}]}, "tools[0].type", "custom"),
@@ -31,11 +33,11 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"text": {"format": {"type": "grammar"}}}, "text.format.type", '"json_object", "json_schema", given "grammar"'),
     ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema", "required"),
     ({"text": {"format": {"type": "json_schema", "name": "a b", "schema": {}}}}, "text.format.name", "a b"),
-    ({"text": {"verbosity": "low"}}, "text.verbosity", "verbosity"),
+    ({"text": {"verbosity": "some"}}, "text.verbosity", "some"),
     ({"text": {"tone": "low"}}, "text.tone", "low"),
     ({"reasoning": {"effort": "high"}}, "reasoning.effort", "reasoning_effort"),
     ({"reasoning": {"effort": "much"}}, "reasoning.effort", "much"),
-    ({"reasoning": {"summary": "concise"}}, "reasoning.summary", "concise"),
+    ({"reasoning": {"summary": "brief"}}, "reasoning.summary", "brief"),
     ({"top_logprobs": 2}, "top_logprobs", "2"),
     ({"top_logprobs": 21, "logprobs": True}, "top_logprobs", "20"),
     ({"max_output_tokens": 0}, "max_output_tokens", "0"),
@@ -43,11 +45,11 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"metadata": {"x" * 65: "y"}}, "metadata", "length <= 64"),
     ({"metadata": {"x": "y" * 513}}, "metadata.x", "512"),
     ({"stream": False, "stream_options": {"include_obfuscation": False}}, "stream_options", "stream"),
-    ({"stream": True, "stream_options": {"include_usage": True}}, "stream_options.include_usage", "true"),
+    ({"stream": True, "stream_options": {"usage": True}}, "stream_options.usage", "true"),
     ({"stream": True, "n": 2}, "n", "2"),
     ({"truncation": "auto", "truncate_prompt_tokens": 5}, "truncation", "auto"),
     ({"prompt_logprobs": 1}, "prompt_logprobs", "1"),
-    ({"return_token_ids": True}, "return_token_ids", "true"),
+    ({"return_token_ids": True, "n": 2}, "n", "2"),
     ({"messages": []}, "messages", "[]"),
     ({"functions": [{"name": "x"}]}, "functions", "x"),
 ]
@@ -79,6 +81,35 @@ NEUTRAL: list[Json] = [
 def test_what_asks_for_nothing_is_taken(http: httpx.Client, fields: Json) -> None:
     answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hi", **fields})
     assert strict_response(answer.text).output_text == "Hi"
+
+
+HINTS: list[tuple[Json, str]] = [
+    ({"service_tier": "priority"}, "service_tier"),
+    ({"service_tier": "flex"}, "service_tier"),
+    ({"prompt_cache_retention": "24h"}, "prompt_cache_retention"),
+    ({"prompt_cache_options": {"mode": "explicit", "ttl": "30m"}}, "prompt_cache_options"),
+    ({"text": {"verbosity": "low"}}, "text.verbosity"),
+    ({"reasoning": {"summary": "concise"}}, "reasoning.summary"),
+    ({"reasoning": {"generate_summary": "concise"}}, "reasoning.summary"),
+    ({"client_metadata": {"a": "b"}}, "client_metadata"),
+]
+
+
+@pytest.mark.parametrize("hint", HINTS, ids=lambda case: str(case[0]))
+def test_hints_are_taken_and_named_in_the_log(
+    http: httpx.Client, hint: tuple[Json, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    fields, name = hint
+    with caplog.at_level(logging.INFO, "ouzel"):
+        answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hi", **fields})
+    response = strict_response(answer.text)
+    assert (response.output_text, response.service_tier) == ("Hi", "default")
+    assert name in caplog.text
+
+
+def test_a_stream_always_has_the_usage_that_some_ask_for(http: httpx.Client) -> None:
+    body = {"model": "parrot", "input": "Hi", "stream": True, "stream_options": {"include_usage": True}}
+    assert strict_end(http.post("/v1/responses", json=body)).usage is not None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from ouzel.responses.input_items import input_items_of, messages_of
 from ouzel.responses.item_fields import Message
 from tests.api.requests import Json, chat, error_of
-from tests.api.responses.strict import strict_response
+from tests.api.responses.strict import strict_items, strict_response
 from tests.api.responses.test_response import LOOK, SAYINGS, said
 
 
@@ -88,6 +88,35 @@ CASES: dict[str, tuple[object, list[Message]]] = {
             message("tool", "seen", tool_call_id="a", name="rest"),
         ],
     ),
+    "a call goes by its item's id": (
+        [{**call("b"), "call_id": None, "id": "a"}, output("a")],
+        [CALLED, SEEN],
+    ),
+    "an output without a call id is of the oldest call": (
+        [call("a"), call("b"), {"type": "function_call_output", "output": "seen"}, {**output("b"), "call_id": None}],
+        [
+            message("assistant", "", tool_calls=[tool_call("a"), tool_call("b")]),
+            SEEN,
+            message("tool", "seen", tool_call_id="b", name="look"),
+        ],
+    ),
+    "an output of nothing": (
+        [call("a"), output("a", [])],
+        [CALLED, message("tool", "", tool_call_id="a", name="look")],
+    ),
+    "what other servers and newer clients add": (
+        [
+            message("user", "Hi", id="msg_of_another", status=None, phase=None),
+            message(
+                "assistant",
+                [{"type": "output_text", "text": "Hi", "annotations": [{"type": "url_citation"}], "logprobs": None}],
+                id="msg_2",
+                phase="final_answer",
+                end_turn=True,
+            ),
+        ],
+        [USER, message("assistant", [TEXT])],
+    ),
     "reasoning goes with what follows": (
         [reasoning("one", "two"), reasoning("three"), message("assistant", "Hi")],
         [message("assistant", "Hi", reasoning_content="one\ntwo\nthree")],
@@ -149,6 +178,11 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "a call without name": ([call("a", "")], "input[0].name", '""'),
     "arguments that are no text": ([{**call("a"), "arguments": {}}], "input[0].arguments", "{}"),
     "a call twice": ([call("a"), call("a")], "input[1].call_id", '"a"'),
+    "an output without a call": (
+        [{"type": "function_call_output", "output": "x"}],
+        "input[0].call_id",
+        "must be a non-empty string, given null",
+    ),
     "an output of no call": ([USER, output("a")], "input[1].call_id", '"a"'),
     "an output that is none": ([call("a"), output("a", 7)], "input[1].output", "7"),
     "an image as output": ([call("a"), output("a", [{"type": "input_image"}])], "input[1].output[0].type", "text only"),
@@ -168,6 +202,13 @@ def test_what_cannot_be_shown_to_the_model_is_refused(http: httpx.Client, case: 
     error = error_of(answer)
     assert (answer.status_code, error["param"]) == (400, param)
     assert error["message"].startswith(param) and told in error["message"]
+
+
+def test_call_ids_that_are_left_out_are_kept_complete(thinker_http: httpx.Client) -> None:
+    given = [{**call("b"), "call_id": None, "id": "a"}, {**output("a"), "call_id": None}, USER]
+    response = thinker_http.post("/v1/responses", json={"model": "parrot", "input": given}).json()
+    listed = thinker_http.get(f"/v1/responses/{response['id']}/input_items", params={"order": "asc"})
+    assert [item.call_id for item in strict_items(listed.text).data[:2]] == ["a", "a"]  # type: ignore[union-attr]  # of calls
 
 
 def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None:

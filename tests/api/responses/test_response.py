@@ -10,8 +10,8 @@ import pytest
 
 from ouzel.config import ServerConfig
 from tests.api.requests import Json, error_of
-from tests.api.responses.strict import named_events, strict_events, strict_response, without_ids
-from tests.api.serving import MODEL, RunningServer, running_server
+from tests.api.responses.strict import named_events, strict_end, strict_events, strict_response, without_ids
+from tests.api.serving import END, MODEL, START, RunningServer, running_server
 
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "the owl"}}\n</tool_call>'
 OTHER_CALL = '<tool_call>\n{"name": "rest", "arguments": {}}\n</tool_call>'
@@ -194,6 +194,23 @@ def test_defaults_are_shown_as_they_count(http: httpx.Client) -> None:
     )
     assert (shown["store"], shown["background"], shown["parallel_tool_calls"]) == (False, False, True)
     assert (shown["metadata"], shown["tools"], shown["max_output_tokens"]) == ({}, [], None)
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_token_ids_are_shown_when_asked_for(thinker_http: httpx.Client, store: bool) -> None:
+    body = said("ab", return_token_ids=True, store=store, tools=[])
+    response = strict_response(thinker_http.post("/v1/responses", json=body).text).to_dict()
+    end = strict_end(thinker_http.post("/v1/responses", json=body | {"stream": True})).to_dict()
+
+    prompt_token_ids = [START, *b"user\nab", END, *b"\n", START, *b"assistant\n"]
+    assert response["prompt_token_ids"] == end["prompt_token_ids"] == prompt_token_ids
+    assert response["token_ids"] == end["token_ids"] == [*b"ab", END]
+
+
+def test_token_ids_of_what_fails_are_those_that_were_made(thinker_http: httpx.Client) -> None:
+    body = said("ab|fail|", return_token_ids=True, stream=True, tools=[])
+    failed = strict_end(thinker_http.post("/v1/responses", json=body)).to_dict()
+    assert failed["status"] == "failed" and "prompt_token_ids" in failed and "token_ids" not in failed
 
 
 @pytest.mark.parametrize("choice", [{"mode": "auto", "tools": [{"type": "function", "name": "look"}]}])
