@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -12,7 +12,6 @@ from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
 from ouzel.responses.context import Context, context_of, context_of_its_own
 from ouzel.responses.first_response import new_response
-from ouzel.responses.input_items import input_items_of
 from ouzel.responses.items import new_id
 from ouzel.responses.open_items import ReasoningForm
 from ouzel.responses.prompt import render_input
@@ -109,13 +108,6 @@ class Preparer:
             num_bytes + context.num_kept_bytes,
             has_own_template=_has_own_template(result),
         )
-
-    def request_of(self, fields: ResponsesRequest, *, arrival_s: float) -> GenerationRequest:
-        """Makes the request of a response that continues nothing, and that nobody is shown: all its tokens must fit."""
-        checked_body = self._check(fields)
-        options = msgspec.structs.replace(checked_body.options, is_strict=True)
-        checked_body = replace(checked_body, chat=replace(checked_body.chat, options=options))
-        return self._request(checked_body, Context((), input_items_of(fields.input)), new_id("resp"), arrival_s)
 
     def _check(self, fields: ResponsesRequest) -> CheckedBody:
         return check_body(fields, self._model, self._limits, has_store=self._store is not None)

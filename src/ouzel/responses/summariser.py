@@ -2,24 +2,32 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
+import msgspec
+
+from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, EngineFailed
-from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage
+from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage, accept
 from ouzel.observability import Metrics
-from ouzel.responses.input_items import InputMessage
-from ouzel.responses.preparer import Preparer
+from ouzel.responses.checked_body import check_body
+from ouzel.responses.input_items import InputMessage, input_items_of
+from ouzel.responses.items import new_id
+from ouzel.responses.prompt import render_input
 from ouzel.responses.request import ResponsesRequest
 from ouzel.responses.transcript import entry_of, summary_prompt
 from ouzel.wire.fold import fold
+from ouzel.worker_threads import PreparationThreads
 
 _SHARE_OF_SUMMARY = 8  # of the context: one part in so many
 
 
 class Summariser:
-    def __init__(self, preparer: Preparer, model: ServedModel, metrics: Metrics) -> None:
-        self._preparer = preparer
+    def __init__(self, model: ServedModel, limits: LimitsConfig, threads: PreparationThreads, metrics: Metrics) -> None:
         self._model = model
+        self._limits = limits
+        self._threads = threads
         self._metrics = metrics
 
     @property
@@ -43,7 +51,7 @@ class Summariser:
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         while messages:
             longest_part = partial(self._longest_part, messages, summary, arrival_s)
-            request, num = await self._preparer.threads.run_long(longest_part)
+            request, num = await self._threads.run_long(longest_part)
             generation = Generation(request, self._model, self._metrics, key_id=key_id)
             on_generation(generation)
             summary = await self._write_summary(generation)
@@ -75,10 +83,15 @@ class Summariser:
         return longest, num
 
     def _request(self, prompt_text: str, arrival_s: float) -> GenerationRequest:
+        """Makes one that nobody is shown, and of which all tokens must fit."""
         fields = ResponsesRequest(
             model=self._model.names[0], input=prompt_text, max_output_tokens=self._max_tokens, enable_thinking=False
         )
-        return self._preparer.request_of(fields, arrival_s=arrival_s)
+        checked_body = check_body(fields, self._model, self._limits, has_store=False)
+        options = msgspec.structs.replace(checked_body.options, is_strict=True)
+        checked_body = replace(checked_body, chat=replace(checked_body.chat, options=options))
+        prompt = render_input(checked_body, input_items_of(prompt_text), self._model)
+        return accept(options, prompt, self._model, request_id=new_id("resp"), arrival_s=arrival_s)
 
     async def _write_summary(self, generation: Generation) -> str:
         """Returns the summary, cut short where it meets its limit."""

@@ -82,7 +82,7 @@ def _is_users(item: InputItem) -> bool:
 
 
 def _endpoint(services: Services) -> ASGIApp:
-    summariser = Summariser(services.preparer, services.model, services.metrics)
+    summariser = Summariser(services.model, services.limits, services.threads, services.metrics)
     return services.taking_body(CompactResponse(summariser, services.model, services.store).compact)
 
 
