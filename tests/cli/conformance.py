@@ -35,7 +35,7 @@ server takes it on `/v1/chat/completions`:
 
 Written by a test run on the demo model (`{command}`).
 *Works* means that the effect was seen in that mode; *refused* that the answer named the parameter. There is no third:
-nothing is accepted and ignored.
+nothing that would change an answer is accepted and ignored.
 
 | parameter | in | unary | streamed | what was seen |
 |---|---|---|---|---|

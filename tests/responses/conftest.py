@@ -23,10 +23,12 @@ from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
+from ouzel.responses.compactor import Compactor
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
 from ouzel.responses.stage import Stage
+from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -115,8 +117,10 @@ async def maker(engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureF
     file = tmp_path / "responses.sqlite3"
     store, other_store = [await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30) for _ in range(2)]
     model = served(engine)
-    preparer = Preparer(model, LimitsConfig(), store, PreparationThreads())
-    runs = Runs(model, Metrics("parrot"), preparer, store)
+    threads, metrics = PreparationThreads(), Metrics("parrot")
+    compactor = Compactor(model, threads, Summariser(model, LimitsConfig(), threads, metrics))
+    preparer = Preparer(model, LimitsConfig(), store, threads, compactor)
+    runs = Runs(model, metrics, preparer, store)
     yield Maker(runs, store, other_store, file, model, preparer, lambda: caplog.get_records("call"))
     await runs.close()
     await store.close()

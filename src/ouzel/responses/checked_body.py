@@ -36,6 +36,8 @@ def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfi
     _check_shown(fields, limits)
     _check_choices(fields, chat.options)
     _check_keeping(fields, has_store=has_store)
+    if fields.context_management and fields.continue_final_message:
+        raise InvalidRequest("must not be given beside continue_final_message", field="context_management")
     _log_hints(fields)
     options = replace(
         chat.options,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, PreviousResponseNotFound
+from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.input_items import InputItem, input_items_of, referenced_id
 from ouzel.responses.item_fields import Message
 from ouzel.responses.recent_responses import History, RecentResponses
@@ -23,10 +24,12 @@ class Context:
     input: Sequence[InputItem]  # its references are resolved
     keeps_earlier: bool = True  # the store does, where there are any
     num_recent_bytes: int = 0  # of `earlier`, where the store has it not
+    compaction: CompactionItem | None = None  # stands for all of it
 
     @property
     def items(self) -> list[InputItem]:
-        return [*self.earlier, *self.input]
+        compaction = () if self.compaction is None else [_input_item(self.compaction)]
+        return [*self.earlier, *self.input, *compaction]
 
     @property
     def last_item_read(self) -> str:
@@ -41,7 +44,7 @@ class Context:
     @property
     def items_to_keep(self) -> Sequence[InputItem]:
         """Returns what is kept with a response that is kept: the items that no other keeps."""
-        return self.input if self.keeps_earlier else self.items
+        return self.input if self.keeps_earlier else [*self.earlier, *self.input]
 
 
 async def context_of(
@@ -158,6 +161,10 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
 def read_stored(items: Iterable[Item], field: str) -> list[InputItem]:
     """`field` is the one that leads to them."""
     return [InputItem(_decode(item), field, len(item.body)) for item in items]
+
+
+def _input_item(compaction: CompactionItem) -> InputItem:
+    return InputItem(msgspec.to_builtins(compaction), "context_management")
 
 
 def _decode(item: Item) -> Message:

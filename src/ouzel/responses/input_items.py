@@ -15,7 +15,8 @@ from typing import Literal
 from ouzel.responses.call_ids import with_call_ids
 from ouzel.responses.compaction_item import text_for_model
 from ouzel.responses.item_fields import TEXT_KEYS, Message, content_of, invalid_value, name_in, object_at, texts_of
-from ouzel.responses.packed_text import REASONING, SUMMARY
+from ouzel.responses.packed_text import CONTEXT, REASONING, SUMMARY
+from ouzel.wire.newest_turns import num_leading
 
 logger = logging.getLogger(__name__)
 
@@ -181,12 +182,22 @@ class _Reader:
 
     def _read_compaction(self, item: Message, path: str) -> None:
         content = name_in(item, "encrypted_content", path)
-        summary = SUMMARY.unpack(content)
-        if summary is None:
+        summary, context = SUMMARY.unpack(content), CONTEXT.unpack(content)
+        if summary is None and context is None:
             raise invalid_value(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
         self._end_turn()
+        if context is not None:
+            self._forget()
+        text = text_for_model(summary) if summary is not None else context
         self._summaries.add(len(self._messages))
-        self._messages.append(InputMessage({"role": "user", "content": text_for_model(summary)}, path))
+        self._messages.append(InputMessage({"role": "user", "content": text}, path))
+
+    def _forget(self) -> None:
+        """Forgets all but leading system messages: what follows stands for it."""
+        del self._messages[num_leading_in(self._messages) :]
+        self._names.clear()
+        self._unanswered.clear()
+        self._summaries.clear()
 
     def _open_turn(self, path: str) -> _Turn:
         if self._turn is None:
@@ -204,6 +215,11 @@ def encrypted_reasoning(item: Message) -> list[str]:
     encrypted = item.get("encrypted_content")
     text = REASONING.unpack(encrypted) if isinstance(encrypted, str) else None
     return [] if text is None else [text]
+
+
+def num_leading_in(messages: Iterable[InputMessage]) -> int:
+    """Returns how many system messages there are before all others."""
+    return num_leading(each.fields["role"] for each in messages)
 
 
 def text_of(message: Message) -> str:

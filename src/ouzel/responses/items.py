@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from ouzel.responses.compaction_item import CompactionItem
 from ouzel.wire.logprobs import ContentLogprob
 
 _ID_BYTES = 24
@@ -53,7 +54,8 @@ class ReasoningItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     encrypted_content: str | None = None  # the same text for who asks for it so, see `packed_text.REASONING`
 
 
-OutputItem = OutputMessage | FunctionCallItem | ReasoningItem
+WrittenItem = OutputMessage | FunctionCallItem | ReasoningItem  # by the model, bit by bit
+OutputItem = WrittenItem | CompactionItem
 
 
 def new_id(prefix: str, *, continues: str | None = None) -> str:

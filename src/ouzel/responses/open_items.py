@@ -12,12 +12,12 @@ from ouzel.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
 from ouzel.responses.items import (
     FunctionCallItem,
     ItemStatus,
-    OutputItem,
     OutputMessage,
     OutputText,
     ReasoningItem,
     ReasoningText,
     SummaryText,
+    WrittenItem,
 )
 from ouzel.responses.packed_text import REASONING
 from ouzel.wire.logprobs import ContentLogprob
@@ -61,7 +61,7 @@ class OpenMessage:
         yield events.OutputTextDone(*self.place.next(), text=part.text, logprobs=_delta_logprobs(part.logprobs))
         yield events.ContentPartDone(*self.place.next(), part=part)
 
-    def item(self, status: ItemStatus) -> OutputItem:
+    def item(self, status: ItemStatus) -> WrittenItem:
         return OutputMessage(self.place.item_id, status, [self._part()])
 
     def _part(self) -> OutputText:
@@ -109,7 +109,7 @@ class OpenReasoning:
             yield events.SummaryTextDone(*place.next(), text=text)
             yield events.SummaryPartDone(*place.next(), part=SummaryText(text))
 
-    def item(self, status: ItemStatus) -> OutputItem:
+    def item(self, status: ItemStatus) -> WrittenItem:
         text = "".join(self._texts)
         summary = [SummaryText(text)] if self._is_summarised else []
         return ReasoningItem(self.place.item_id, status, summary, [ReasoningText(text)], self._encrypted(text))
@@ -138,14 +138,14 @@ class OpenCall:
     def close(self) -> Iterator[ResponseEvent]:
         yield events.ArgumentsDone(*self.place.next(), arguments="".join(self._arguments))
 
-    def item(self, status: ItemStatus) -> OutputItem:
+    def item(self, status: ItemStatus) -> WrittenItem:
         return FunctionCallItem(self.place.item_id, status, self._call_id, self._name, "".join(self._arguments))
 
 
 OpenItem = OpenMessage | OpenReasoning | OpenCall
 
 
-def reopened(item: OutputItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
+def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
     """Opens an item again as it was when it was in progress, so that it can be closed."""
     place = Place(item.id, output_index, numbers)
     match item:

@@ -35,4 +35,5 @@ class Packing:
 
 
 SUMMARY = Packing("ouzel-1.", b"ouzel-compaction")
+CONTEXT = Packing("ouzel-context-1.", b"ouzel-context")
 REASONING = Packing("ouzel-reasoning-1.", b"ouzel-reasoning")

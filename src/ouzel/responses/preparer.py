@@ -1,7 +1,7 @@
 """The body of a response becomes a request of the engine and the response as it begins."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +10,7 @@ import msgspec
 from ouzel.config import LimitsConfig
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
+from ouzel.responses.compactor import Compactor
 from ouzel.responses.context import Context, context_of, context_of_its_own
 from ouzel.responses.first_response import new_response
 from ouzel.responses.items import new_id
@@ -45,9 +46,15 @@ class PreparedResponse:
 
 class Preparer:
     def __init__(
-        self, model: ServedModel, limits: LimitsConfig, store: Store | None, threads: PreparationThreads
+        self,
+        model: ServedModel,
+        limits: LimitsConfig,
+        store: Store | None,
+        threads: PreparationThreads,
+        compactor: Compactor,
     ) -> None:
         self.threads = threads
+        self._compactor = compactor
         self._model = model
         self._limits = limits
         self._store = store
@@ -60,10 +67,21 @@ class Preparer:
         arrival_s: float,
         again: StoredResponse | None = None,
         body_type: type[ResponsesRequest] = ResponsesRequest,
+        compacts: bool = True,
     ) -> PreparedResponse:
-        """Decodes, checks and renders. `again` is the response that this body has once begun."""
+        """Decodes, checks and renders. `again` is the response that this body has once begun.
+
+        Without `compacts` the context is left as it is, whatever the body says.
+        """
         begin = partial(self._begin, arrival_s=arrival_s, again=again, body=body)
-        return await self._prepared(lambda: self._check(decode_body(body, body_type)), begin, len(body), key_id)
+
+        async def context(checked_body: CheckedBody) -> Context:
+            found = await context_of(checked_body.fields, self._store, key_id)
+            if not compacts:
+                return found
+            return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
+
+        return await self._prepared(lambda: self._check(decode_body(body, body_type)), context, begin, len(body))
 
     async def prepare_object(
         self,
@@ -80,29 +98,37 @@ class Preparer:
         Without `generates` the prompt alone is computed.
         """
         begin = partial(self._begin, arrival_s=arrival_s, generates=generates)
-        return await self._prepared(
-            lambda: self._check(decode_object(parse(), ResponsesRequest)), begin, num_bytes, key_id, recent
-        )
+
+        async def context(checked_body: CheckedBody) -> Context:
+            found = await context_of(checked_body.fields, self._store, key_id, recent)
+            return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
+
+        def check() -> CheckedBody:
+            return self._check(decode_object(parse(), ResponsesRequest))
+
+        return await self._prepared(check, context, begin, num_bytes, may_be_empty=True)
 
     async def _prepared(
         self,
         check: Callable[[], CheckedBody],
+        context_of_body: Callable[[CheckedBody], Awaitable[Context]],
         begin: Callable[[CheckedBody, Context], PreparedResponse],
         num_bytes: int,
-        key_id: str | None,
-        recent: RecentResponses | None = None,
+        *,
+        may_be_empty: bool = False,
     ) -> PreparedResponse:
         """Does all in one turn of a thread where nothing else is asked for: parsed bodies that wait would pile up."""
 
         def check_and_begin() -> PreparedResponse | CheckedBody:
             checked_body = check()
-            context = context_of_its_own(checked_body.fields, may_be_empty=recent is not None)
-            return checked_body if context is None or _has_own_template(checked_body) else begin(checked_body, context)
+            context = context_of_its_own(checked_body.fields, may_be_empty=may_be_empty)
+            needs_more = _has_own_template(checked_body) or checked_body.fields.context_management
+            return checked_body if context is None or needs_more else begin(checked_body, context)
 
         result = await self.threads.run(check_and_begin, num_bytes)
         if isinstance(result, PreparedResponse):
             return result
-        context = await context_of(result.fields, self._store, key_id, recent)
+        context = await context_of_body(result)
         return await self.threads.run(
             partial(begin, result, context),
             num_bytes + context.num_kept_bytes,

@@ -63,6 +63,13 @@ class ConversationReference(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     id: Annotated[str, Meta(description="Of the conversation.")]
 
 
+class Compaction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="compaction"):
+    compact_threshold: (
+        Annotated[int, Meta(ge=1, description="Tokens of a prompt; without it what leaves no room for the answer.")]
+        | None
+    ) = None
+
+
 class ResponsesRequest(GenerationFields, kw_only=True):
     input: Input = None
     store: Annotated[
@@ -103,6 +110,15 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         Literal["auto", "disabled"] | None,
         Meta(description="auto leaves out the oldest turns of an input that does not fit; disabled refuses it."),
     ] = None
+    context_management: (
+        Annotated[
+            list[Compaction],
+            Meta(
+                max_length=1, description="What is longer than compact_threshold is summarised before it is answered."
+            ),
+        ]
+        | None
+    ) = None
     tools: Tools | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: ParallelToolCalls = None

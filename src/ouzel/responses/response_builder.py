@@ -26,7 +26,9 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
+from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.events import (
+    OutputItemAdded,
     OutputItemDone,
     ResponseCompleted,
     ResponseCreated,
@@ -62,14 +64,19 @@ class ResponseBuilder:
         *,
         logprobs: Logprobs | None,
         reasoning_form: ReasoningForm,
+        compaction: CompactionItem | None = None,
         num_events: int = 0,
     ) -> None:
-        """`logprobs` is None where none are shown; `num_events` counts the events that the response has had already."""
+        """`logprobs` is None where none are shown; `num_events` counts the events that the response has had already.
+
+        `compaction` is the first item, and done.
+        """
         self.response = response
         self._logprobs = logprobs
         self._reasoning_form = reasoning_form
         self._numbers = itertools.count(num_events)
         self._items: list[OutputItem] = []  # that are done
+        self._compaction = compaction
         self._open: OpenItem | None = None
         self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
         self._token_ids: list[int] | UnsetType = UNSET if response.prompt_token_ids is UNSET else []
@@ -86,7 +93,7 @@ class ResponseBuilder:
         )
         builder._token_ids = response.token_ids  # those of an output that was broken off are not known
         for index, item in enumerate(response.output):
-            if item.status == "in_progress":
+            if not isinstance(item, CompactionItem) and item.status == "in_progress":
                 builder._open = reopened(item, index, builder._numbers)
             else:
                 builder._items.append(item)
@@ -110,6 +117,10 @@ class ResponseBuilder:
             self._has_events = True
             yield ResponseCreated(next(self._numbers), response=self.response)
         yield ResponseInProgress(next(self._numbers), response=self.response)
+        if self._compaction is not None:
+            self._items.append(self._compaction)
+            yield OutputItemAdded(next(self._numbers), output_index=0, item=self._compaction)
+            yield OutputItemDone(next(self._numbers), output_index=0, item=self._compaction)
 
     def advance(self, event: Event) -> Iterator[ResponseEvent]:
         match event:

@@ -65,6 +65,7 @@ class Run:
             replace(prepared.response, status="queued") if log else prepared.response,
             logprobs=prepared.logprobs,
             reasoning_form=prepared.reasoning_form,
+            compaction=prepared.context.compaction,
             num_events=len(log),
         )
         self._stage = Stage.NEW

@@ -4,7 +4,8 @@ A turn begins with a user's message, so calls and their outputs go together; lea
 stay. The answer needs room too: its limit where one is given, and less than the context, else an eighth of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 from ouzel.errors import ContextLengthExceeded
@@ -13,6 +14,17 @@ from ouzel.generation import Prompt
 Message = TypeVar("Message")
 
 _SHARE_OF_ANSWER = 8
+
+
+def num_leading(roles: Iterable[object]) -> int:
+    """Returns how many system messages there are before all others."""
+    return sum(1 for _ in takewhile(("system", "developer").__contains__, roles))
+
+
+def room_for_prompt(max_model_len: int, max_tokens: int | None) -> int:
+    """Returns how long a prompt may be that leaves room for the answer; `max_tokens` is its limit."""
+    is_limited = max_tokens is not None and max_tokens < max_model_len
+    return max_model_len - ((max_tokens if is_limited else None) or max_model_len // _SHARE_OF_ANSWER or 1)
 
 
 def render_newest(
@@ -24,17 +36,17 @@ def render_newest(
     max_tokens: int | None,
 ) -> Prompt:
     """Renders as many turns as fit. Raises ContextLengthExceeded when the last one alone does not."""
+    room = room_for_prompt(max_model_len, max_tokens)
     if max_tokens is not None and max_tokens >= max_model_len:
         max_tokens = None
     whole = _render_if_fits(messages, render, max_model_len - (max_tokens or 1))
     if whole is not None:
         return whole
-    room = max_model_len - (max_tokens or max_model_len // _SHARE_OF_ANSWER or 1)
     roles = [role_of(message) for message in messages]
-    num_leading = next((at for at, role in enumerate(roles) if role not in ("system", "developer")), len(roles))
-    starts = [at for at in range(num_leading, len(roles)) if roles[at] == "user"]
-    cuts = [at for at in starts if at > num_leading]
-    leading = messages[:num_leading]
+    first = num_leading(roles)
+    starts = [at for at in range(first, len(roles)) if roles[at] == "user"]
+    cuts = [at for at in starts if at > first]
+    leading = messages[:first]
     low, high = 0, len(cuts)  # the first cut that fits is in between; high: none does
     best: Prompt | None = None
     while low < high:
@@ -44,7 +56,7 @@ def render_newest(
             low = middle + 1
         else:
             best, high = prompt, middle
-    return best or render([*leading, *messages[cuts[-1] if cuts else num_leading :]])
+    return best or render([*leading, *messages[cuts[-1] if cuts else first :]])
 
 
 def _render_if_fits(

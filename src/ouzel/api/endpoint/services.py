@@ -12,8 +12,10 @@ from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
+from ouzel.responses.compactor import Compactor
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
+from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
@@ -32,6 +34,7 @@ class Services:
     store: Store | None
     door: Door
     streams: Streams
+    summariser: Summariser
     preparer: Preparer
     runs: Runs
     threads: PreparationThreads
@@ -42,7 +45,8 @@ class Services:
         metrics = Metrics(model.names[0])
         door = Door(model, metrics, limits)
         threads = PreparationThreads()
-        preparer = Preparer(model, limits, store, threads)
+        summariser = Summariser(model, limits, threads, metrics)
+        preparer = Preparer(model, limits, store, threads, Compactor(model, threads, summariser))
         return cls(
             model=model,
             metrics=metrics,
@@ -51,6 +55,7 @@ class Services:
             store=store,
             door=door,
             streams=Streams(limits.stream_keepalive_s),
+            summariser=summariser,
             preparer=preparer,
             runs=Runs(model, metrics, preparer, store),
             threads=threads,

@@ -7,10 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import exchange_of
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction_item import CompactionItem
@@ -81,18 +79,15 @@ def _is_users(item: InputItem) -> bool:
     return item.fields.get("type") in (None, "message") and item.fields["role"] == "user"
 
 
-def _endpoint(services: Services) -> ASGIApp:
-    summariser = Summariser(services.model, services.limits, services.threads, services.metrics)
-    return services.taking_body(CompactResponse(summariser, services.model, services.store).compact)
-
-
 OPERATIONS = (
     Operation(
         method="post",
         path="/v1/responses/compact",
         prefixes=PREFIXES,
         summary="Puts a summary in the place of what was answered.",
-        endpoint=_endpoint,
+        endpoint=lambda services: services.taking_body(
+            CompactResponse(services.summariser, services.model, services.store).compact
+        ),
         bodies=(CompactRequest,),
         answers=(CompactedResponse,),
     ),
