@@ -175,6 +175,7 @@ class ServerSetup:
     store_url: str | None = None
     step_timeout_s: float = 300
     shares_prefix_cache: bool = False
+    refuses_unknown_tools: bool = False
 
     def engine_spec(self) -> EngineSpec:
         always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
@@ -199,6 +200,7 @@ class ServerSetup:
             vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
             max_tokens_limit=self.limits.max_tokens_limit,
             shares_prefix_cache=self.shares_prefix_cache,
+            refuses_unknown_tools=self.refuses_unknown_tools,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )

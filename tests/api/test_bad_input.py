@@ -83,7 +83,11 @@ GENERATING_BODIES = list(
         ({"messages": [MESSAGE, {"role": "user", "content": 5}]}, "messages[1].content", "messages[1].content must be"),
         ({"model": 5}, "model", "model must be a string, given 5"),
         ({"tools": [{"type": "function"}]}, "tools[0].function", "tools[0].function is required"),
-        ({"tools": [{"type": "mcp"}]}, "tools[0].type", 'tools[0].type must be one of "function", given "mcp"'),
+        (
+            {"tools": [{"type": "mcp"}]},
+            "tools[0].type",
+            'tools[0].type must be one of "function", "custom", given "mcp"',
+        ),
         ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name", "tools[0].name must"),
         ({"tools": [TOOL, TOOL]}, "tools[1].function.name", "must be unique, given 'look' again"),
         ({"tools": [TOOL]}, "tools", "this model's chat template has no tools"),
@@ -112,7 +116,7 @@ GENERATING_BODIES = list(
         (
             {"tools": [TOOL], "tool_choice": {"type": "auto"}},
             "tool_choice.type",
-            'tool_choice.type must be one of "function", "allowed_tools", given "auto"',
+            'tool_choice.type must be one of "function", "custom", "allowed_tools", given "auto"',
         ),
         (
             {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "string"}}}]},

@@ -1,13 +1,15 @@
 """What each family's grammar forces, its parser reads: random texts of the grammar come back as the calls forced."""
 
 import json
+import re
 
+import msgspec
 import numpy as np
 import pytest
 
 from ouzel.parsers.base import Calls, Format
 from ouzel.parsers.registry import FAMILIES, OutputFormat
-from ouzel.types import FunctionTool
+from ouzel.types import FunctionTool, TextGrammar
 from tests.grammar.runs import random_walk, started
 from tests.parsers.cutting import parse
 
@@ -20,6 +22,8 @@ SCHEMA: dict[str, object] = {
     "required": ["text", "numbers"],
     "additionalProperties": False,
 }
+LINES = TextGrammar("lark", 'start: LINE+\nLINE: "+" /[a"\\\\é]{0,3}/ "\\n"')
+CUSTOM = FunctionTool("patch", parameters={"properties": {"input": {"type": "string"}}}, is_custom=True)
 TOOLS = (FunctionTool("get-weather_2", parameters=SCHEMA), FunctionTool("ping"))
 WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is not None}
 
@@ -45,6 +49,22 @@ def test_forced_calls_are_read(name: str) -> None:
         given, nothing = (json.loads(arguments) for _, arguments in folded.calls)
         assert nothing == {}
         assert given.keys() == {"text", "numbers"} and len(given["text"]) <= 12, text
+
+
+@pytest.mark.parametrize("name", WITH_CALLS)
+def test_the_text_of_a_custom_tool_is_of_its_grammar_and_read(name: str) -> None:
+    family = WITH_CALLS[name]
+    assert family.calls is not None
+    tool = msgspec.structs.replace(CUSTOM, text_grammar=LINES)
+    random = np.random.default_rng(0)
+    session = started(family.calls.call_format(tool))
+    texts = [text for _ in range(4) if (text := random_walk(session, random))]
+    assert texts
+    for text in texts:
+        written = family.calls.before + text + family.calls.after
+        [(called, given)] = parse(lambda: OutputFormat(calls=family).make_parser([tool], ""), [written]).calls
+        assert called == "patch"
+        assert re.fullmatch(r'(\+[a"\\é]{0,3}\n)+', given), written
 
 
 @pytest.mark.parametrize("name", WITH_CALLS)

@@ -71,6 +71,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     enable_tool_guided_generation: Annotated[
         bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
     ] = False
+    unknown_tools: Annotated[
+        Literal["ignore", "refuse"],
+        option(
+            "Tools that a server would have to run (web_search, mcp, ...): ignore leaves them out where others are "
+            "offered, refuse answers with a 400."
+        ),
+    ] = "ignore"
     reasoning_field: Annotated[
         Literal["both", "reasoning_content", "reasoning"],
         option("Under which name a chat's answer shows the reasoning; clients differ."),

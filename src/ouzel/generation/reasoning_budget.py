@@ -1,5 +1,6 @@
 """A request may limit the reasoning. The engine is told by which tokens it sees where that begins and ends."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from ouzel.errors import InvalidRequest
@@ -39,18 +40,18 @@ def reasoning_budget(
 
 @lru_cache(maxsize=8)
 def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
-    """Returns the bytes of every token that can be part of a mark, or is whitespace: a few of a whole vocabulary."""
-    beginnings = tuple({mark[:end] for mark in marks for end in range(1, len(mark) + 1)})
-    endings = tuple({mark[start:] for mark in marks for start in range(len(mark))})
-    inner = {ending[:end] for ending in endings for end in range(1, len(ending) + 1)}
-    first_bytes = frozenset(mark[0] for mark in marks)  # of the looks at a token the cheap ones come first
-
-    def can_be_part(piece: bytes) -> bool:
-        if piece in inner or piece.startswith(endings) or not piece.strip(_WHITESPACE):
-            return True
-        return not first_bytes.isdisjoint(piece) and (
-            piece.endswith(beginnings) or any(mark in piece for mark in marks)
-        )
-
+    """Returns the bytes of every token that can be part of a mark, or is whitespace: some hundreds of a vocabulary."""
+    can_be_part = _part_of_a_mark(marks)
     pieces = ((token_id, tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))
     return {token_id: piece for token_id, piece in pieces if piece and can_be_part(piece)}
+
+
+def _part_of_a_mark(marks: tuple[bytes, ...]) -> Callable[[bytes], bool]:
+    beginnings = tuple({mark[:num] for mark in marks for num in range(1, len(mark) + 1)})
+    endings = tuple({mark[num:] for mark in marks for num in range(len(mark))})
+
+    def can_be_part(piece: bytes) -> bool:
+        overlaps = piece.endswith(beginnings) or piece.startswith(endings)
+        return overlaps or any(piece in mark or mark in piece for mark in marks) or not piece.strip(_WHITESPACE)
+
+    return can_be_part

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -11,6 +12,7 @@ from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
 from ouzel.responses.includable import LOGPROBS, log_never_there
+from ouzel.responses.listed_tools import decode_tools
 from ouzel.responses.request import ResponsesRequest, hints_in, shows_logprobs
 from ouzel.responses.text_format import form_of
 from ouzel.wire.chat import Chat, chat_of
@@ -90,7 +92,7 @@ def _log_hints(fields: ResponsesRequest) -> None:
 class _ToolFields(msgspec.Struct):
     """This endpoint has none of the old names of tool fields."""
 
-    tools: list[Tool] | None
+    tools: Sequence[Tool] | None
     tool_choice: Choice | None
     parallel_tool_calls: bool | None
     enable_tool_guided_generation: bool | None
@@ -99,4 +101,5 @@ class _ToolFields(msgspec.Struct):
 
     @classmethod
     def of(cls, fields: ResponsesRequest) -> "_ToolFields":
-        return cls(fields.tools, fields.tool_choice, fields.parallel_tool_calls, fields.enable_tool_guided_generation)
+        tools = None if fields.tools is None else decode_tools(fields.tools)
+        return cls(tools, fields.tool_choice, fields.parallel_tool_calls, fields.enable_tool_guided_generation)

@@ -122,6 +122,14 @@ class ArgumentsDone(_OfItem, frozen=True, kw_only=True, tag="response.function_c
     arguments: str
 
 
+class CustomInputDelta(_OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.delta"):
+    delta: str
+
+
+class CustomInputDone(_OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.done"):
+    input: str
+
+
 EVENTS: tuple[type[ResponseEvent], ...] = (
     ResponseCreated,
     ResponseQueued,
@@ -139,6 +147,8 @@ EVENTS: tuple[type[ResponseEvent], ...] = (
     ContentPartDone,
     ArgumentsDelta,
     ArgumentsDone,
+    CustomInputDelta,
+    CustomInputDone,
     OutputItemDone,
     ResponseCompleted,
     ResponseIncomplete,

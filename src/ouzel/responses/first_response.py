@@ -2,20 +2,23 @@
 
 from msgspec import UNSET
 
+from ouzel.responses.listed_tools import shown_tool
 from ouzel.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
 from ouzel.responses.response_object import (
     ResponseObject,
     ShownAllowedTools,
     ShownConversation,
+    ShownCustomChoice,
     ShownFunctionChoice,
+    ShownNamedTool,
     ShownReasoning,
     ShownText,
-    ShownTool,
     ShownToolChoice,
 )
 from ouzel.responses.text_format import shown_format
 from ouzel.sampling import SamplingParams
-from ouzel.wire.tools import AllowedTools, NamedTool, Tool, ToolChoice
+from ouzel.wire.tool_use import named_tool
+from ouzel.wire.tools import AllowedTools, NamedCustomTool, NamedTool, ToolChoice
 
 
 def new_response(
@@ -55,7 +58,7 @@ def new_response(
         temperature=params.temperature,
         text=ShownText(shown_format(text.format, fields.response_format), text.verbosity or "medium"),
         tool_choice=_shown_choice(fields.tool_choice),
-        tools=[_shown_tool(tool) for tool in fields.tools or []],
+        tools=[shown_tool(tool) for tool in fields.tools or []],
         top_logprobs=fields.top_logprobs or 0,
         top_p=params.top_p,
         truncation=fields.truncation or "disabled",
@@ -64,19 +67,11 @@ def new_response(
     )
 
 
-def _shown_tool(tool: Tool) -> ShownTool:
-    function = tool.function
-    if function is not None:
-        return ShownTool(function.name, function.description, function.parameters, function.strict or False)
-    assert tool.name is not None
-    return ShownTool(tool.name, tool.description, tool.parameters, tool.strict or False)
-
-
 def _shown_choice(choice: ToolChoice) -> ShownToolChoice:
     match choice:
         case None:
             return "auto"
-        case NamedTool():
+        case NamedTool() | NamedCustomTool():
             return _shown_name(choice)
         case AllowedTools(listed_tools, mode, tools):
             if listed_tools is not None:
@@ -87,7 +82,8 @@ def _shown_choice(choice: ToolChoice) -> ShownToolChoice:
             return choice
 
 
-def _shown_name(tool: NamedTool) -> ShownFunctionChoice:
-    name = tool.name if tool.function is None else tool.function.name
+def _shown_name(tool: NamedTool | NamedCustomTool) -> ShownNamedTool:
+    name = named_tool(tool)
     assert name is not None
-    return ShownFunctionChoice(name)
+    kind = ShownCustomChoice if isinstance(tool, NamedCustomTool) else ShownFunctionChoice
+    return kind(name.name, UNSET if name.namespace is None else name.namespace)

@@ -10,19 +10,31 @@ import logging
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal
 
+from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.call_ids import with_call_ids
 from ouzel.responses.compaction_item import text_for_model
 from ouzel.responses.item_fields import TEXT_KEYS, Message, content_of, invalid_value, name_in, object_at, texts_of
 from ouzel.responses.packed_text import CONTEXT, REASONING, SUMMARY
 from ouzel.wire.newest_turns import num_leading
+from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 
 logger = logging.getLogger(__name__)
 
 _ROLES = ("user", "assistant", "system", "developer")
 _STATUSES = (None, "in_progress", "completed", "incomplete")
-_ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning", "compaction")
+_ITEM_TYPES = ("message", *CALL_TYPES, *OUTPUT_TYPES, "reasoning", "compaction")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    """The calls in an input are of these tools, or of others that are there no more."""
+
+    names: ToolNames = NO_TOOLS
+    refuses_unknown: bool = False  # items of tools that a server runs
+
+
+NO_KNOWN_TOOLS = KnownTools()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +77,13 @@ def referenced_id(item: InputItem) -> str | None:
     return name_in(fields, "id", item.path)
 
 
-def messages_of(items: Iterable[InputItem], instructions: str | None) -> list[InputMessage]:
+def messages_of(
+    items: Iterable[InputItem], instructions: str | None, tools: KnownTools = NO_KNOWN_TOOLS
+) -> list[InputMessage]:
     """Raises InvalidRequest for what is no item, or none that can be shown to a model."""
     reader = _Reader(
-        [] if instructions is None else [InputMessage({"role": "system", "content": instructions}, "instructions")]
+        [] if instructions is None else [InputMessage({"role": "system", "content": instructions}, "instructions")],
+        tools,
     )
     for item in items:
         reader.read(item.fields, item.path)
@@ -94,11 +109,12 @@ class _Turn:
 
 
 class _Reader:
-    def __init__(self, messages: list[InputMessage]) -> None:
+    def __init__(self, messages: list[InputMessage], tools: KnownTools) -> None:
         self._messages = messages
         self._turn: _Turn | None = None
-        self._names: dict[str, str] = {}  # of the functions called, by call id
-        self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
+        self._calls = CallHistory(tools.names)
+        self._refuses_unknown = tools.refuses_unknown
+        self._hosted: dict[str, None] = {}  # types of items that are left out
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
         self._summaries: set[int] = set()  # the positions of messages that are one
 
@@ -106,22 +122,32 @@ class _Reader:
         self._end_turn()
         if self._unreadable:
             logger.info("left out reasoning that another server has encrypted: %s", ", ".join(self._unreadable[:20]))
+        if self._hosted:
+            logger.info("left out of the input, as nothing here has run them: %s", ", ".join(self._hosted))
         return _join_around(self._summaries, self._messages) if self._summaries else self._messages
 
     def read(self, item: Message, path: str) -> None:
+        kind = item.get("type") or "message"
+        if kind in HOSTED_TYPES and not self._refuses_unknown:
+            self._hosted[str(kind)] = None
+            return
+        if kind not in _ITEM_TYPES:
+            raise invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
         if item.get("status") not in _STATUSES:
             raise invalid_value(f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"])
-        match _type_of(item, path):
+        match kind:
             case "message":
                 self._read_message(item, path)
             case "reasoning":
                 self._read_reasoning(item, path)
-            case "function_call":
-                self._read_call(item, path)
-            case "function_call_output":
-                self._read_output(item, path)
             case "compaction":
                 self._read_compaction(item, path)
+            case _ if kind in CALL_TYPES:
+                self._open_turn(path).calls.append(self._calls.call(item, path))
+            case _:
+                message = self._calls.output(item, path)
+                self._end_turn()
+                self._messages.append(InputMessage(message, path))
 
     def _read_message(self, item: Message, path: str) -> None:
         role = item.get("role")
@@ -152,34 +178,6 @@ class _Reader:
         else:
             self._open_turn(path).reasoning += texts
 
-    def _read_call(self, item: Message, path: str) -> None:
-        call_id, name = name_in(item, "call_id", path), name_in(item, "name", path)
-        arguments = item.get("arguments")
-        if not isinstance(arguments, str):
-            raise invalid_value(f"{path}.arguments", "a string", arguments)
-        if call_id in self._unanswered:
-            raise invalid_value(f"{path}.call_id", "unique among the function calls without an output", call_id)
-        self._names[call_id] = name
-        self._unanswered.add(call_id)
-        function = {"name": name, "arguments": arguments}
-        self._open_turn(path).calls.append({"id": call_id, "type": "function", "function": function})
-
-    def _read_output(self, item: Message, path: str) -> None:
-        call_id = name_in(item, "call_id", path)
-        if call_id not in self._names:
-            raise invalid_value(f"{path}.call_id", "the call_id of a function_call before it", call_id)
-        output = item.get("output")
-        content = "" if output == [] else content_of(output, f"{path}.output", ("input_text",))
-        self._unanswered.discard(call_id)
-        self._end_turn()
-        message: Message = {
-            "role": "tool",
-            "tool_call_id": call_id,
-            "name": self._names[call_id],
-            "content": content,
-        }
-        self._messages.append(InputMessage(message, path))
-
     def _read_compaction(self, item: Message, path: str) -> None:
         content = name_in(item, "encrypted_content", path)
         summary, context = SUMMARY.unpack(content), CONTEXT.unpack(content)
@@ -195,8 +193,7 @@ class _Reader:
     def _forget(self) -> None:
         """Forgets all but leading system messages: what follows stands for it."""
         del self._messages[num_leading_in(self._messages) :]
-        self._names.clear()
-        self._unanswered.clear()
+        self._calls.forget()
         self._summaries.clear()
 
     def _open_turn(self, path: str) -> _Turn:
@@ -243,16 +240,3 @@ def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[
         else:
             result += in_a_row
     return result
-
-
-def _type_of(
-    item: Message, path: str
-) -> Literal["message", "function_call", "function_call_output", "reasoning", "compaction"]:
-    kind = item.get("type")
-    match kind:
-        case None | "message":
-            return "message"
-        case "function_call" | "function_call_output" | "reasoning" | "compaction":
-            return kind
-        case _:
-            raise invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)

@@ -36,10 +36,23 @@ _MESSAGE = {
     },
 }
 _NAME = {"type": "string", "minLength": 1}
+_NAMESPACE = {"type": ["string", "null"]}
+_OUTPUT = {"anyOf": [_STRING, _TEXTS]}
 _ITEMS = [
     _MESSAGE,
-    _object("function_call", ("call_id", "name", "arguments"), call_id=_NAME, name=_NAME, arguments=_STRING),
-    _object("function_call_output", ("call_id", "output"), call_id=_NAME, output={"anyOf": [_STRING, _TEXTS]}),
+    _object(
+        "function_call",
+        ("call_id", "name", "arguments"),
+        call_id=_NAME,
+        name=_NAME,
+        namespace=_NAMESPACE,
+        arguments=_STRING,
+    ),
+    _object("function_call_output", ("call_id", "output"), call_id=_NAME, output=_OUTPUT),
+    _object(
+        "custom_tool_call", ("call_id", "name", "input"), call_id=_NAME, name=_NAME, namespace=_NAMESPACE, input=_STRING
+    ),
+    _object("custom_tool_call_output", ("call_id", "output"), call_id=_NAME, output=_OUTPUT),
     _object(
         "reasoning",
         (),

@@ -6,6 +6,7 @@ import secrets
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ouzel.responses.compaction_item import CompactionItem
 from ouzel.wire.logprobs import ContentLogprob
@@ -44,6 +45,16 @@ class FunctionCallItem(msgspec.Struct, frozen=True, tag_field="type", tag="funct
     call_id: str
     name: str
     arguments: str  # JSON as the model wrote it
+    namespace: str | UnsetType = UNSET
+
+
+class CustomToolCallItem(msgspec.Struct, frozen=True, tag_field="type", tag="custom_tool_call"):
+    id: str
+    status: ItemStatus
+    call_id: str
+    name: str
+    input: str
+    namespace: str | UnsetType = UNSET
 
 
 class ReasoningItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"):
@@ -54,7 +65,8 @@ class ReasoningItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     encrypted_content: str | None = None  # the same text for who asks for it so, see `packed_text.REASONING`
 
 
-WrittenItem = OutputMessage | FunctionCallItem | ReasoningItem  # by the model, bit by bit
+CallItem = FunctionCallItem | CustomToolCallItem
+WrittenItem = OutputMessage | CallItem | ReasoningItem  # by the model, bit by bit
 OutputItem = WrittenItem | CompactionItem
 
 

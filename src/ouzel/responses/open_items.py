@@ -7,9 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ouzel.generation import ToolCallDelta
 from ouzel.responses import events
 from ouzel.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
 from ouzel.responses.items import (
+    CallItem,
+    CustomToolCallItem,
     FunctionCallItem,
     ItemStatus,
     OutputMessage,
@@ -21,6 +27,7 @@ from ouzel.responses.items import (
 )
 from ouzel.responses.packed_text import REASONING
 from ouzel.wire.logprobs import ContentLogprob
+from ouzel.wire.offered_tools import ToolNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +126,44 @@ class OpenReasoning:
 
 
 class OpenCall:
-    def __init__(self, place: Place, index: int, call_id: str, name: str, arguments: str = "") -> None:
+    def __init__(self, place: Place, index: int, call: CallItem) -> None:
+        """`call` is the item as far as it has come."""
         self.place = place
         self.index = index  # among the calls of its choice
-        self._call_id = call_id
-        self._name = name
-        self._arguments = [arguments]
+        self._call = call
+        self._texts = [call.input if isinstance(call, CustomToolCallItem) else call.arguments]
+
+    @classmethod
+    def begun(cls, place: Place, delta: ToolCallDelta, names: ToolNames) -> "OpenCall":
+        """`delta` is the first of the call."""
+        assert delta.id is not None and delta.name is not None
+        name = names.for_client(delta.name)
+        kind = CustomToolCallItem if delta.is_custom else FunctionCallItem
+        namespace = UNSET if name.namespace is None else name.namespace
+        return cls(place, delta.index, kind(place.item_id, "in_progress", delta.id, name.name, "", namespace))
 
     def open(self) -> Iterator[ResponseEvent]:
         yield events.OutputItemAdded(
             next(self.place.numbers), output_index=self.place.output_index, item=self.item("in_progress")
         )
 
-    def add(self, arguments: str) -> Iterator[ResponseEvent]:
-        self._arguments.append(arguments)
-        yield events.ArgumentsDelta(*self.place.next(), delta=arguments)
+    def add(self, text: str) -> Iterator[ResponseEvent]:
+        self._texts.append(text)
+        is_custom = isinstance(self._call, CustomToolCallItem)
+        yield (events.CustomInputDelta if is_custom else events.ArgumentsDelta)(*self.place.next(), delta=text)
 
     def close(self) -> Iterator[ResponseEvent]:
-        yield events.ArgumentsDone(*self.place.next(), arguments="".join(self._arguments))
+        text = "".join(self._texts)
+        if isinstance(self._call, CustomToolCallItem):
+            yield events.CustomInputDone(*self.place.next(), input=text)
+        else:
+            yield events.ArgumentsDone(*self.place.next(), arguments=text)
 
     def item(self, status: ItemStatus) -> WrittenItem:
-        return FunctionCallItem(self.place.item_id, status, self._call_id, self._name, "".join(self._arguments))
+        text = "".join(self._texts)
+        if isinstance(self._call, CustomToolCallItem):
+            return replace(self._call, status=status, input=text)
+        return replace(self._call, status=status, arguments=text)
 
 
 OpenItem = OpenMessage | OpenReasoning | OpenCall
@@ -156,8 +180,8 @@ def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> Op
         case ReasoningItem(summary=summary, content=content, encrypted_content=encrypted):
             form = ReasoningForm(is_summarised=bool(summary), is_encrypted=encrypted is not None)
             return OpenReasoning(place, form, "".join(part.text for part in content))
-        case FunctionCallItem(call_id=call_id, name=name, arguments=arguments):
-            return OpenCall(place, 0, call_id, name, arguments)
+        case FunctionCallItem() | CustomToolCallItem():
+            return OpenCall(place, 0, item)
         case unreachable:
             assert_never(unreachable)
 

@@ -25,6 +25,7 @@ from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
 from ouzel.wire.decode import JsonObject, decode_body, decode_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
+from ouzel.wire.offered_tools import ToolNames
 from ouzel.worker_threads import PreparationThreads
 
 
@@ -36,6 +37,7 @@ class PreparedResponse:
     response: ResponseObject  # as it begins
     logprobs: Logprobs | None
     reasoning_form: ReasoningForm
+    tool_names: ToolNames
     is_stream: bool
     obfuscates: bool
     generates: bool  # else the prompt is computed, so that the response that continues it begins sooner
@@ -170,6 +172,7 @@ class Preparer:
             response,
             logprobs=_logprobs_of(fields, self._model),
             reasoning_form=_reasoning_form_of(fields),
+            tool_names=checked_body.chat.tool_names,
             is_stream=bool(fields.stream),
             obfuscates=fields.stream_options is not None and bool(fields.stream_options.include_obfuscation),
             generates=generates,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
 from ouzel.responses.checked_body import CheckedBody
-from ouzel.responses.input_items import InputItem, InputMessage, messages_of
+from ouzel.responses.input_items import InputItem, InputMessage, KnownTools, messages_of
 from ouzel.responses.request import ResponsesRequest
 from ouzel.wire.newest_turns import render_newest
 
@@ -27,7 +27,8 @@ def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: S
         except InvalidRequest as error:
             raise _in_own_words(error, messages, own_names) from error
 
-    messages = messages_of(items, fields.instructions)
+    tools = KnownTools(checked_body.chat.tool_names, refuses_unknown=model.refuses_unknown_tools)
+    messages = messages_of(items, fields.instructions, tools)
     if fields.truncation != "auto":
         return render(messages)
     if truncation is not None:

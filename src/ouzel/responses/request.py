@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from ouzel.responses.includable import ENCRYPTED_REASONING, LOGPROBS, Includable
 from ouzel.responses.input_schema import Input
+from ouzel.responses.listed_tools import ListedTools
 from ouzel.responses.text_format import TextFormat
 from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,
@@ -18,7 +19,7 @@ from ouzel.wire.chat_prompt import (
     Thinking,
 )
 from ouzel.wire.fields import GenerationFields
-from ouzel.wire.tools import GuidesTools, ParallelToolCalls, ToolChoice, Tools
+from ouzel.wire.tools import GuidesTools, ParallelToolCalls, ToolChoice
 
 Verbosity = Literal["low", "medium", "high"]
 Labels = Annotated[dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
@@ -119,7 +120,7 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         ]
         | None
     ) = None
-    tools: Tools | None = None
+    tools: ListedTools | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: ParallelToolCalls = None
     max_tool_calls: (

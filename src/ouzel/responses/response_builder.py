@@ -51,6 +51,7 @@ from ouzel.responses.open_items import (
 from ouzel.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
 from ouzel.types import FinishReason, PositionLogprobs
 from ouzel.wire.logprobs import ContentLogprob
+from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 
 Logprobs = Callable[[Sequence[PositionLogprobs]], list[ContentLogprob]]
 
@@ -65,6 +66,7 @@ class ResponseBuilder:
         logprobs: Logprobs | None,
         reasoning_form: ReasoningForm,
         compaction: CompactionItem | None = None,
+        tool_names: ToolNames = NO_TOOLS,
         num_events: int = 0,
     ) -> None:
         """`logprobs` is None where none are shown; `num_events` counts the events that the response has had already.
@@ -74,6 +76,7 @@ class ResponseBuilder:
         self.response = response
         self._logprobs = logprobs
         self._reasoning_form = reasoning_form
+        self._tool_names = tool_names
         self._numbers = itertools.count(num_events)
         self._items: list[OutputItem] = []  # that are done
         self._compaction = compaction
@@ -189,15 +192,14 @@ class ResponseBuilder:
                     yield from self._begin_item(item)
                 self._pending.clear()  # OpenAI shows those of messages only
                 yield from item.add(text)
-            case ToolCallDelta(index, call_id, name, arguments):
+            case ToolCallDelta(index):
                 if not isinstance(item, OpenCall) or item.index != index:
-                    assert call_id is not None and name is not None
                     yield from self._close("completed")
-                    item = OpenCall(self._new_place("fc"), index, call_id, name)
+                    item = OpenCall.begun(self._new_place("ctc" if delta.is_custom else "fc"), delta, self._tool_names)
                     yield from self._begin_item(item)
                 self._pending.clear()
-                if arguments:
-                    yield from item.add(arguments)
+                if delta.arguments:
+                    yield from item.add(delta.arguments)
             case unreachable:
                 assert_never(unreachable)
 

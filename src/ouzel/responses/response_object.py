@@ -3,6 +3,7 @@
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ouzel.generation import Usage
 from ouzel.responses.items import OutputItem, OutputMessage, OutputText
@@ -49,23 +50,25 @@ class ShownReasoning(msgspec.Struct, frozen=True):
     summary: str | None
 
 
-class ShownTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
-    name: str
-    description: str | None
-    parameters: dict[str, object] | None
-    strict: bool
-
-
 class ShownFunctionChoice(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
     name: str
+    namespace: str | UnsetType = UNSET
+
+
+class ShownCustomChoice(msgspec.Struct, frozen=True, tag_field="type", tag="custom"):
+    name: str
+    namespace: str | UnsetType = UNSET
+
+
+ShownNamedTool = ShownFunctionChoice | ShownCustomChoice
 
 
 class ShownAllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
     mode: Literal["auto", "required"]
-    tools: list[ShownFunctionChoice]
+    tools: list[ShownNamedTool]
 
 
-ShownToolChoice = Literal["none", "auto", "required"] | ShownFunctionChoice | ShownAllowedTools
+ShownToolChoice = Literal["none", "auto", "required"] | ShownNamedTool | ShownAllowedTools
 
 
 class ShownConversation(msgspec.Struct, frozen=True):
@@ -94,7 +97,7 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     temperature: float
     text: ShownText
     tool_choice: ShownToolChoice
-    tools: list[ShownTool]
+    tools: list[dict[str, object]]  # as they were sent, in the form of this API
     top_logprobs: int
     top_p: float
     truncation: Literal["auto", "disabled"]

@@ -66,6 +66,7 @@ class Run:
             logprobs=prepared.logprobs,
             reasoning_form=prepared.reasoning_form,
             compaction=prepared.context.compaction,
+            tool_names=prepared.tool_names,
             num_events=len(log),
         )
         self._stage = Stage.NEW

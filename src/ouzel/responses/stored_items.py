@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from ouzel.responses.call_history import HOSTED_TYPES
 from ouzel.responses.input_items import InputItem, encrypted_reasoning
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items import new_id
@@ -13,13 +14,17 @@ _PREFIXES = {
     "message": "msg",
     "function_call": "fc",
     "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
     "reasoning": "rs",
     "compaction": "cmp",
 }
 _KEYS = {  # of an item or a part; what else a client sends is not shown to the model, and not kept either
     "message": ("role", "content"),
-    "function_call": ("call_id", "name", "arguments"),
+    "function_call": ("call_id", "name", "namespace", "arguments"),
     "function_call_output": ("call_id", "output"),
+    "custom_tool_call": ("call_id", "name", "namespace", "input"),
+    "custom_tool_call_output": ("call_id", "output"),
     "reasoning": ("summary", "content"),
     "compaction": ("encrypted_content",),
     "input_text": ("text",),
@@ -34,8 +39,11 @@ _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
 def stored_items(items: Iterable[InputItem]) -> tuple[Item, ...]:
-    """`items` have been shown to be valid. Each gets an id of its own, also one that was made elsewhere."""
-    return tuple(_stored_item(item.fields) for item in items)
+    """`items` have been shown to be valid. Each gets an id of its own, also one that was made elsewhere.
+
+    Items of tools that a server runs are left out, here as in the prompt.
+    """
+    return tuple(_stored_item(item.fields) for item in items if item.fields.get("type") not in HOSTED_TYPES)
 
 
 def _stored_item(fields: Message) -> Item:

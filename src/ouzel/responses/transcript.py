@@ -38,5 +38,8 @@ def entry_of(message: Message) -> str:
 
 
 def _call_entry(call: Message) -> str:
+    if call["type"] == "custom":
+        custom = cast(Message, call["custom"])
+        return f"[call of {custom['name']}]\n{custom['input']}"
     function = cast(Message, call["function"])
     return f"[call of {function['name']}]\n{function['arguments']}"

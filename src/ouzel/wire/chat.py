@@ -1,5 +1,6 @@
 """A chat is read from its body here; the words of its answer are the endpoint's."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -11,8 +12,10 @@ from ouzel.wire.chat_prompt import ChatPromptFields, chat_rendering
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
+from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 from ouzel.wire.options import check_completion, limited, num_alternatives, options_of, truncation_of
-from ouzel.wire.tools import ToolFields, tools_of
+from ouzel.wire.tool_use import tools_of
+from ouzel.wire.tools import ToolFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Chat:
     options: GenerationOptions
     rendering: ChatRendering
     truncation: Truncation | None
+    tool_names: ToolNames = NO_TOOLS
 
 
 def decode_chat(fields: JsonObject, model: ServedModel, limits: LimitsConfig) -> tuple[ChatCompletionRequest, Chat]:
@@ -45,7 +49,7 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
         logprob_token_ids=request.logprob_token_ids,
         may_be_empty=request.prompt_logprobs is not None,
     )
-    return Chat(options, chat.rendering, chat.truncation)
+    return dataclasses.replace(chat, options=options)
 
 
 def chat_of(
@@ -64,7 +68,7 @@ def chat_of(
     options = options_of(body, model, limits)
     if max_output_tokens is not None:
         options = limited(options, max_output_tokens, param="max_output_tokens")
-    tools = tools_of(tool_fields, guides_all=model.guides_tools)
+    tools = tools_of(tool_fields, guides_all=model.guides_tools, refuses_unknown=model.refuses_unknown_tools)
     options = replace(
         options,
         tool_use=tools.use,
@@ -72,4 +76,4 @@ def chat_of(
         parses_output=True,
     )
     rendering = chat_rendering(prompt_fields, tools=tools.definitions)
-    return Chat(options, rendering, truncation_of(body, options.max_tokens))
+    return Chat(options, rendering, truncation_of(body, options.max_tokens), tools.names)

@@ -15,10 +15,18 @@ class ToolFunction(msgspec.Struct):
     name: str | UnsetType = UNSET
 
 
+class CustomInput(msgspec.Struct):
+    input: str
+    name: str | UnsetType = UNSET
+
+
 class ToolCall(msgspec.Struct):
+    """One of the two is there, as the type says."""
+
     id: str
-    function: ToolFunction
-    type: Literal["function"] = "function"
+    function: ToolFunction | UnsetType = UNSET
+    type: Literal["function", "custom"] = "function"
+    custom: CustomInput | UnsetType = UNSET
 
 
 class FoldedChoice(msgspec.Struct, frozen=True):
@@ -71,11 +79,21 @@ def _fold_tool_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
     for delta in deltas:
         if not isinstance(delta, ToolCallDelta):
             continue
-        call = calls.setdefault(delta.index, ToolCall("", ToolFunction("")))
+        call = calls.setdefault(delta.index, _begun_call(delta))
         call.id = delta.id or call.id
-        call.function.name = delta.name or call.function.name
-        call.function.arguments += delta.arguments
+        if isinstance(call.custom, CustomInput):
+            call.custom.name = delta.name or call.custom.name
+            call.custom.input += delta.arguments
+        elif isinstance(call.function, ToolFunction):
+            call.function.name = delta.name or call.function.name
+            call.function.arguments += delta.arguments
     return [calls[index] for index in sorted(calls)]
+
+
+def _begun_call(delta: ToolCallDelta) -> ToolCall:
+    if delta.is_custom:
+        return ToolCall("", type="custom", custom=CustomInput(""))
+    return ToolCall("", ToolFunction(""))
 
 
 def public_finish_reason(reason: FinishReason, *, called: bool) -> str:

@@ -9,7 +9,20 @@ _TEXT_PART = {
     "required": ["type", "text"],
     "properties": {"type": {"enum": ["text"]}, "text": {"type": "string"}},
 }
-_TOOL_CALL = {
+_CUSTOM_CALL = {
+    "type": "object",
+    "required": ["type", "custom"],
+    "properties": {
+        "id": {"type": "string"},
+        "type": {"enum": ["custom"]},
+        "custom": {
+            "type": "object",
+            "required": ["name", "input"],
+            "properties": {"name": {"type": "string", "minLength": 1}, "input": {"type": "string"}},
+        },
+    },
+}
+_FUNCTION_CALL = {
     "type": "object",
     "required": ["function"],
     "properties": {
@@ -31,7 +44,7 @@ _KEYS = {
     "reasoning_content": {"type": ["string", "null"]},
     "refusal": {"type": ["string", "null"]},
     "audio": {"type": "null"},
-    "tool_calls": {"anyOf": [{"type": "array", "items": _TOOL_CALL}, {"type": "null"}]},
+    "tool_calls": {"anyOf": [{"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}}, {"type": "null"}]},
 }
 _CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}]
 _MESSAGE = {

@@ -33,12 +33,11 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"prompt_cache_retention": "1h"}, "prompt_cache_retention", "1h"),
     ({"include": ["reasoning"]}, "include[0]", '"reasoning"'),
     ({"tools": [{"type": "web_search"}]}, "tools[0].type", "web_search"),
-    ({"tools": [{"type": "custom", "name": "x"}]}, "tools[0].type", "custom"),
     ({"tools": [{"type": "function"}]}, "tools[0].function", "required"),
     (
         {"tool_choice": {"type": "web_search_preview"}},
         "tool_choice.type",
-        '"function", "allowed_tools", given',
+        '"function", "custom", "allowed_tools", given',
     ),
     ({"tool_choice": "required"}, "tool_choice", "tools"),
     ({"text": {"format": {"type": "grammar"}}}, "text.format.type", '"json_object", "json_schema", given "grammar"'),

@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "an empty list": ([], "input", "[]"),
     "a number": (7, "input", "7"),
     "an item that is none": (["x"], "input[0]", '"x"'),
-    "an unknown type": ([USER, {"type": "mcp_call"}], "input[1].type", '"mcp_call"'),
+    "an unknown type": ([USER, {"type": "music_call"}], "input[1].type", '"music_call"'),
     "a reference": ([{"type": "item_reference", "id": "msg_1"}], "input[0]", "item_reference"),
     "a reference without type": ([{"id": "msg_1"}], "input[0]", "item_reference"),
     "no role": ([{"content": "Hi"}], "input[0].role", "null"),

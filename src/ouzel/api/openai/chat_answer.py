@@ -23,15 +23,24 @@ from ouzel.generation import (
 )
 from ouzel.types import FinishReason, PositionLogprobs
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.fold import FoldedChoice, ToolCall, ToolFunction, fold, prompt_logprobs_in, public_finish_reason
+from ouzel.wire.fold import (
+    CustomInput,
+    FoldedChoice,
+    ToolCall,
+    ToolFunction,
+    fold,
+    prompt_logprobs_in,
+    public_finish_reason,
+)
 from ouzel.wire.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
 
 
 class ChunkToolCall(msgspec.Struct, omit_defaults=True):
     index: int
-    function: ToolFunction
+    function: ToolFunction | UnsetType = UNSET
+    custom: CustomInput | UnsetType = UNSET
     id: str | UnsetType = UNSET
-    type: Literal["function"] | UnsetType = UNSET
+    type: Literal["function", "custom"] | UnsetType = UNSET
 
 
 class ChunkDelta(msgspec.Struct):
@@ -219,9 +228,14 @@ class ChatAnswer:
 
 
 def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:
-    if delta.id is None:
-        return ChunkToolCall(delta.index, _function(delta))
-    return ChunkToolCall(delta.index, _function(delta), delta.id, "function")
+    call = ChunkToolCall(delta.index)
+    if delta.is_custom:
+        call.custom = CustomInput(delta.arguments, UNSET if delta.name is None else delta.name)
+    else:
+        call.function = _function(delta)
+    if delta.id is not None:
+        call.id, call.type = delta.id, "custom" if delta.is_custom else "function"
+    return call
 
 
 def _function(delta: ToolCallDelta) -> ToolFunction:

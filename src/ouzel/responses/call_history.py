@@ -1,0 +1,66 @@
+"""Calls in the input, and their outputs, become what a chat has of them; the model reads its own names of the tools."""
+
+from ouzel.responses.item_fields import Message, content_of, invalid_value, name_in, string_in
+from ouzel.wire.offered_tools import ClientName, ToolNames
+
+CALL_TYPES = ("function_call", "custom_tool_call")
+OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
+HOSTED_TYPES = (  # what becomes of tools that a server runs, and what their clients answer
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "code_interpreter_call",
+    "computer_call",
+    "computer_call_output",
+    "file_search_call",
+    "image_generation_call",
+    "local_shell_call",
+    "local_shell_call_output",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_call",
+    "mcp_list_tools",
+    "shell_call",
+    "shell_call_output",
+    "tool_search_call",
+    "tool_search_output",
+    "web_search_call",
+)
+
+
+class CallHistory:
+    def __init__(self, tool_names: ToolNames) -> None:
+        self._tool_names = tool_names
+        self._called: dict[str, tuple[str, str]] = {}  # by call id: the type of the call, and the model's name of it
+        self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
+
+    def call(self, item: Message, path: str) -> Message:
+        """Returns the call as one of an assistant's message. Raises InvalidRequest."""
+        kind, call_id = str(item["type"]), name_in(item, "call_id", path)
+        name, namespace = name_in(item, "name", path), item.get("namespace")
+        if namespace is not None and not isinstance(namespace, str):
+            raise invalid_value(f"{path}.namespace", "a string", namespace)
+        text = string_in(item, "input" if kind == "custom_tool_call" else "arguments", path)
+        if call_id in self._unanswered:
+            raise invalid_value(f"{path}.call_id", "unique among the calls without an output", call_id)
+        model_name = self._tool_names.for_model(ClientName(name, namespace))
+        self._called[call_id] = (kind, model_name)
+        self._unanswered.add(call_id)
+        if kind == "custom_tool_call":
+            return {"id": call_id, "type": "custom", "custom": {"name": model_name, "input": text}}
+        return {"id": call_id, "type": "function", "function": {"name": model_name, "arguments": text}}
+
+    def output(self, item: Message, path: str) -> Message:
+        """Returns a tool's message. Raises InvalidRequest."""
+        call_id, kind = name_in(item, "call_id", path), str(item["type"]).removesuffix("_output")
+        called, name = self._called.get(call_id, ("", ""))
+        if called != kind:
+            raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)
+        output = item.get("output")
+        content = "" if output == [] else content_of(output, f"{path}.output", ("input_text",))
+        self._unanswered.discard(call_id)
+        return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
+
+    def forget(self) -> None:
+        """Forgets all calls: no output of theirs follows."""
+        self._called.clear()
+        self._unanswered.clear()

@@ -1,0 +1,179 @@
+"""The tools of a request, whatever form they have, become what the model may call, each under a name of its own.
+
+A tool in a namespace has its own name for the model where no other has it, else `namespace__name`; its client reads
+name and namespace apart.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+import msgspec
+
+from ouzel.errors import InvalidRequest
+from ouzel.types import CUSTOM_ARGUMENT, FunctionTool, TextGrammar
+from ouzel.wire.tools import (
+    MAX_TOOLS,
+    AnyText,
+    CustomDefinition,
+    CustomFormat,
+    FunctionDefinition,
+    ListedTool,
+    TextOfGrammar,
+    Tool,
+)
+from ouzel.wire.unknown_tools import leave_out
+from ouzel.wire.validation_errors import shown
+
+
+class ClientName(msgspec.Struct, frozen=True):
+    """A client knows a tool by this."""
+
+    name: str
+    namespace: str | None = None
+
+
+class OfferedTool(msgspec.Struct, frozen=True):
+    name: ClientName
+    path: str  # of its definition in the request
+    description: str | None
+    parameters: dict[str, object] | None
+    strict: bool | None = None
+    is_custom: bool = False
+    text_grammar: TextGrammar | None = None
+
+    def definition(self, model_name: str) -> dict[str, object]:
+        """Returns what the prompt shows."""
+        function = FunctionDefinition(model_name, self.description, self.parameters, self.strict)
+        return {"type": "function", "function": msgspec.to_builtins(function)}
+
+    def tool(self, model_name: str) -> FunctionTool:
+        return FunctionTool(
+            model_name, self.description, self.parameters, self.strict or False, self.is_custom, self.text_grammar
+        )
+
+
+class ToolNames(msgspec.Struct, frozen=True):
+    """The model knows the tools by the keys, the client by the values; a tool that is not here has one name."""
+
+    of_client: dict[str, ClientName] = {}
+
+    def for_client(self, model_name: str) -> ClientName:
+        return self.of_client.get(model_name) or ClientName(model_name)
+
+    def for_model(self, name: ClientName) -> str:
+        return next((key for key, value in self.of_client.items() if value == name), name.name)
+
+
+NO_TOOLS = ToolNames()
+
+
+def offered_tools(tools: Sequence[Tool], *, refuses_unknown: bool) -> list[OfferedTool]:
+    """Raises InvalidRequest."""
+    known = [(f"tools[{position}]", tool) for position, tool in enumerate(tools) if tool.is_known]
+    unknown = [(f"tools[{position}].type", tool.type) for position, tool in enumerate(tools) if not tool.is_known]
+    types = (tools[0].known_types) if tools else ()
+    leave_out(unknown, known=types, has_others=bool(known), refuses=refuses_unknown)
+    offered = [each for path, tool in known for each in _offered(tool, path)]
+    if len(offered) > MAX_TOOLS:
+        what = f"must have a length <= {MAX_TOOLS} with the tools of all namespaces, given {len(offered)}"
+        raise InvalidRequest(what, field="tools")
+    return offered
+
+
+def offered_function(function: FunctionDefinition, path: str, namespace: str | None = None) -> OfferedTool:
+    kind = (function.parameters or {}).get("type", "object")
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        raise InvalidRequest(f'must be "object", given {shown(kind)}', field=f"{path}.parameters.type")
+    name = ClientName(function.name, namespace)
+    return OfferedTool(name, path, function.description, function.parameters, function.strict)
+
+
+def names_of(offered: Sequence[OfferedTool]) -> ToolNames:
+    """Raises InvalidRequest where two tools have one name."""
+    counts = Counter(tool.name.name for tool in offered)
+    of_client: dict[str, ClientName] = {}
+    for tool in offered:
+        name, namespace = tool.name.name, tool.name.namespace
+        model_name = name if namespace is None or counts[name] == 1 else f"{namespace}__{name}"
+        if model_name in of_client:
+            raise InvalidRequest(f"must be unique, given {model_name!r} again", field=f"{tool.path}.name")
+        of_client[model_name] = tool.name
+    return ToolNames(of_client)
+
+
+def _offered(tool: Tool, path: str, namespace: str | None = None) -> Iterator[OfferedTool]:
+    match tool.type:
+        case "function":
+            yield offered_function(*_function(tool, path), namespace)
+        case "custom":
+            yield _offered_custom(*_custom(tool, path), namespace)
+        case "namespace" if isinstance(tool, ListedTool):
+            yield from _in_namespace(tool, path)
+        case _:  # in a namespace: others have been left out
+            what = f"must be one of {', '.join(map(shown, tool.known_types))}, given {shown(tool.type)}"
+            raise InvalidRequest(what, field=f"{path}.type")
+
+
+def _in_namespace(tool: ListedTool, path: str) -> Iterator[OfferedTool]:
+    if tool.name is None or tool.tools is None:
+        raise InvalidRequest("is required", field=f"{path}.{'tools' if tool.name else 'name'}")
+    inner = [
+        each
+        for position, one in enumerate(tool.tools)
+        for each in _offered(one, f"{path}.tools[{position}]", tool.name)
+    ]
+    if tool.description and inner:  # the model sees no namespaces: what is said of all stands with the first
+        head = f"[{tool.name}: {tool.description}]"
+        first = f"{head}\n{inner[0].description}" if inner[0].description else head
+        inner[0] = msgspec.structs.replace(inner[0], description=first)
+    yield from inner
+
+
+def _function(tool: Tool, path: str) -> tuple[FunctionDefinition, str]:
+    if tool.function is not None:
+        return tool.function, f"{path}.function"
+    if tool.name is None:
+        raise InvalidRequest("is required", field=f"{path}.function")
+    return FunctionDefinition(tool.name, tool.description, tool.parameters, tool.strict), path
+
+
+def _custom(tool: Tool, path: str) -> tuple[CustomDefinition, str]:
+    if tool.custom is not None:
+        return tool.custom, f"{path}.custom"
+    if tool.name is None:
+        raise InvalidRequest("is required", field=f"{path}.custom")
+    return CustomDefinition(tool.name, tool.description, tool.format), path
+
+
+def _offered_custom(custom: CustomDefinition, path: str, namespace: str | None) -> OfferedTool:
+    grammar = _text_grammar(custom.format, f"{path}.format")
+    said = f"It is of this {grammar.syntax} grammar:\n{grammar.definition}" if grammar else "It is free text."
+    return OfferedTool(
+        ClientName(custom.name, namespace),
+        path,
+        custom.description,
+        {
+            "type": "object",
+            "properties": {CUSTOM_ARGUMENT: {"type": "string", "description": f"The whole input. {said}"}},
+            "required": [CUSTOM_ARGUMENT],
+            "additionalProperties": False,
+        },
+        is_custom=True,
+        text_grammar=grammar,
+    )
+
+
+def _text_grammar(format: CustomFormat, path: str) -> TextGrammar | None:
+    match format:
+        case None | AnyText():
+            return None
+        case TextOfGrammar(grammar=None, syntax=syntax, definition=definition):
+            if syntax is None or definition is None:
+                raise InvalidRequest("is required", field=f"{path}.{'definition' if syntax else 'syntax'}")
+            return TextGrammar(syntax, definition)
+        case TextOfGrammar(grammar=grammar):
+            assert grammar is not None
+            return TextGrammar(grammar.syntax, grammar.definition)
+        case unreachable:
+            assert_never(unreachable)

@@ -1,0 +1,151 @@
+"""The request fields about tools come to what the prompt shows, what may be called, and what must be."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ToolUse
+from ouzel.wire.offered_tools import (
+    NO_TOOLS,
+    ClientName,
+    OfferedTool,
+    ToolNames,
+    names_of,
+    offered_function,
+    offered_tools,
+)
+from ouzel.wire.tools import (
+    AllowedToolList,
+    AllowedTools,
+    Choice,
+    NamedCustomTool,
+    NamedFunction,
+    NamedTool,
+    ToolFields,
+)
+
+
+class RequestTools(msgspec.Struct, frozen=True):
+    """The first two are None where the request has no tools."""
+
+    definitions: list[dict[str, object]] | None  # as the prompt shows them
+    use: ToolUse | None  # what may come of them
+    names: ToolNames = NO_TOOLS
+
+
+class _OfferFields(msgspec.Struct, frozen=True):
+    """A request names functions, and the choice among them, by new or by old names; this holds either."""
+
+    offered: list[OfferedTool]
+    choice: Choice | None
+    field: str  # the name of the tools' field, and so the next
+    choice_field: str
+
+    @property
+    def is_old(self) -> bool:
+        return self.field == "functions"
+
+
+def tools_of(body: ToolFields, *, guides_all: bool = False, refuses_unknown: bool = False) -> RequestTools:
+    """Raises InvalidRequest for what contradicts itself. `guides_all` counts where the request does not say."""
+    fields = _offer_fields(body, refuses_unknown=refuses_unknown)
+    names = names_of(fields.offered)
+    if not fields.offered:
+        if fields.choice not in (None, "none", "auto"):
+            raise InvalidRequest(f"needs {fields.field}", field=fields.choice_field)
+        return RequestTools(None, None)
+    if fields.choice == "none":
+        use = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
+        return RequestTools(None, use, names)
+    own_guides = body.enable_tool_guided_generation
+    use = _use(
+        fields,
+        names,
+        is_parallel=not fields.is_old and body.parallel_tool_calls is not False,
+        guides_all=guides_all if own_guides is None else own_guides,
+    )
+    definitions = [tool.definition(names.for_model(tool.name)) for tool in fields.offered]
+    return RequestTools(definitions, use, names)
+
+
+def _offer_fields(body: ToolFields, *, refuses_unknown: bool) -> _OfferFields:
+    if body.functions is None and body.function_call is None:
+        offered = offered_tools(body.tools or [], refuses_unknown=refuses_unknown)
+        return _OfferFields(offered, body.tool_choice, "tools", "tool_choice")
+    if body.tools is not None or body.tool_choice is not None:
+        field = "functions" if body.functions is not None else "function_call"
+        raise InvalidRequest("must not be given beside tools or tool_choice", field=field)
+    choice = body.function_call
+    named = NamedTool(choice) if isinstance(choice, NamedFunction) else choice
+    functions = body.functions or []
+    offered = [offered_function(function, f"functions[{position}]") for position, function in enumerate(functions)]
+    return _OfferFields(offered, named, "functions", "function_call")
+
+
+def _use(fields: _OfferFields, names: ToolNames, *, is_parallel: bool, guides_all: bool) -> ToolUse:
+    param = "function_call.name" if fields.is_old else fields.choice_field
+    callable_tools, must_call, is_single = _callable_tools(fields.choice, fields.offered, param)
+    return ToolUse(
+        tools=tuple(tool.tool(names.for_model(tool.name)) for tool in fields.offered if tool.name in callable_tools),
+        are_all=len(callable_tools) == len(fields.offered),
+        must_call=must_call,
+        is_parallel=is_parallel and not is_single,
+        guides_all=guides_all,
+    )
+
+
+def _callable_tools(
+    choice: Choice | None, offered: Sequence[OfferedTool], param: str
+) -> tuple[set[ClientName], bool, bool]:
+    """Returns the tools that may be called, whether one must be, and whether no more than one."""
+    match choice:
+        case None | "none" | "auto":
+            return {tool.name for tool in offered}, False, False
+        case "required":
+            return {tool.name for tool in offered}, True, False
+        case NamedTool() | NamedCustomTool():
+            return {_known_name(choice, offered, param)}, True, True
+        case AllowedTools():
+            allowed_list, path = _allowed_list(choice, param)
+            names = {
+                _known_name(tool, offered, f"{path}.tools[{position}]")
+                for position, tool in enumerate(allowed_list.tools)
+            }
+            return names, allowed_list.mode == "required", False
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _allowed_list(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
+    """Returns the list, and where it stands in the request."""
+    if choice.allowed_tools is not None:
+        return choice.allowed_tools, f"{param}.allowed_tools"
+    for name, value in (("mode", choice.mode), ("tools", choice.tools)):
+        if value is None:
+            raise InvalidRequest("is required", field=f"{param}.{name}")
+    assert choice.mode is not None and choice.tools is not None
+    return AllowedToolList(choice.mode, choice.tools), param
+
+
+def _known_name(named: NamedTool | NamedCustomTool, offered: Sequence[OfferedTool], path: str) -> ClientName:
+    """Finds the tool, of the kind that is named; without a namespace also the only one of its name in any."""
+    name, kind = named_tool(named), "custom" if isinstance(named, NamedCustomTool) else "function"
+    if name is None:
+        raise InvalidRequest(f"{path}.{kind} is required", param=path)
+    of_kind = [tool.name for tool in offered if tool.is_custom == (kind == "custom")]
+    if name in of_kind:
+        return name
+    having_name = [each for each in of_kind if each.name == name.name]
+    if name.namespace is None and len(having_name) == 1:
+        return having_name[0]
+    given = name.name if name.namespace is None else f"{name.namespace}.{name.name}"
+    raise InvalidRequest(f"must name one of the tools, given {given!r}", field=path)
+
+
+def named_tool(named: NamedTool | NamedCustomTool) -> ClientName | None:
+    """Returns the name in a choice, in whichever of its two forms."""
+    inner = named.custom if isinstance(named, NamedCustomTool) else named.function
+    name = inner.name if inner is not None else named.name
+    return None if name is None else ClientName(name, named.namespace)

@@ -1,0 +1,272 @@
+"""Tools of every kind: namespaces and custom tools become what the model knows, and come back as the client's."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+import httpx
+import pytest
+from openai.types.responses import ResponseCustomToolCall, ResponseFunctionToolCall
+
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.qwen3_coder import QWEN3_CODER
+from ouzel.parsers.registry import OutputFormat
+from tests.api.requests import Json, error_of
+from tests.api.responses.strict import strict_events, strict_response, without_ids
+from tests.api.responses.test_response import LOOK
+from tests.api.serving import RunningServer, prompts_heard, running_server
+from tests.prompts.families import QWEN
+
+AGENTS: Json = {
+    "type": "namespace",
+    "name": "agents",
+    "description": "Other agents.",
+    "tools": [
+        {"type": "function", "name": "spawn", "description": "Starts one.", "strict": False, "parameters": None},
+        {"type": "custom", "name": "tell", "description": "Tells it."},
+    ],
+}
+CREW: Json = {
+    "type": "namespace",
+    "name": "crew",
+    "description": "The crew.",
+    "tools": [{"type": "function", "name": "spawn"}],
+}
+PATCH: Json = {"type": "custom", "name": "patch", "description": "Edits files.", "format": {"type": "text"}}
+SEARCH: Json = {"type": "web_search", "external_web_access": False}
+TEXT = '+a "b"\n\t\\n é'
+
+
+def grammar(syntax: str, definition: str) -> Json:
+    return {**PATCH, "format": {"type": "grammar", "syntax": syntax, "definition": definition}}
+
+
+def calling_server(
+    *, engine_factory: str = "create_parrot", refuses_unknown_tools: bool = False
+) -> AbstractContextManager[RunningServer]:
+    return running_server(
+        chat_template=QWEN,
+        output_format=OutputFormat(calls=HERMES),
+        engine_factory=engine_factory,
+        refuses_unknown_tools=refuses_unknown_tools,
+    )
+
+
+@pytest.fixture(scope="module")
+def guided_http() -> Iterator[httpx.Client]:
+    """Its grammars are those of a real engine."""
+    with calling_server(engine_factory="create_guided_parrot") as server, server.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def attentive_http() -> Iterator[httpx.Client]:
+    with calling_server(engine_factory="create_attentive_parrot") as server, server.client() as client:
+        yield client
+
+
+def written(name: str, arguments: object) -> str:
+    """As the template writes a call, too."""
+    call = {"name": name, "arguments": arguments}
+    return f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>"
+
+
+def body(said: str, *tools: object, **fields: object) -> Json:
+    return {"model": "parrot", "input": [{"role": "user", "content": said}], "tools": tools, **fields}
+
+
+@pytest.mark.parametrize(
+    ("tools", "said", "expected"),
+    [
+        ([AGENTS, LOOK], written("spawn", {}), {"name": "spawn", "namespace": "agents", "arguments": "{}"}),
+        ([AGENTS, LOOK], written("look", {}), {"name": "look", "arguments": "{}"}),
+        ([AGENTS, CREW], written("crew__spawn", {}), {"name": "spawn", "namespace": "crew", "arguments": "{}"}),
+        ([AGENTS], written("tell", {"input": TEXT}), {"name": "tell", "namespace": "agents", "input": TEXT}),
+        ([PATCH], written("patch", {"input": TEXT}), {"name": "patch", "input": TEXT}),
+        ([PATCH], written("patch", {"text": "a"}), {"name": "patch", "input": '{"text": "a"}'}),
+    ],
+)
+def test_a_call_is_the_clients_in_a_stream_and_whole(
+    thinker_http: httpx.Client, tools: list[Json], said: str, expected: Json
+) -> None:
+    unary = strict_response(thinker_http.post("/v1/responses", json=body(said, *tools)).text)
+    events = strict_events(thinker_http.post("/v1/responses", json=body(said, *tools, stream=True)))
+
+    [item] = unary.output
+    assert isinstance(item, ResponseFunctionToolCall | ResponseCustomToolCall)
+    assert {key: value for key, value in item.to_dict().items() if key in {*expected, "namespace"}} == expected
+    assert item.type == ("custom_tool_call" if "input" in expected else "function_call")
+    added = next(event.item for event in events if event.type == "response.output_item.added")
+    assert added.to_dict() | {"arguments": "", "input": ""} == {
+        **item.to_dict(),
+        "id": added.id,
+        "call_id": added.to_dict()["call_id"],
+        "status": "in_progress",
+        "arguments": "",
+        "input": "",
+    }
+    deltas = [event.to_dict()["delta"] for event in events if event.type.endswith(("input.delta", "arguments.delta"))]
+    assert "".join(map(str, deltas)) == expected.get("input", expected.get("arguments"))
+    end = events[-1]
+    assert end.type == "response.completed"
+    end.response.usage = unary.usage  # the second finds the prompt in the cache
+    assert without_ids(end.response) == without_ids(unary)
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        ([AGENTS, CREW, SEARCH], written("crew__spawn", {"at": 1})),
+        ([AGENTS, PATCH], written("patch", {"input": TEXT})),
+        ([AGENTS, PATCH], written("tell", {"input": TEXT})),
+    ],
+)
+def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(
+    attentive_http: httpx.Client, tools: list[Json], said: str
+) -> None:
+    said = f"\n{said}"  # as the template begins it
+    [item] = attentive_http.post("/v1/responses", json=body(said, *tools)).json()["output"]
+    first = [*prompts_heard[-1], *said.encode()]
+    answered = {"type": f"{item['type']}_output", "call_id": item["call_id"], "output": "done"}
+    later = body("", *tools) | {"input": [{"role": "user", "content": said}, item, answered]}
+    assert attentive_http.post("/v1/responses", json=later).status_code == 200
+    assert list(prompts_heard[-1][: len(first)]) == first
+
+
+def test_what_is_kept_is_continued_under_the_same_names(thinker_http: httpx.Client) -> None:
+    first = thinker_http.post("/v1/responses", json=body(written("crew__spawn", {}), AGENTS, CREW)).json()
+    [item] = first["output"]
+    answered = {"type": "function_call_output", "call_id": item["call_id"], "output": "done"}
+    later = body("", AGENTS, CREW) | {"input": [answered], "previous_response_id": first["id"]}
+    resent = body("", AGENTS, CREW) | {
+        "input": [{"role": "user", "content": written("crew__spawn", {})}, item, answered]
+    }
+    kept, sent = [thinker_http.post("/v1/responses/input_tokens", json=each).json() for each in (later, resent)]
+    assert kept == sent
+
+
+def test_parts_of_an_output_are_read_and_calls_are_matched_by_their_kind(thinker_http: httpx.Client) -> None:
+    called = {"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": TEXT, "status": "completed"}
+    answered: Json = {
+        "type": "custom_tool_call_output",
+        "call_id": "a",
+        "output": [{"type": "input_text", "text": "x"}],
+    }
+    asked = body("Hi", PATCH)
+    asked["input"] = [{"role": "user", "content": "Hi"}, called, answered]
+    assert thinker_http.post("/v1/responses", json=asked).status_code == 200
+    asked["input"] = [{"role": "user", "content": "Hi"}, called, {**answered, "type": "function_call_output"}]
+    error = error_of(thinker_http.post("/v1/responses", json=asked))
+    assert error["message"] == 'input[2].call_id must be the call_id of a function_call before it, given "a"'
+
+
+def test_what_is_kept_of_a_call_is_whole(thinker_http: httpx.Client) -> None:
+    called = {"type": "custom_tool_call", "call_id": "a", "name": "tell", "namespace": "agents", "input": TEXT}
+    answered = {"type": "custom_tool_call_output", "call_id": "a", "output": "done"}
+    hosted = {"type": "web_search_call", "id": "ws_1", "status": "searching"}
+    asked = body("", AGENTS) | {"input": [called, answered, hosted, {"role": "user", "content": "Hi"}]}
+    kept = thinker_http.post("/v1/responses", json=asked).json()
+    items = thinker_http.get(f"/v1/responses/{kept['id']}/input_items", params={"order": "asc"}).json()["data"]
+    assert [{key: item.get(key) for key in called} for item in items[:1]] == [called]
+    assert [item["type"] for item in items] == ["custom_tool_call", "custom_tool_call_output", "message"]
+
+
+def test_the_response_repeats_the_tools_as_they_were_sent(
+    thinker_http: httpx.Client, guided_http: httpx.Client
+) -> None:
+    tools = [AGENTS, LOOK, grammar("regex", "[0-9]+"), SEARCH]
+    shown = thinker_http.post("/v1/responses", json=body("Hi", *tools, tool_choice="none")).json()
+    assert shown["tools"] == [AGENTS, {**LOOK, "description": None, "strict": False}, *tools[2:]]
+    choice = {
+        "type": "allowed_tools",
+        "mode": "auto",
+        "tools": [{"type": "custom", "name": "tell", "namespace": "agents"}, {"type": "function", "name": "look"}],
+    }
+    shown = guided_http.post("/v1/responses", json=body("Hi", AGENTS, LOOK, tool_choice=choice)).json()
+    assert shown["tool_choice"] == choice
+
+
+def test_tools_of_unknown_types_are_left_out_where_there_are_others(
+    thinker_http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    asked = [body("Hi", LOOK, *more) for more in ([], [SEARCH, {"type": "mcp", "server_label": "x", "headers": {}}])]
+    plain, more = [thinker_http.post("/v1/responses", json=each).json() for each in asked]
+    assert plain["usage"]["input_tokens"] == more["usage"]["input_tokens"]
+    [line] = [record.message for record in caplog.records if "left out" in record.message]
+    assert line == "left out tools of types that are unknown here: 'web_search', 'mcp'"
+    assert not [record.message for record in caplog.records if "ignored fields" in record.message]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "complaint"),
+    [
+        ({"tools": [SEARCH]}, "tools[0].type", 'given "web_search": this server runs no tools of its own'),
+        ({"tools": [{"name": "x"}]}, "tools[0].type", "required"),
+        ({"tools": [LOOK], "tool_choice": {"type": "web_search"}}, "tool_choice.type", 'given "web_search"'),
+        ({"tool_choice": {"type": "custom", "name": "look"}}, "tool_choice", "given 'look'"),
+        ({"tool_choice": {"type": "function", "name": "patch"}}, "tool_choice", "given 'patch'"),
+        ({"tool_choice": {"type": "function", "name": "spawn", "namespace": "x"}}, "tool_choice", "given 'x.spawn'"),
+        ({"tools": [{"type": "custom"}]}, "tools[0].custom", "required"),
+        ({"tools": [PATCH, {**LOOK, "name": "patch"}]}, "tools[1].name", "must be unique, given 'patch' again"),
+        ({"tools": [{**AGENTS, "tools": None}]}, "tools[0].tools", "required"),
+        ({"tools": [{**AGENTS, "name": "a b"}]}, "tools[0].name", "must match"),
+        ({"tools": [{**AGENTS, "tools": [SEARCH]}]}, "tools[0].tools[0].type", 'given "web_search"'),
+        ({"tools": [{**CREW, "tools": [{"type": "function", "name": f"f{n}"} for n in range(1025)]}]}, "tools", "1024"),
+        ({"tools": [{**PATCH, "format": {"type": "grammar"}}]}, "tools[0].format.syntax", "required"),
+        ({"tools": [grammar("ebnf", "")]}, "tools[0].format.syntax", '"lark", "regex", given "ebnf"'),
+        ({"tools": [grammar("lark", "start: b")]}, "tools", "custom tool 'patch': format.definition: the rule 'b'"),
+        ({"tools": [grammar("regex", "a(?=b)")]}, "tools", "custom tool 'patch': format.definition has look-around"),
+        ({"input": [{"type": "custom_tool_call", "call_id": "a", "name": "b"}]}, "input[0].input", "a string"),
+        ({"input": [{"type": "unheard_of"}]}, "input[0].type", '"unheard_of"'),
+    ],
+)
+def test_what_cannot_be_honoured_is_named(thinker_http: httpx.Client, fields: Json, param: str, complaint: str) -> None:
+    answer = thinker_http.post("/v1/responses", json=body("Hi", AGENTS, CREW, LOOK, PATCH) | fields)
+    error = error_of(answer)
+    assert (answer.status_code, error["param"]) == (400, param), error
+    assert complaint in str(error["message"]), error
+
+
+def test_a_server_may_refuse_what_it_does_not_run() -> None:
+    with calling_server(refuses_unknown_tools=True) as server, server.client() as http:
+        error = error_of(http.post("/v1/responses", json=body("Hi", LOOK, SEARCH)))
+        assert error["param"] == "tools[1].type"
+        asked = body("Hi", LOOK) | {"input": [{"type": "web_search_call", "status": "searching"}]}
+        assert error_of(http.post("/v1/responses", json=asked))["param"] == "input[0].type"
+        chat = {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], "tools": [LOOK, SEARCH]}
+        assert error_of(http.post("/v1/chat/completions", json=chat))["param"] == "tools[1].type"
+
+
+@pytest.mark.parametrize("choice", ["auto", {"type": "custom", "name": "patch"}])
+@pytest.mark.parametrize(
+    ("syntax", "definition"),
+    [
+        ("regex", r'\+"[0-9]{3}"\n'),
+        ("lark", 'start: "+" Q DIGIT{3} Q LF\nQ: "\\""\n%import common (LF, DIGIT)'),
+        ("lark", 'start: "+" pair LF\npair: "\\"" (DIGIT{3} | pair) "\\""\n%import common (LF, DIGIT)'),
+    ],
+)
+def test_a_grammar_holds_for_every_call(
+    guided_http: httpx.Client, syntax: str, definition: str, choice: object
+) -> None:
+    """The model wants to end the text early, and is not let."""
+    tool, said = grammar(syntax, definition), written("patch", {"input": '+"12'})
+    answer = guided_http.post("/v1/responses", json=body(said, tool, tool_choice=choice, max_output_tokens=200))
+    calls = [item for item in answer.json()["output"] if item["type"] == "custom_tool_call"]
+    whole = [call["input"] for call in calls if call["status"] == "completed"]
+    assert whole
+    assert [text for text in whole if not re.fullmatch(r'\+"12[0-9]"\n', text)] == []
+
+
+def test_a_model_that_writes_bare_text_is_held_to_no_recursion() -> None:
+    with (
+        running_server(chat_template=QWEN, output_format=OutputFormat(calls=QWEN3_CODER)) as server,
+        server.client() as http,
+    ):
+        tool = grammar("lark", 'start: "(" start? ")"')
+        error = error_of(http.post("/v1/responses", json=body("Hi", tool)))
+    assert error["param"] == "tools"
+    assert "custom tool 'patch': format.definition has recursion or %ignore" in str(error["message"])
