@@ -7,9 +7,10 @@ from typing import Any  # JSON Schema
 import msgspec
 
 from ouzel.api.document.openapi import body_schemas
-from ouzel.api.lmi.standard import StandardRequest
+from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.operations import DOCUMENTED
 from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.wire.aliases import ALIASES
 from ouzel.wire.fields import CompletionFields
 from ouzel.wire.unsupported import INSTEAD, NEUTRAL_VALUES
 
@@ -94,9 +95,10 @@ def _rows_of_fields() -> Iterator[list[str]]:
 
 def _rows_of_lmi() -> Iterator[list[str]]:
     schemas: JsonSchema = msgspec.convert(body_schemas(DOCUMENTED), dict[str, Any])
+    own = set(Parameters.__annotations__)
     for name, *rest in _fields_of(schemas[StandardRequest.__name__], schemas, ""):
         _, _, parameter = name.partition(".")
-        if parameter.partition(".")[0] not in CompletionFields.__struct_encode_fields__:
+        if parameter.partition(".")[0] not in {*CompletionFields.__struct_encode_fields__, *ALIASES} - own:
             yield [f"`{name}`", *rest]
 
 

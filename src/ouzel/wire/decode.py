@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from ouzel.errors import InvalidRequest
+from ouzel.wire.aliases import as_named, in_our_names
 from ouzel.wire.lenient_numbers import with_plain_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
@@ -36,9 +37,14 @@ def decode_body(body: bytes, body_type: type[Body]) -> Body:
 
 def decode_object(fields: JsonObject, body_type: type[Body]) -> Body:
     """Decodes a body, or an object in it, that has been parsed."""
-    refuse_unsupported(fields, own_fields=body_type.__struct_encode_fields__)
-    body = _convert(fields, body_type)
-    log_ignored(unknown_fields(fields, body) - NEUTRAL_VALUES.keys())
+    own_fields = body_type.__struct_encode_fields__
+    named = in_our_names(fields, own_fields)
+    refuse_unsupported(named, own_fields=own_fields)
+    try:
+        body = _convert(named, body_type)
+    except InvalidRequest as error:
+        raise as_named(error, fields) from error.__cause__
+    log_ignored(unknown_fields(named, body) - NEUTRAL_VALUES.keys())
     return body
 
 

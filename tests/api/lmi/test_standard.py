@@ -199,7 +199,6 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
     ("parameters", "message"),
     [
         ({"max_new_tokens": 0}, "max_new_tokens must be >= 1, given 0"),
-        ({"max_new_tokens": 5000}, "max_new_tokens must be <= 4094, given 5000"),
         ({"temperature": 3}, "temperature must be <= 2.0, given 3"),
         ({"top_k": "many"}, 'top_k must be an integer, given "many"'),
         ({"do_sample": 1}, "do_sample must be true or false, given 1"),

@@ -15,6 +15,7 @@ from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.ollama.errors import OllamaError
+from ouzel.wire.aliases import aliases_in
 
 JsonObject = dict[str, object]
 
@@ -61,9 +62,12 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
 def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
     lmi_bodies = _bodies([operation for operation in operations if operation.words == "lmi"])
-    schemas = _components([*_bodies(operations), Parameters])
+    bodies: list[StructType] = [*_bodies(operations), Parameters]
+    schemas = _components(bodies)
     for schema in schemas.values():
         _explain_fields(schema)
+    for body in bodies:
+        _add_aliases(schemas[body.__name__], body)
     standard = schemas[StandardRequest.__name__]["properties"]
     assert isinstance(standard, dict)
     standard["parameters"] |= {"anyOf": [_ref(Parameters), {"type": "null"}]}  # two decoders in the code, one object
@@ -115,6 +119,14 @@ def _explain_fields(schema: JsonObject) -> None:
         default = default_in_words(name, is_boolean=kinds == [{"type": "boolean"}, {"type": "null"}])
         description = field.get("description") or " ".join(inner[:1])
         field["description"] = f"{description} Default: {default}.".lstrip()
+
+
+def _add_aliases(schema: JsonObject, body: StructType) -> None:
+    """Adds the other names of fields, which are read before a body is decoded."""
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    for alias, name in aliases_in(body.__struct_encode_fields__).items():
+        properties[alias] = properties[name] | {"description": f"The same as {name}. Default: none."}
 
 
 def _operation_object(operation: Operation) -> JsonObject:

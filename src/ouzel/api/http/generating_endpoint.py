@@ -13,9 +13,12 @@ from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
-from ouzel.generation import Event, Finished, Generation, ServedModel, SeveralGenerations, Usage
+from ouzel.errors import InvalidRequest
+from ouzel.generation import Event, Finished, Generation, GenerationRequest, ServedModel, SeveralGenerations, Usage
 from ouzel.observability import Metrics
+from ouzel.wire.aliases import as_named
 from ouzel.wire.chat_prompt import has_own_template
+from ouzel.wire.decode import JsonObject
 from ouzel.worker_threads import PreparationThreads
 
 _MANY_LOGPROBS = 256  # writing more than this, alternatives among them, may take over a millisecond
@@ -50,7 +53,7 @@ class GeneratingEndpoint:
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
         requests, answer = await self._threads.prepare(
             partial(self._dialect.parse, body),
-            partial(self._dialect.prepare, arrival_s=exchange.arrival_s),
+            partial(self._prepare, arrival_s=exchange.arrival_s),
             len(body),
             has_own_template=has_own_template,
         )
@@ -68,6 +71,12 @@ class GeneratingEndpoint:
             generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generations)
             await self._send(generations, answer, send)
+
+    def _prepare(self, fields: JsonObject, *, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        try:
+            return self._dialect.prepare(fields, arrival_s)
+        except InvalidRequest as error:
+            raise as_named(error, fields) from error.__cause__
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:

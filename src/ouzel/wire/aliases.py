@@ -1,0 +1,55 @@
+"""Other servers have other names for some of our fields: such a field is read as ours, before a body is decoded.
+
+Only what means exactly the same is here. A name that an endpoint has for itself stays what it is there.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+
+from ouzel.errors import InvalidRequest
+from ouzel.wire.validation_errors import shown
+
+JsonObject = dict[str, object]
+
+# By the other name: ours.
+ALIASES: Mapping[str, str] = {
+    "bad_sequences": "bad_words",
+    "ignore_eos_token": "ignore_eos",
+    "max_new_tokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "min_new_tokens": "min_tokens",
+    "n_predict": "max_tokens",
+    "num_predict": "max_tokens",
+    "random_seed": "seed",
+    "repeat_penalty": "repetition_penalty",
+    "stop_sequences": "stop",
+}
+
+
+def aliases_in(own_fields: Collection[str]) -> dict[str, str]:
+    """Returns those of the table that are read by an endpoint with these fields."""
+    return {alias: name for alias, name in ALIASES.items() if name in own_fields and alias not in own_fields}
+
+
+def in_our_names(body: JsonObject, own_fields: Collection[str]) -> JsonObject:
+    """Raises InvalidRequest where a field is given under two names, and differs."""
+    named = body
+    for alias, name in aliases_in(own_fields).items():
+        if alias not in body:
+            continue
+        named = {field: value for field, value in named.items() if field != alias}
+        value, other = body[alias], named.get(name)
+        if value is None:
+            continue
+        if other is not None and other != value:
+            raise InvalidRequest(f"must be {shown(other)}, the same as {name}, given {shown(value)}", field=alias)
+        named[name] = value
+    return named
+
+
+def as_named(error: InvalidRequest, body: Mapping[str, object]) -> InvalidRequest:
+    """Returns the error about the field as the client has named it in `body`."""
+    path = error.param or ""
+    name = re.split(r"[.\[]", path, maxsplit=1)[0]
+    alias = next((alias for alias in ALIASES if ALIASES[alias] == name and body.get(alias) is not None), None)
+    return error if alias is None or name in body else error.at(alias + path[len(name) :])

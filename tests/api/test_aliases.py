@@ -1,0 +1,59 @@
+"""Other servers' names of our fields are read as ours."""
+
+import logging
+
+import httpx
+import pytest
+
+from ouzel.errors import InvalidRequest
+from ouzel.sampling import SamplingFields
+from ouzel.wire.aliases import ALIASES
+from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import decode_object
+from tests.api.requests import chat, error_of
+
+VALUES: dict[str, object] = {
+    "bad_words": ["x"],
+    "ignore_eos": True,
+    "max_tokens": 3,
+    "min_tokens": 2,
+    "repetition_penalty": 1.5,
+    "seed": 7,
+    "stop": ["b"],
+}
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_an_alias_is_the_field_itself(alias: str) -> None:
+    name, value = ALIASES[alias], VALUES[ALIASES[alias]]
+    assert name in {*SamplingFields.__struct_fields__, "max_tokens", "stop"}
+    for fields in ({alias: value}, {alias: value, name: value}, {alias: value, name: None}, {alias: None, name: value}):
+        assert getattr(decode_object(chat("Hi", **fields), ChatCompletionRequest), name) == value
+    with pytest.raises(InvalidRequest, match=f"{alias} must be .*, the same as {name}, given") as caught:
+        decode_object(chat("Hi", **{alias: value, name: 0}), ChatCompletionRequest)
+    assert caught.value.param == alias
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "message"),
+    [
+        ({"repeat_penalty": 11}, "repeat_penalty", "repeat_penalty must be <= 10.0, given 11"),
+        ({"random_seed": "x"}, "random_seed", 'random_seed must be an integer, given "x"'),
+        ({"stop_sequences": ["a", 1]}, "stop_sequences[1]", "stop_sequences[1] must be a string, given 1"),
+        ({"n_predict": 0}, "n_predict", "n_predict must be >= 1, given 0"),
+        ({"max_new_tokens": 2, "min_new_tokens": 3}, "min_new_tokens", "min_new_tokens must be <= 2, given 3"),
+        ({"n_predict": 3, "num_predict": 4}, "num_predict", "num_predict must be 3, the same as max_tokens, given 4"),
+    ],
+)
+def test_an_error_names_the_field_as_the_client_did(
+    http: httpx.Client, fields: dict[str, object], param: str, message: str
+) -> None:
+    error = error_of(http.post("/v1/chat/completions", json=chat("Hi", **fields)))
+    assert (error["param"], error["message"]) == (param, message)
+
+
+def test_an_alias_is_no_unknown_field(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        answer = http.post("/v1/chat/completions", json=chat("abcdef", n_predict=3, colour="red"))
+    assert answer.json()["choices"][0]["message"]["content"] == "abc"
+    assert "ignored fields: 'colour'" in caplog.text
