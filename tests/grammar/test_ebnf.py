@@ -18,6 +18,13 @@ string ::= "\"" ( [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}) )
 number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [0-9]+)? ws
 ws     ::= | " " | "\n" [ \t]{0,20}
 """
+CHESS = r"""
+root   ::= "1. " move " " move "\n" ([1-9] [0-9]? ". " move " " move "\n")+
+move   ::= (pawn | piece | castle) [+#]?
+piece  ::= [NBKQR] [a-h]? [1-8]? "x"? [a-h] [1-8]
+pawn   ::= ([a-h] "x")? [a-h] [1-8] ("=" [NBKQR])?
+castle ::= "O-O" "-O"?
+"""  # as llama.cpp's examples have it
 
 
 def grammar(text: str) -> Format:
@@ -29,6 +36,8 @@ def grammar(text: str) -> Format:
     [
         (SUM, ["1+(2+3)", "42", "((1))"], ["1+", "x", "(1", ""]),
         (JSON, ['{"a": [1, -2.5e3, "x\\u00e9\\n"], "b": {}}', "{}"], ["[1]", '{"a"}', '{"a": 01}', "{"]),
+        (CHESS, ["1. e4 e5\n2. Nf3 Nc6\n", "1. O-O-O d8=Q+\n1. a1 a1\n"], ["1. e4 e5\n", "1. e9 e5\n2. e4 e5\n"]),
+        ("root ::= [\\x20\\x21\\x23-\\x5b\\x5d-\\U0010FFFF]+ [ぁ-ゟ]", ["a-é😀ぁ"], ['"ぁ', "\\ぁ", "a"]),
         ('root ::= "a" "bc" | "ab" "x"', ["abc", "abx"], ["ab", "a"]),
         ('root ::= x "." | x ".." root\nx ::= [a-z.]*', ["a.", "..", "a..b."], ["a", ""]),
         ('root ::= "é\\u00e9\\x41\\"\\\\\\n" [\\-a\\]]', ['ééA"\\\n-', 'ééA"\\\n]'], ["é"]),

@@ -24,6 +24,7 @@ _SET_SIGNS = ("[", "&&", "--", "~~")  # which Rust reads as classes within class
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
 _GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
 _CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))")
+_LONG_CODE = re.compile(r"\\U[0-9A-Fa-f]{8}")  # in ECMAScript it is the letter
 
 
 class Anchors(Enum):
@@ -153,7 +154,8 @@ class _Reader:
         return char if self._is_search else ""
 
     def _escape(self, *, in_class: bool) -> str:
-        if code := _CODE.match(self._pattern, self._at):
+        long_code = None if self._is_search else _LONG_CODE.match(self._pattern, self._at)
+        if code := long_code or _CODE.match(self._pattern, self._at):
             self._at = code.end()
             return code[0]
         letter = self._pattern[self._at + 1 : self._at + 2]
