@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from ouzel.wire.choice_fields import ChoiceFields
 from ouzel.wire.model_name import ModelName
-from ouzel.wire.response_form import Choices, GrammarText, Pattern, ResponseFormat, Schema, StructuredOutputs
+from ouzel.wire.response_form import Choices, Grammar, GrammarText, Pattern, ResponseFormat, Schema, StructuredOutputs
 
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
 
@@ -82,6 +82,10 @@ class GenerationFields(ChoiceFields, kw_only=True):
     guided_regex: Pattern | None = None
     guided_choice: Choices | None = None
     guided_grammar: GrammarText | None = None
+    json_schema: Schema = None
+    regex: Pattern | None = None
+    ebnf: GrammarText | None = None
+    grammar: Grammar | None = None
     # For the caller's own records; nothing here depends on them.
     user: Annotated[str | None, Meta(description="Who asks; not used.")] = None
     metadata: Annotated[dict[str, str], Meta(max_length=16, description="Labels of the request; not used.")] | None = (

@@ -12,6 +12,17 @@ from ouzel.wire.validation_errors import shown
 
 JsonObject = dict[str, object]
 
+# By field: as what it is read.
+_KIND_OF_FIELD: Mapping[str, str] = {
+    "guided_json": "json",  # vLLM's
+    "guided_regex": "regex",
+    "guided_choice": "choice",
+    "guided_grammar": "grammar",
+    "json_schema": "json",  # llama.cpp's
+    "grammar": "grammar",  # llama.cpp's and TGI's
+    "regex": "regex",  # SGLang's
+    "ebnf": "grammar",
+}
 _BESIDE_SCHEMA = {"name", "description", "strict"}  # in OpenAI's `json_schema`
 
 Schema = Annotated[JsonObject | str | bool | None, Meta(description="A JSON schema; a string holds one as JSON text.")]
@@ -20,10 +31,12 @@ Choices = Annotated[list[str], Meta(min_length=1, max_length=1000, description="
 GrammarText = Annotated[
     str, Meta(min_length=1, max_length=262_144, description="A grammar in EBNF (`root ::= …`) or Lark (`start: …`).")
 ]
+Grammar = GrammarText | Annotated[JsonObject, Meta(description="Or TGI's form: its type is json or regex.")]
 ResponseFormat = Annotated[
     JsonObject,
     Meta(
-        description="text, json_object, json_schema, or one of XGrammar's structural-tag formats.",
+        description="text, json_object (with a schema, if it has one), json_schema, or one of XGrammar's "
+        "structural-tag formats.",
         extra_json_schema={"required": ["type"], "properties": {"type": {"type": "string"}}},
     ),
 ]
@@ -51,6 +64,10 @@ class FormFields(Protocol):
     guided_regex: str | None
     guided_choice: list[str] | None
     guided_grammar: str | None
+    json_schema: JsonObject | str | bool | None
+    regex: str | None
+    ebnf: str | None
+    grammar: str | JsonObject | None
 
 
 def output_form(body: FormFields) -> OutputForm | None:
@@ -69,10 +86,12 @@ def _forms(body: FormFields) -> Iterator[OutputForm]:
             yield form
     if body.structured_outputs is not None:
         yield _of_structured_outputs(body.structured_outputs)
-    guided_fields = {"json": body.guided_json, "regex": body.guided_regex, "choice": body.guided_choice}
-    for kind, value in {**guided_fields, "grammar": body.guided_grammar}.items():
-        if value is not None:
-            yield _of_kind(kind, value, f"guided_{kind}")
+    for name, kind in _KIND_OF_FIELD.items():
+        value = getattr(body, name)
+        if isinstance(value, dict) and kind == "grammar":
+            yield _of_tgi_grammar(value, name)
+        elif value is not None:
+            yield _of_kind(kind, value, name)
 
 
 def _of_response_format(response_format: JsonObject) -> OutputForm | None:
@@ -82,7 +101,22 @@ def _of_response_format(response_format: JsonObject) -> OutputForm | None:
     if kind == "text":
         _refuse_unknown(response_format, {"type"}, "response_format")
         return None
+    has_bare_schema = response_format.get("schema") is not None and response_format.get("json_schema") is None
+    if has_bare_schema and kind in ("json_object", "json_schema"):  # llama.cpp's
+        _refuse_unknown(response_format, {"type", "schema"}, "response_format")
+        return _of_kind("json", response_format["schema"], "response_format.schema")
     return _of_json_schema(response_format) if kind == "json_schema" else OutputForm(response_format, "response_format")
+
+
+def _of_tgi_grammar(grammar: JsonObject, path: str) -> OutputForm:
+    """It is an object with a type and a value."""
+    kind = grammar.get("type")
+    if kind not in ("json", "regex"):
+        raise InvalidRequest(f'must be "json" or "regex", given {shown(kind)}', field=f"{path}.type")
+    _refuse_unknown(grammar, {"type", "value"}, path)
+    if grammar.get("value") is None:
+        raise InvalidRequest("is required", field=f"{path}.value")
+    return _of_kind(kind, grammar["value"], f"{path}.value")
 
 
 def _of_json_schema(response_format: JsonObject) -> OutputForm:

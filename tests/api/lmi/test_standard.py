@@ -214,7 +214,7 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"return_token_ids": True}, "return_token_ids is not a parameter of this schema (use details), given true"),
         ({"min_length": 5}, "min_length is not supported yet by this server (use min_tokens), given 5"),
         ({"watermark": True}, "watermark is not supported"),
-        ({"grammar": {"type": "json", "value": {}}}, "grammar is not supported"),
+        ({"grammar": {"type": "xml", "value": {}}}, "grammar.type must be"),
         ({"adapter_id": "mine"}, "adapter_id is not supported"),
         ({"stream": True, "n": 2}, "n must be 1 when stream is true, given 2"),
         ({"best_of": -1}, "best_of must be >= 1, given -1"),

@@ -1,0 +1,70 @@
+"""A form of the output may be demanded in the words of vLLM, llama.cpp, SGLang or TGI."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.api.requests import chat, error_of
+from tests.api.serving import running_server
+
+INTEGER = {"type": "integer", "minimum": 7, "maximum": 7}
+DIGITS = 'root ::= digit "-" digit\ndigit ::= [7]'
+
+
+@pytest.fixture(scope="module")
+def guided() -> Iterator[httpx.Client]:
+    with running_server(engine_factory="create_guided_parrot") as server, server.client() as http:
+        yield http
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"regex": "(xyz){2}"}, "xyzxyz"),
+        ({"ebnf": DIGITS}, "7-7"),
+        ({"grammar": DIGITS}, "7-7"),
+        ({"grammar": {"type": "regex", "value": "xyz"}}, "xyz"),
+        ({"grammar": {"type": "json", "value": INTEGER}}, "7"),
+        ({"json_schema": INTEGER}, "7"),
+        ({"response_format": {"type": "json_object", "schema": INTEGER}}, "7"),
+        ({"response_format": {"type": "json_schema", "schema": INTEGER}}, "7"),
+        ({"response_format": {"type": "text"}, "regex": "xyz", "grammar": None}, "xyz"),
+    ],
+)
+def test_each_has_the_form(guided: httpx.Client, fields: dict[str, object], text: str) -> None:
+    answer = guided.post("/v1/chat/completions", json=chat("abc", temperature=0, **fields))
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["choices"][0]["message"]["content"] == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "message"),
+    [
+        ({"grammar": "root ::= x"}, "grammar", "the rule 'x' is missing"),
+        ({"regex": "("}, "regex", "regex"),
+        ({"regex": "a", "ebnf": DIGITS}, "ebnf", "ebnf must not be given beside regex"),
+        (
+            {"json_schema": {"type": "integer"}, "guided_regex": "a"},
+            "json_schema",
+            "must not be given beside guided_regex",
+        ),
+        ({"grammar": {"type": "xml", "value": "x"}}, "grammar.type", 'must be "json" or "regex", given "xml"'),
+        ({"grammar": {"type": "json"}}, "grammar.value", "grammar.value is required"),
+        (
+            {"response_format": {"type": "json_object", "schema": {"type": "no"}}},
+            "response_format.schema",
+            "response_format.schema",
+        ),
+        (
+            {"response_format": {"type": "json_object", "schema": {}, "colour": 1}},
+            "response_format.colour",
+            "response_format.colour is not a field of this object, given 1",
+        ),
+    ],
+)
+def test_a_wrong_form_is_named(http: httpx.Client, fields: dict[str, object], param: str, message: str) -> None:
+    answer = http.post("/v1/chat/completions", json=chat("abc", **fields))
+    assert answer.status_code == 400
+    assert error_of(answer)["param"] == param
+    assert message in error_of(answer)["message"]
