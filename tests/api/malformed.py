@@ -47,14 +47,14 @@ def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     for name, field in schema["properties"].items():
         for what, value in _wrong_values(field, schemas):
             yield Malformed(path, name, what, {**good, name: value})
-        if name in schema["required"]:
+        if name in schema.get("required", ()):
             yield Malformed(path, name, "missing", {key: value for key, value in good.items() if key != name})
             if not any(kind.get("type") == "null" for kind in _kinds(field, schemas)):
                 yield Malformed(path, name, "null", {**good, name: None})
     for name, neutral in NEUTRAL_VALUES.items():
         if name not in schema["properties"]:
             value = next(each for each in ("x", 7, {"a": 1}) if each not in neutral)
-            yield Malformed(path, name, "not supported", {**good, name: value})
+            yield Malformed(path, name, "not supported", {"presence_penalty": 1, **good, name: value})
 
 
 def _wrong_values(field: JsonSchema, schemas: JsonSchema) -> Iterator[tuple[str, object]]:

@@ -20,6 +20,7 @@ VALUES: dict[str, object] = {
     "repetition_penalty": 1.5,
     "seed": 7,
     "stop": ["b"],
+    "typical_p": 0.5,
 }
 
 

@@ -14,7 +14,9 @@ from ouzel.api.openai.completions import CompletionRequest
 from ouzel.api.operations import DOCUMENTED
 from ouzel.config import LimitsConfig
 from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.wire.aliases import ALIASES
 from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import chat, error_of
 from tests.api.serving import MODEL, running_server
@@ -173,9 +175,7 @@ GENERATING_BODIES = list(
         ({"num_beams": 4, "diversity_penalty": 1}, "diversity_penalty", "needs num_beam_groups > 1, given 1"),
         ({"num_beams": 4, "length_penalty": 11}, "length_penalty", "length_penalty must be <= 10.0, given 11"),
         ({"num_beams": 2, "early_stopping": "soon"}, "early_stopping", "early_stopping must be"),
-        ({"regex": "a+"}, "regex", "regex is not supported yet"),
         ({"detokenize": False}, "detokenize", "detokenize is not supported yet"),
-        ({"max_new_tokens": 5}, "max_new_tokens", "(use max_tokens), given 5"),
         ({"enable_thinking": True}, "enable_thinking", "enable_thinking has no effect"),
         ({"enable_thinking": "perhaps"}, "enable_thinking", 'true or false or an object, given "perhaps"'),
         ({"thinking": {"type": "some"}}, "thinking.type", 'one of "disabled", "enabled", given "some"'),
@@ -289,7 +289,8 @@ def test_numbers_are_read_leniently_and_null_is_not_given(
 def test_a_field_of_another_endpoint_is_honoured_or_refused(
     body: type[msgspec.Struct], other: type[msgspec.Struct]
 ) -> None:
-    assert set(other.__struct_encode_fields__) <= {*body.__struct_encode_fields__, *NEUTRAL_VALUES}
+    known = {*body.__struct_encode_fields__, *ALIASES, *HINTS, *NEUTRAL_VALUES}
+    assert set(other.__struct_encode_fields__) <= known
 
 
 def test_a_field_of_another_endpoint_is_answered_with_what_to_use_here(http: httpx.Client) -> None:
@@ -307,11 +308,12 @@ def test_a_field_of_another_endpoint_is_answered_with_what_to_use_here(http: htt
     ],
 )
 def test_every_parameter_of_the_openai_client_is_honoured_or_refused(body: type[msgspec.Struct], params: type) -> None:
-    assert params.__annotations__.keys() <= {*body.__struct_encode_fields__, *NEUTRAL_VALUES}
+    assert params.__annotations__.keys() <= {*body.__struct_encode_fields__, *HINTS, *NEUTRAL_VALUES}
 
 
 def test_null_is_not_given_in_any_field(http: httpx.Client) -> None:
-    optional = {*ChatCompletionRequest.__struct_encode_fields__, *NEUTRAL_VALUES} - {"messages"}
+    known = {*ChatCompletionRequest.__struct_encode_fields__, *ALIASES, *HINTS, *NEUTRAL_VALUES}
+    optional = known - {"messages"}
     response = http.post("/v1/chat/completions", json=chat("Hi") | dict.fromkeys(optional))
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"] == "Hi"

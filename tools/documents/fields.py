@@ -12,6 +12,7 @@ from ouzel.api.operations import DOCUMENTED
 from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.wire.aliases import ALIASES
 from ouzel.wire.fields import CompletionFields
+from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import INSTEAD, NEUTRAL_VALUES
 
 PATH = Path(__file__).parents[2] / "docs" / "fields.md"
@@ -29,8 +30,8 @@ Each field works in whole answers and in streams, unless the table says otherwis
 in those named; `/responses/input_tokens` takes what `/responses` takes. `null` is the same as not given.
 Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
 parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
-below. A field that stands in neither table is ignored, with a line in the server's log; so is an unknown one inside a
-tool or another object, but for those objects that refuse it with a 400.
+below. A field that stands in none of the tables is ignored, with a line in the server's log; so is an unknown one
+inside a tool or another object, but for those objects that refuse it with a 400.
 
 ## Fields that work
 
@@ -58,11 +59,23 @@ answered with 400, unless the value asks for nothing. `null` never asks.
 """
 
 
+_HINTS = """
+## Fields that are taken as hints
+
+Nothing here depends on them: a request that has one is answered, and a line of the log names it. `store` of
+`/responses` is a field that works.
+
+| field | why nothing depends on it |
+|---|---|
+"""
+
+
 def fields_document() -> str:
     text = _INTRODUCTION.format(command=COMMAND, from_model=", ".join(SamplingDefaults.__struct_fields__))
     text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_fields())
     text += _LMI
     text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_lmi())
+    text += _HINTS + "".join(f"| `{name}` | {reason} |\n" for name, reason in sorted(HINTS.items()))
     text += _REFUSED
     return text + "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_refused())
 

@@ -130,15 +130,6 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     enable_tool_guided_generation: GuidesTools = None
     stream_options: Annotated[ResponseStreamOptions | None, Meta(description="Only with stream.")] = None
     metadata: Annotated[Labels, Meta(description="Labels; the response repeats them.")] | None = None
-    service_tier: Annotated[
-        Literal["auto", "default", "flex", "scale", "priority"] | None,
-        Meta(description="A hint: here is one tier, the default."),
-    ] = None
-    prompt_cache_retention: Annotated[
-        Literal["in_memory", "in-memory", "24h"] | None,
-        Meta(description="A hint: prompts are cached while there is room."),
-    ] = None
-    prompt_cache_options: Annotated[dict[str, object] | None, Meta(description="A hint, as the one before.")] = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None
@@ -155,13 +146,7 @@ def shows_logprobs(fields: ResponsesRequest) -> bool:
 
 
 def hints_in(fields: ResponsesRequest) -> Iterator[str]:
-    """Yields the names of the fields that ask for what is not here, or not with every model, and need not be had."""
-    if fields.service_tier not in (None, "auto", "default"):
-        yield "service_tier"
-    if fields.prompt_cache_retention == "24h":
-        yield "prompt_cache_retention"
-    if fields.prompt_cache_options:
-        yield "prompt_cache_options"
+    """Yields the names of the inner fields that are hints here; those of a whole body are in `wire.hints`."""
     if fields.reasoning is not None and "concise" in (fields.reasoning.summary, fields.reasoning.generate_summary):
         yield "reasoning.summary"
     if fields.text is not None and fields.text.verbosity in ("low", "high"):

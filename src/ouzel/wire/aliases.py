@@ -22,7 +22,9 @@ ALIASES: Mapping[str, str] = {
     "num_predict": "max_tokens",
     "random_seed": "seed",
     "repeat_penalty": "repetition_penalty",
+    "sampling_seed": "seed",
     "stop_sequences": "stop",
+    "typ_p": "typical_p",
 }
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.aliases import as_named, in_our_names
+from ouzel.wire.hints import HINTS, log_hints
 from ouzel.wire.lenient_numbers import with_plain_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
@@ -44,7 +45,8 @@ def decode_object(fields: JsonObject, body_type: type[Body]) -> Body:
         body = _convert(named, body_type)
     except InvalidRequest as error:
         raise as_named(error, fields) from error.__cause__
-    log_ignored(unknown_fields(named, body) - NEUTRAL_VALUES.keys())
+    log_hints(named, own_fields)
+    log_ignored(unknown_fields(named, body) - NEUTRAL_VALUES.keys() - HINTS.keys())
     return body
 
 

@@ -176,9 +176,6 @@ def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Clien
         ({"conversation": "conv_1"}, "conversation"),
         ({"tools": [{"type": "function", "name": "x"}]}, "tools"),
         ({"image": {"context_compression": "auto"}}, "image"),
-        ({"service_tier": "flex"}, "service_tier"),
-        ({"prompt_cache_options": {"mode": "implicit"}}, "prompt_cache_options"),
-        ({"prompt_cache_retention": "24h"}, "prompt_cache_retention"),
         ({"previous_response_id": "resp_9"}, "previous_response_id"),
     ],
 )

@@ -29,8 +29,6 @@ REFUSED: list[tuple[Json, str, str]] = [
         "continue_final_message",
     ),
     ({"moderation": {"model": "omni"}}, "moderation", "omni"),
-    ({"service_tier": "express"}, "service_tier", "express"),
-    ({"prompt_cache_retention": "1h"}, "prompt_cache_retention", "1h"),
     ({"include": ["reasoning"]}, "include[0]", '"reasoning"'),
     ({"tools": [{"type": "web_search"}]}, "tools[0].type", "web_search"),
     ({"tools": [{"type": "function"}]}, "tools[0].function", "required"),
@@ -80,10 +78,16 @@ def test_what_is_not_honoured_is_a_400_that_names_it(
 NEUTRAL: list[Json] = [
     {"store": False},
     {"store": None, "background": False, "previous_response_id": None, "conversation": None, "prompt": None},
-    {"service_tier": "auto", "include": [], "tools": [], "tool_choice": "auto", "truncation": "disabled"},
+    {"service_tier": "flex", "include": [], "tools": [], "tool_choice": "auto", "truncation": "disabled"},
     {"text": {"format": {"type": "text"}, "verbosity": "medium"}, "reasoning": {}, "metadata": {}},
     {"reasoning": {"effort": "none", "summary": None}, "response_format": {"type": "text"}},
-    {"prompt_cache_retention": "in_memory", "user": "x", "safety_identifier": "y", "prompt_cache_key": "z"},
+    {
+        "prompt_cache_retention": "24h",
+        "prompt_cache_options": {"mode": "implicit"},
+        "user": "x",
+        "safety_identifier": "y",
+        "prompt_cache_key": "z",
+    },
 ]
 
 

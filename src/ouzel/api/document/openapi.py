@@ -26,7 +26,7 @@ _JSON_LINES: Mapping[Words, str] = {"lmi": "application/jsonlines", "ollama": "a
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
 _DESCRIPTION = (
     "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
-    "this document does not name is ignored, except those of OpenAI and vLLM that are known and not supported: they "
+    "this document does not name is ignored, except those of other servers that are known and not supported: they "
     "are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a string. The real limits "
     "of n, top_logprobs and lengths are those of the server's options. With --profile ovms an error is one string."
 )

@@ -1,0 +1,53 @@
+"""Fields that change no answer of this server are taken as hints: a line of the log names them, and that is all."""
+
+import logging
+from collections.abc import Collection, Mapping
+
+logger = logging.getLogger(__name__)
+
+# By field: why nothing depends on it.
+HINTS: Mapping[str, str] = {
+    "adaptive_decay": "it changes adaptive_target",
+    "cache_prompt": "--prefix-caching decides",
+    "conversation_id": "there is nothing to route",
+    "custom_labels": "metrics have none",
+    "data_parallel_rank": "there is nothing to route",
+    "dry_allowed_length": "it changes dry_multiplier",
+    "dry_base": "it changes dry_multiplier",
+    "dry_penalty_last_n": "it changes dry_multiplier",
+    "dry_sequence_breakers": "it changes dry_multiplier",
+    "dynatemp_exponent": "it changes dynatemp_range",
+    "id_slot": "there are no slots",
+    "keep_alive": "the model stays loaded",
+    "log_metrics": "all requests are counted",
+    "mirostat_eta": "it changes mirostat",
+    "mirostat_tau": "it changes mirostat",
+    "models": "there is one model",
+    "n_cache_reuse": "full blocks are reused",
+    "n_discard": "a context is never shifted",
+    "n_keep": "a context is never shifted",
+    "prediction": "output is not predicted",
+    "prompt_cache_options": "the prefix cache decides",
+    "prompt_cache_retention": "the prefix cache decides",
+    "provider": "there is nothing to route",
+    "request_id": "ids are the server's own, or X-Request-Id",
+    "return_progress": "progress is not shown",
+    "rid": "ids are the server's own, or X-Request-Id",
+    "route": "there is nothing to route",
+    "routed_dp_rank": "there is nothing to route",
+    "routing_key": "there is nothing to route",
+    "service_tier": "all requests are served alike",
+    "session_id": "there is nothing to route",
+    "store": "only responses are kept",
+    "timings_per_token": "timings are in /metrics",
+    "ttl": "the model stays loaded",
+    "verbosity": "it is for the prompt to say",
+    "xtc_threshold": "it changes xtc_probability",
+}
+
+
+def log_hints(body: Mapping[str, object], own_fields: Collection[str]) -> None:
+    """Logs those of `body` that ask for something, but for fields that its endpoint honours."""
+    asking = [name for name in body if name in HINTS and name not in own_fields and body[name] not in (None, False)]
+    if asking:
+        logger.info("taken as hints: %s", ", ".join(f"{name} ({HINTS[name]})" for name in sorted(asking)))

@@ -1,0 +1,84 @@
+"""What changes no answer is taken, and named in the log; what would change it, in peers' words, is refused."""
+
+import logging
+
+import httpx
+import pytest
+
+from ouzel.wire.hints import HINTS
+from ouzel.wire.unsupported import NEUTRAL_VALUES
+from tests.api.requests import chat, error_of
+
+
+def test_hints_are_taken_with_one_line_of_the_log(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    fields = dict.fromkeys(HINTS, "x") | {"store": True}
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
+    assert answer.json()["choices"][0]["message"]["content"] == "Hi"
+    [line] = [record.message for record in caplog.records if "hints" in record.message]
+    assert "store (only responses are kept)" in line
+    assert all(name in line for name in HINTS)
+    assert "ignored" not in caplog.text
+
+
+def test_what_asks_for_nothing_is_no_hint(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        assert http.post("/v1/chat/completions", json=chat("Hi", store=False, verbosity=None)).status_code == 200
+    assert "hints" not in caplog.text
+
+
+def test_no_field_is_both() -> None:
+    assert not HINTS.keys() & NEUTRAL_VALUES.keys()
+
+
+WEB_UI = {  # what llama.cpp's page sends beside the messages
+    "stream": False,
+    "reasoning_format": "auto",
+    "max_tokens": -1,
+    "temperature": 0.8,
+    "dynatemp_range": 0,
+    "dynatemp_exponent": 1,
+    "top_k": 40,
+    "top_p": 0.95,
+    "min_p": 0.05,
+    "xtc_probability": 0,
+    "xtc_threshold": 0.1,
+    "typ_p": 1,
+    "repeat_last_n": 64,
+    "repeat_penalty": 1,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "dry_multiplier": 0,
+    "dry_base": 1.75,
+    "dry_allowed_length": 2,
+    "dry_penalty_last_n": -1,
+    "timings_per_token": True,
+    "return_progress": True,
+}
+
+
+def test_a_page_that_sends_every_parameter_gets_its_answer(http: httpx.Client) -> None:
+    answer = http.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi"}], **WEB_UI})
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"repeat_last_n": 64, "repeat_penalty": 1.1}, "repeat_last_n"),
+        ({"penalty_last_n": 64, "presence_penalty": 1}, "penalty_last_n"),
+        ({"lora": [{"id": 0, "scale": 1}]}, "lora"),
+        ({"t_max_predict_ms": 500}, "t_max_predict_ms"),
+        ({"num_ctx": 8192}, "num_ctx"),
+        ({"custom_params": {"a": 1}}, "custom_params"),
+        ({"safe_prompt": True}, "safe_prompt"),
+        ({"transforms": ["middle-out"]}, "transforms"),
+        ({"system": "Be brief."}, "system"),
+        ({"moderation": {"model": "omni"}}, "moderation"),
+        ({"web_search_options": {}}, "web_search_options"),
+    ],
+)
+def test_what_would_change_the_answer_is_refused(http: httpx.Client, fields: dict[str, object], param: str) -> None:
+    answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
+    assert (answer.status_code, error_of(answer)["param"]) == (400, param)
+    assert "is not supported" in error_of(answer)["message"]
