@@ -14,6 +14,7 @@ from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 from ouzel.wire.options import check_completion, limited, num_alternatives, options_of, truncation_of
+from ouzel.wire.shown_text import ReasoningPlace, reasoning_place
 from ouzel.wire.tool_use import tools_of
 from ouzel.wire.tools import ToolFields
 
@@ -26,6 +27,7 @@ class Chat:
     rendering: ChatRendering
     truncation: Truncation | None
     tool_names: ToolNames = NO_TOOLS
+    reasoning_place: ReasoningPlace = "apart"
 
 
 def decode_chat(fields: JsonObject, model: ServedModel, limits: LimitsConfig) -> tuple[ChatCompletionRequest, Chat]:
@@ -49,7 +51,7 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
         logprob_token_ids=request.logprob_token_ids,
         may_be_empty=request.prompt_logprobs is not None,
     )
-    return dataclasses.replace(chat, options=options)
+    return dataclasses.replace(chat, options=options, reasoning_place=reasoning_place(request))
 
 
 def chat_of(

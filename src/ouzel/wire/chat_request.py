@@ -14,6 +14,7 @@ from ouzel.wire.chat_prompt import (
 )
 from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.message_schema import Messages
+from ouzel.wire.shown_text import Echo, IncludeReasoning, ReasoningFormatName, SeparateReasoning
 from ouzel.wire.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
 
@@ -41,6 +42,10 @@ class ChatCompletionRequest(CompletionFields, kw_only=True):
     reasoning_effort: Effort = None
     enable_thinking: Thinking = None
     thinking: Thinking = None
+    include_reasoning: IncludeReasoning = None
+    separate_reasoning: SeparateReasoning = None
+    reasoning_format: ReasoningFormatName = None
+    echo: Echo = None
     tools: Tools | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: ParallelToolCalls = None

@@ -33,7 +33,7 @@ def accept_chat(
     prompt = model.renderer.render_chat(request.messages, chat.rendering, truncation=chat.truncation)
     envelope = new_envelope("chatcmpl", model)
     accepted = accept(chat.options, prompt, model, request_id=envelope.id, arrival_s=arrival_s)
-    return ChatAnswer(envelope, model, request, prompt), accepted
+    return ChatAnswer(envelope, model, request, prompt, chat.reasoning_place), accepted
 
 
 OPERATIONS = (

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.api.http.framing import SSE
+from ouzel.api.openai.chat_view import ChatView
 from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, usage_object
 from ouzel.generation import (
     ContentDelta,
@@ -33,6 +34,7 @@ from ouzel.wire.fold import (
     public_finish_reason,
 )
 from ouzel.wire.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
+from ouzel.wire.shown_text import ReasoningPlace
 
 
 class ChunkToolCall(msgspec.Struct, omit_defaults=True):
@@ -105,7 +107,14 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
 class ChatAnswer:
     """Implements `Answer`."""
 
-    def __init__(self, envelope: Envelope, model: ServedModel, request: ChatCompletionRequest, prompt: Prompt) -> None:
+    def __init__(
+        self,
+        envelope: Envelope,
+        model: ServedModel,
+        request: ChatCompletionRequest,
+        prompt: Prompt,
+        reasoning_place: ReasoningPlace = "apart",
+    ) -> None:
         self.is_stream = bool(request.stream)
         self.framing = SSE
         self._envelope = envelope
@@ -119,10 +128,13 @@ class ChatAnswer:
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
         self._called: set[int] = set()  # choices that call tools
         self._speaks_of_functions = request.functions is not None
+        self._view = ChatView(reasoning_place, _last_answer(request.messages) if request.echo else "", model)
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
-        chunks = [self._chunk([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+        chunks = [
+            self._chunk([choice], chunk_usage) for event in self._view.of(events) for choice in self._choices_of(event)
+        ]
         if self._scores_prompt and (positions := prompt_logprobs_in(events)) is not None:
             self._prompt_logprobs = prompt_logprobs(positions, self._model)
         if chunks:
@@ -140,7 +152,7 @@ class ChatAnswer:
             envelope.created,
             envelope.model,
             envelope.system_fingerprint,
-            [self._whole_choice(choice) for choice in fold(events)],
+            [self._whole_choice(choice) for choice in fold(self._view.of(events))],
             usage_object(usage),
             UNSET if positions is None else prompt_logprobs(positions, self._model),
             self._prompt_token_ids,
@@ -240,3 +252,13 @@ def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:
 
 def _function(delta: ToolCallDelta) -> ToolFunction:
     return ToolFunction(arguments=delta.arguments, name=UNSET if delta.name is None else delta.name)
+
+
+def _last_answer(messages: object) -> str:
+    """Returns the text of the last of messages that have been rendered, nothing of one that is not the assistant's."""
+    assert isinstance(messages, list)
+    last = messages[-1]
+    if last["role"] != "assistant":
+        return ""
+    content = last.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
