@@ -35,7 +35,8 @@ def streamed(http: httpx.Client, **fields: object) -> list[Json]:
             folded["finish_reason"] = piece["finish_reason"]
             for name, values in (piece["logprobs"] or {}).items():
                 folded["logprobs"][name] += values
-    return [choices[index] for index in sorted(choices)]
+    nulls = {"stop_reason": None, "prompt_logprobs": None}  # absent in streams
+    return [nulls | choices[index] for index in sorted(choices)]
 
 
 @pytest.mark.parametrize("max_tokens", [0, 3])
@@ -108,7 +109,7 @@ def test_prompt_logprobs_are_told_by_every_choice(http: httpx.Client, is_stream:
     assert told == [[None, "98"]] * 2 + [[None, "121", "122"]] * 2
     assert choices[0]["prompt_logprobs"][1] == {"98": {"logprob": 0.0, "rank": 1, "decoded_token": "b"}}
     assert choices[0]["logprobs"]["top_logprobs"][1] == {"b": 0.0, "c": -99.0}
-    assert "prompt_logprobs" not in complete(http, prompt="ab", echo=True, logprobs=2)[0]
+    assert complete(http, prompt="ab", echo=True, logprobs=2)[0]["prompt_logprobs"] is None
 
 
 @pytest.mark.parametrize("prompts", [["ab c", "xyz d"], [[*b"ab c"], [*b"xyz d"]]])

@@ -57,6 +57,8 @@ def test_models_say_what_they_can(http: httpx.Client) -> None:
         "context_length": 4096,
         "capabilities": ["completion", "chat"],
         "owned_by": "ouzel",
+        "root": None,
+        "parent": None,
     }
 
 

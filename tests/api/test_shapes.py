@@ -4,8 +4,10 @@ another type, and no other key but those that other servers have.
 
 import json
 from collections.abc import Iterator
+from typing import Any  # keys that the client's types do not have
 
 import httpx
+import openai
 import pytest
 from openai.types import Completion, Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -18,10 +20,12 @@ OF_OTHER_SERVERS = {
     "capabilities",
     "context_length",
     "max_model_len",
+    "parent",
     "prompt_logprobs",
     "prompt_token_ids",
     "reasoning",
     "reasoning_content",
+    "root",
     "stop_reason",
     "token_ids",
 }
@@ -89,6 +93,19 @@ def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, field
         for choice in chunk["choices"]:
             choice["finish_reason"] = choice["finish_reason"] or "stop"  # the type is that of whole answers, never null
         assert unknown_keys(Completion.model_validate(chunk, strict=True)) <= OF_OTHER_SERVERS
+
+
+def test_what_the_clients_types_do_not_know_is_null_rather_than_absent(client: openai.OpenAI) -> None:
+    """The client raises AttributeError where such a key is absent."""
+    answer = client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "Hi"}])
+    message: Any = answer.choices[0].message
+    assert (message.reasoning_content, message.reasoning, message.tool_calls, message.audio) == (None,) * 4
+    more: Any = answer
+    assert (more.prompt_logprobs, more.choices[0].stop_reason) == (None, None)
+    completion: Any = client.completions.create(model="parrot", prompt="Hi", max_tokens=1)
+    assert (completion.choices[0].prompt_logprobs, completion.choices[0].stop_reason) == (None, None)
+    model: Any = client.models.list().data[0]
+    assert (model.root, model.parent) == (None, None)
 
 
 def test_models_have_the_clients_shape(http: httpx.Client) -> None:

@@ -95,7 +95,7 @@ def test_a_prompt_is_cut(http: httpx.Client, prompt: object, fields: dict[str, o
     assert answer["usage"]["prompt_tokens"] == len(text)  # type: ignore[index]
 
 
-@pytest.mark.parametrize(("max_tokens", "num_kept"), [(100, 3996), (None, 4096 - 16)])
+@pytest.mark.parametrize(("max_tokens", "num_kept"), [(100, 3996), (16, 4096 - 16), (None, 4095)])
 def test_minus_one_keeps_what_fits_beside_the_completion(
     http: httpx.Client, max_tokens: int | None, num_kept: int
 ) -> None:

@@ -128,7 +128,7 @@ def test_usage_adds_up(answers: list[Answered]) -> None:
         usage = answer.whole["usage"]
         reasoning_tokens = usage["completion_tokens_details"]["reasoning_tokens"]
         assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
-        assert (reasoning_tokens > 0) == ("reasoning" in message_of(answer)), answer.body
+        assert (reasoning_tokens > 0) == bool(message_of(answer).get("reasoning")), answer.body
         assert reasoning_tokens < usage["completion_tokens"] or is_cut_off(answer), answer.body
         num_reasoning += reasoning_tokens > 0
     assert num_reasoning > len(answers) / 10

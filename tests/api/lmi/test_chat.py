@@ -207,5 +207,5 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, fields: Json, message: str) -
 
 
 def test_the_default_profile_chats_as_openai_does(http: httpx.Client) -> None:
-    assert http.post("/v1/chat/completions", json=saying("Hi")).json()["error"]["param"] == "model"
+    assert http.post("/v1/chat/completions", json=saying("Hi", model="owl")).json()["error"]["param"] == "model"
     assert http.post("/v1/chat/completions", json=saying("Hi", model="parrot")).json()["model"] == "org/parrot"

@@ -162,7 +162,7 @@ class LmiChatAnswer:
             answer.created,
             choices,
             _usage(answer.usage),
-            answer.prompt_logprobs,
+            UNSET if answer.prompt_logprobs is None else answer.prompt_logprobs,
             answer.prompt_token_ids,
         )
 
@@ -187,13 +187,13 @@ def _choice(choice: ChatChoice) -> LmiChoice:
 
 
 def _message(message: ChatMessage) -> LmiMessage:
-    return LmiMessage(message.role, message.content, message.reasoning_content, message.tool_calls)
+    return LmiMessage(message.role, message.content, message.reasoning_content or UNSET, message.tool_calls)
 
 
 def _finish_reason(choice: ChatChoice | ChunkChoice) -> str | None:
     if choice.finish_reason != "stop":
         return choice.finish_reason
-    return "eos_token" if choice.stop_reason is UNSET else "stop_sequence"
+    return "eos_token" if choice.stop_reason in (UNSET, None) else "stop_sequence"
 
 
 def _usage(usage: UsageObject) -> LmiUsage:

@@ -75,11 +75,13 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
 
 
 class ChatMessage(msgspec.Struct):
+    """What the `openai` client has no type for is null rather than absent: reading it is no error then."""
+
     content: str | None
     role: Literal["assistant"] = "assistant"
     refusal: None = None
-    reasoning_content: str | UnsetType = UNSET
-    reasoning: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType | None = UNSET
+    reasoning: str | UnsetType | None = UNSET
     tool_calls: list[ToolCall] | UnsetType = UNSET
     function_call: ToolFunction | UnsetType = UNSET
 
@@ -89,7 +91,7 @@ class ChatChoice(msgspec.Struct):
     message: ChatMessage
     logprobs: ChatLogprobs | None
     finish_reason: str
-    stop_reason: int | str | UnsetType = UNSET
+    stop_reason: int | str | None = None
     token_ids: list[int] | UnsetType = UNSET
 
 
@@ -100,7 +102,7 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
     system_fingerprint: str
     choices: list[ChatChoice]
     usage: UsageObject
-    prompt_logprobs: PromptLogprobs | UnsetType = UNSET
+    prompt_logprobs: PromptLogprobs | None = None
     prompt_token_ids: list[int] | UnsetType = UNSET
 
 
@@ -154,7 +156,7 @@ class ChatAnswer:
             envelope.system_fingerprint,
             [self._whole_choice(choice) for choice in fold(self._view.of(events))],
             usage_object(usage),
-            UNSET if positions is None else prompt_logprobs(positions, self._model),
+            None if positions is None else prompt_logprobs(positions, self._model),
             self._prompt_token_ids,
         )
 
@@ -212,8 +214,7 @@ class ChatAnswer:
 
     def _whole_choice(self, choice: FoldedChoice) -> ChatChoice:
         message = ChatMessage(choice.content if choice.content or not choice.tool_calls else None)
-        if choice.reasoning:
-            self._show_reasoning(message, choice.reasoning)
+        self._show_reasoning(message, choice.reasoning or None)
         if choice.tool_calls and self._speaks_of_functions:
             message.function_call = choice.tool_calls[0].function
         elif choice.tool_calls:
@@ -223,11 +224,11 @@ class ChatAnswer:
             message,
             self._logprobs(choice.logprobs),
             self._finish_reason(choice.finished.reason, called=bool(choice.tool_calls)),
-            UNSET if choice.finished.stop_reason is None else choice.finished.stop_reason,
+            choice.finished.stop_reason,
             choice.token_ids if self._shows_token_ids else UNSET,
         )
 
-    def _show_reasoning(self, shown: ChunkDelta | ChatMessage, text: str) -> None:
+    def _show_reasoning(self, shown: ChunkDelta | ChatMessage, text: str | None) -> None:
         for name in self._model.reasoning_fields:
             setattr(shown, name, text)
 

@@ -143,10 +143,10 @@ class CompletionChoice(msgspec.Struct):
     text: str
     logprobs: CompletionLogprobs | None = None
     finish_reason: str | None = None
-    stop_reason: int | str | UnsetType = UNSET
+    stop_reason: int | str | UnsetType | None = UNSET
     token_ids: list[int] | UnsetType = UNSET
     prompt_token_ids: list[int] | UnsetType = UNSET  # in a stream with the choice's first chunk
-    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise
+    prompt_logprobs: PromptLogprobs | UnsetType | None = UNSET  # likewise
 
 
 class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
@@ -221,7 +221,11 @@ class CompletionAnswer:
 
     def _whole_choice(self, choice: FoldedChoice) -> CompletionChoice:
         logprobs = self._logprobs(choice.index, choice.logprobs)
-        return _ended(self._piece(choice.index, choice.content, choice.token_ids, logprobs), choice.finished)
+        piece = self._piece(choice.index, choice.content, choice.token_ids, logprobs)
+        if piece.prompt_logprobs is UNSET:
+            piece.prompt_logprobs = None  # rather than absent: the client's type does not know it
+        piece.stop_reason = None
+        return _ended(piece, choice.finished)
 
     def _piece(
         self, index: int, text: str, token_ids: list[int], logprobs: CompletionLogprobs | None

@@ -17,6 +17,8 @@ class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     context_length: int  # the same, under OpenRouter's name
     capabilities: list[str]
     owned_by: str = "ouzel"
+    root: None = None  # vLLM's: of which model this is an adapter
+    parent: None = None
 
 
 class ModelList(msgspec.Struct, tag_field="object", tag="list"):
