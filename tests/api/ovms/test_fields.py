@@ -7,6 +7,7 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
+from ouzel.cli.options import read_options
 from ouzel.config import ServerConfig
 from tests.api.requests import Json, chat, content_of, events_of
 from tests.api.serving import running_server
@@ -151,3 +152,27 @@ def test_the_default_profile_reads_them_as_openai_and_vllm_do(http: httpx.Client
     asked = chat("Hello", stream=True, stop=["lo"])
     assert content_of(events_of(http.post(CHAT, json=asked))) == "Hel"
     assert "tool_calls" not in http.post(CHAT, json=chat("Hi")).json()["choices"][0]["message"]
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+@pytest.mark.parametrize("fields", [{}, {"content": None}, {"content": []}])
+def test_a_message_may_have_no_content(
+    http: httpx.Client, ovms: httpx.Client, role: str, fields: dict[str, object]
+) -> None:
+    body = chat("Hi") | {"messages": [{"role": role, **fields}, {"role": "user", "content": "Hi"}]}
+    assert choices(ovms, CHAT, body)[0]["message"]["content"] == "Hi"
+    ours = http.post(CHAT, json=body)
+    assert ours.status_code == (200 if role == "assistant" and fields != {"content": []} else 400)
+
+
+def test_what_the_template_is_told_by_name_counts_before_an_effort(http: httpx.Client, ovms: httpx.Client) -> None:
+    body = chat("Hi", reasoning_effort="high", chat_template_kwargs={"enable_thinking": False})
+    assert choices(ovms, CHAT, body)[0]["message"]["content"] == "Hi"
+    assert http.post(CHAT, json=body).status_code == 400
+
+
+def test_more_tokens_than_there_are_is_the_profiles_default_to_refuse() -> None:
+    options = read_options({"profile": "ovms"}, {})
+    assert options.limits.strict_max_tokens
+    assert not read_options({"profile": "ovms", "strict_max_tokens": False}, {}).limits.strict_max_tokens
+    assert not read_options({}, {}).limits.strict_max_tokens

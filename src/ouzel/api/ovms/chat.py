@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
@@ -11,7 +13,9 @@ from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.decode import JsonObject
+from ouzel.wire.decode import JsonObject, log_ignored
+
+_SWITCHES = {"enable_thinking", "thinking", "reasoning_effort"}  # of a template
 
 
 class OvmsChat:
@@ -24,10 +28,28 @@ class OvmsChat:
         self._limits = limits
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        request = read_fields(fields, ChatCompletionRequest, self._model.names)
+        request = _in_our_words(read_fields(fields, ChatCompletionRequest, self._model.names))
         chat = read_chat(request, self._model, self._limits)
         answer, accepted = accept_chat(request, chat, self._model, arrival_s)
         return [accepted], OvmsChatAnswer(answer)
+
+
+def _in_our_words(request: ChatCompletionRequest) -> ChatCompletionRequest:
+    """Gives messages without a content an empty one; what the template is told by name counts before an effort."""
+    messages = request.messages
+    if isinstance(messages, list):
+        messages = [_with_content(message) for message in messages]
+    told = {name for name, value in (request.chat_template_kwargs or {}).items() if value is not None}
+    if request.reasoning_effort is None or not told & _SWITCHES:
+        return replace(request, messages=messages)
+    log_ignored({"reasoning_effort"})
+    return replace(request, messages=messages, reasoning_effort=None)
+
+
+def _with_content(message: object) -> object:
+    if isinstance(message, dict) and message.get("content") in (None, []):
+        return {**message, "content": ""}
+    return message
 
 
 class OvmsChatAnswer:
