@@ -291,7 +291,7 @@ REFUSED: list[tuple[Format, str]] = [
     ({"type": "triggered_tags", "triggers": ["<f", "<g"], "tags": ONE}, "'<g', with which no tag begins"),
     ({"type": "triggered_tags", "triggers": ["<f", "<f="], "tags": ONE}, "'<f=', which contains '<f'"),
     ({"type": "triggered_tags", "triggers": [""], "tags": ONE}, "empty string"),
-    (triggered("<f", ONE * 129), "format.tags must be <= 128, given 129"),
+    (triggered("<f", ONE * 1025), "format.tags must be <= 1024, given 1025"),
     (triggered("<f", ONE, at_least_one=1), "format.at_least_one must be true or false"),
     (tag("<f>", TEXT, ["</f>", ""]), "format.end must not hold an empty string beside others"),
     (sequence(*[either(tag("x", OBJECT, "y"), sequence(const("q"), TEXT))] * 30), "parts of .* must be <= 20000"),
