@@ -47,6 +47,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
             int,
             Meta(
                 ge=-1,
+                le=2**31 - 1,
                 description="Most tokens of reasoning; then its end is written, and the answer follows. -1: no limit.",
             ),
         ]
