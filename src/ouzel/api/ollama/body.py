@@ -49,6 +49,9 @@ class OllamaBody(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
+    truncate: Annotated[
+        bool | None, Meta(description="Whether a chat that does not fit loses its oldest turns; true when not given.")
+    ] = None
     logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
     top_logprobs: Annotated[int, Meta(ge=0, description="Alternatives per token; needs logprobs.")] | None = None
 

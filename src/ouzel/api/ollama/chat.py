@@ -1,5 +1,7 @@
 """POST /api/chat answers a chat. Without messages it answers as if the model had been loaded, or unloaded."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -13,8 +15,9 @@ from ouzel.api.ollama.messages import read_messages
 from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
 from ouzel.api.ollama.tool_calls import OllamaToolCall
 from ouzel.config import LimitsConfig
-from ouzel.generation import GenerationRequest, ServedModel
+from ouzel.generation import ChatRendering, GenerationRequest, Prompt, ServedModel
 from ouzel.wire.decode import JsonObject, parse_object
+from ouzel.wire.newest_turns import render_newest
 from ouzel.wire.tools import FunctionDefinition, Tool
 
 _MESSAGE = {
@@ -80,8 +83,25 @@ class Chats:
     def _accepted(self, body: OllamaChatRequest, messages: list[object], arrival_s: float) -> GenerationRequest:
         tools = [Tool("function", tool.function) for tool in body.tools or []]
         chat = chat_of(body, self._model, self._limits, tools=tools or None, continues=_is_begun(messages[-1]))
-        prompt = self._model.renderer.render_chat(messages, chat.rendering)
+        render = partial(self._render, rendering=chat.rendering)
+        if body.truncate is False:
+            prompt = render(messages)
+        else:
+            prompt = render_newest(
+                messages,
+                render,
+                role_of=_role,
+                max_model_len=self._model.engine.info.max_model_len,
+                max_tokens=chat.options.max_tokens,
+            )
         return accepted(chat.options, prompt, self._model, arrival_s)
+
+    def _render(self, messages: Sequence[object], *, rendering: ChatRendering) -> Prompt:
+        return self._model.renderer.render_chat(list(messages), rendering)
+
+
+def _role(message: object) -> object:
+    return message.get("role") if isinstance(message, dict) else None
 
 
 def _is_begun(message: object) -> bool:
