@@ -110,6 +110,13 @@ def test_the_template_is_told_not_to_think(ollama: httpx.Client) -> None:
     assert prompt_heard().endswith("<|im_start|>assistant\n")
 
 
+def test_not_to_think_is_a_hint_for_a_model_that_always_does() -> None:
+    template = "{# reasoning #}<|im_start|>user\n{{ messages[-1].content }}<|im_end|>\n<|im_start|>assistant\n"
+    with running_server(chat_template=template) as server, server.client() as http:
+        answer = whole(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))
+        assert answer["message"] == {"role": "assistant", "content": "Hi"}
+
+
 def test_history_has_thinking_calls_and_results(ollama: httpx.Client) -> None:
     messages = [
         {"role": "User", "content": "Add."},
@@ -171,6 +178,27 @@ def test_an_answer_that_is_begun_is_gone_on_with(ollama: httpx.Client) -> None:
 def test_options_are_honoured(ollama: httpx.Client, fields: Json, said: str) -> None:
     answer = whole(ollama.post("/api/chat", json=chat("Hello", stream=False, options=fields)))
     assert answer["message"] == {"role": "assistant", "content": said}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"max_tokens": 2}, "He"),
+        ({"max_output_tokens": 2, "temperature": 0.5, "top_p": 0.9, "stop": ["zz"]}, "He"),
+        ({"num_predict": 2, "options": None}, "He"),
+        ({"num_predict": 2, "options": {"num_predict": None}}, "He"),
+        ({"num_predict": 2, "options": {"num_predict": 3}}, "Hel"),
+    ],
+)
+def test_options_may_stand_beside_the_options(ollama: httpx.Client, fields: Json, said: str) -> None:
+    answer = whole(ollama.post("/api/chat", json=chat("Hello", stream=False, **fields)))
+    assert answer["message"]["content"] == said
+
+
+def test_a_choice_of_tools_is_honoured(ollama: httpx.Client) -> None:
+    for choice, is_called in (("auto", True), ("none", False)):
+        body = chat(CALL, tools=[ADD], tool_choice=choice, stream=False)
+        assert ("tool_calls" in whole(ollama.post("/api/chat", json=body))["message"]) is is_called
 
 
 def test_what_is_said_of_the_machine_is_a_hint(ollama: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

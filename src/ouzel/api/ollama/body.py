@@ -17,10 +17,12 @@ from ouzel.wire.validation_errors import shown
 
 _DURATION = r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"  # Go's
 _HINTS = frozenset({"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"})  # of our other endpoints
+# Options that some clients send beside `options`, under our names or Ollama's.
+_OPTIONS = {name: name for name in ModelOptions.__struct_fields__} | dict.fromkeys(
+    ("max_tokens", "max_completion_tokens", "max_output_tokens"), "num_predict"
+)
 # What stands for a field of ours in Ollama's bodies.
-_INSTEAD = {name: f"options.{name}" for name in ModelOptions.__struct_fields__} | {
-    "max_tokens": "options.num_predict",
-    "max_completion_tokens": "options.num_predict",
+_INSTEAD = {name: f"options.{option}" for name, option in _OPTIONS.items()} | {
     "response_format": "format",
     "enable_thinking": "think",
     "thinking": "think",
@@ -76,8 +78,8 @@ Body = TypeVar("Body", bound=OllamaBody)
 
 def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> Body:
     """Raises ModelNotFound, and InvalidRequest for fields of other endpoints that would change the answer."""
-    own_fields = body_type.__struct_encode_fields__
-    _refuse_others(fields, own_fields)
+    fields = _with_options(fields)
+    _refuse_others(fields, body_type.__struct_encode_fields__)
     body = decode_object(fields, body_type)
     check_name(body.model, model.names)
     if body.keep_alive is not None:
@@ -85,10 +87,20 @@ def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> 
     return body
 
 
+def _with_options(fields: JsonObject) -> JsonObject:
+    """Puts options that stand beside `options` into it, where what it has itself is stronger."""
+    beside = {_OPTIONS[name]: value for name, value in fields.items() if name in _OPTIONS and value is not None}
+    options = fields.get("options")
+    if not beside or not isinstance(options, dict | None):
+        return fields
+    within = {name: value for name, value in (options or {}).items() if value is not None}
+    return {name: value for name, value in fields.items() if name not in _OPTIONS} | {"options": beside | within}
+
+
 def _refuse_others(fields: Mapping[str, object], own_fields: Collection[str]) -> None:
     for name, value in fields.items():
-        is_others = name in _INSTEAD or name in ChatCompletionRequest.__struct_encode_fields__
-        if is_others and name not in own_fields and name not in _HINTS and value is not None:
+        is_others = name in ChatCompletionRequest.__struct_encode_fields__ and name not in own_fields
+        if is_others and name not in _HINTS and value is not None:
             hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
             raise InvalidRequest(f"is not a field of this endpoint{hint}, given {shown(value)}", field=name)
 

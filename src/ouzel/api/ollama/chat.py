@@ -18,7 +18,7 @@ from ouzel.config import LimitsConfig
 from ouzel.generation import ChatRendering, GenerationRequest, Prompt, ServedModel
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.newest_turns import render_newest
-from ouzel.wire.tools import FunctionDefinition, Tool
+from ouzel.wire.tools import FunctionDefinition, Tool, ToolChoice
 
 _MESSAGE = {
     "type": "object",
@@ -48,6 +48,7 @@ class OllamaChatRequest(OllamaBody, kw_only=True):
     tools: (
         Annotated[list[OllamaTool], Meta(max_length=128, description="Functions that the model may call.")] | None
     ) = None
+    tool_choice: ToolChoice = None
 
 
 class OllamaMessage(msgspec.Struct):
@@ -82,7 +83,14 @@ class Chats:
 
     def _accepted(self, body: OllamaChatRequest, messages: list[object], arrival_s: float) -> GenerationRequest:
         tools = [Tool("function", tool.function) for tool in body.tools or []]
-        chat = chat_of(body, self._model, self._limits, tools=tools or None, continues=_is_begun(messages[-1]))
+        chat = chat_of(
+            body,
+            self._model,
+            self._limits,
+            tools=tools or None,
+            tool_choice=body.tool_choice,
+            continues=_is_begun(messages[-1]),
+        )
         render = partial(self._render, rendering=chat.rendering)
         if body.truncate is False:
             prompt = render(messages)

@@ -15,7 +15,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, GenerationRequest, Prompt, ServedModel, accept
 from ouzel.wire.chat import Chat, read_chat
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.tools import Tool
+from ouzel.wire.decode import log_ignored
+from ouzel.wire.tools import Choice, Tool
 
 _SWITCHES = {"enable_thinking", "thinking"}
 
@@ -26,6 +27,7 @@ def chat_of(
     limits: LimitsConfig,
     *,
     tools: list[Tool] | None = None,
+    tool_choice: Choice | None = None,
     continues: bool = False,
 ) -> Chat:
     """Reads all but the messages. `continues`: the answer goes on with the last of them."""
@@ -43,7 +45,7 @@ def chat_of(
         },
         ChatCompletionRequest,
     )
-    ours.tools = tools
+    ours.tools, ours.tool_choice = tools, tool_choice
     chat = read_chat(ours, model, limits)
     limit = options.num_predict
     own = msgspec.structs.replace(
@@ -74,12 +76,14 @@ def _thinking_of(body: OllamaBody, model: ServedModel) -> dict[str, object]:
     """Returns our fields for the wish. Raises InvalidRequest where the model cannot reason."""
     if body.think is None:
         return {}
+    template = model.renderer.chat_template
+    has_switch = template is not None and bool(_SWITCHES & template.variables_read())
     if body.think is False:
-        return {"enable_thinking": False}
+        if not has_switch:
+            log_ignored({"think"})  # some clients always send it
+        return {"enable_thinking": False} if has_switch else {}
     if "reasoning" not in capabilities_of(model):
         raise InvalidRequest(f'"{body.model or model.names[0]}" does not support thinking', param="think")
     if body.think is not True:
         return {"reasoning_effort": body.think}
-    template = model.renderer.chat_template
-    has_switch = template is not None and bool(_SWITCHES & template.variables_read())
     return {"enable_thinking": True} if has_switch else {}
