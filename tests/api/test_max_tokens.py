@@ -95,7 +95,7 @@ def test_an_input_that_is_cut_leaves_room_for_the_answer_alone(small: httpx.Clie
             "max_tokens",
             "max_tokens must be <= 60, given 61. This model's maximum context length is 64 tokens. However, you "
             "requested 65 tokens (4 in the prompt, 61 in the completion). Please reduce the length of the messages or "
-            "completion.",
+            "completion (context_length_exceeded).",
         ),
         ({"max_completion_tokens": 61, "max_tokens": 1}, "max_completion_tokens", "must be <= 60, given 61"),
         ({"max_tokens": 8000, "truncate_prompt_tokens": -1}, "max_tokens", "must be <= 60, given 8000"),

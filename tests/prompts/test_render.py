@@ -137,7 +137,7 @@ def test_a_chat_that_does_not_fit_is_refused_in_the_words_that_clients_look_for(
     error = caught.value
     assert re.fullmatch(
         r"This model's maximum context length is 64 tokens\. However, your messages resulted in \d+ tokens\. "
-        r"Please reduce the length of the messages\.",
+        r"Please reduce the length of the messages \(context_length_exceeded\)\.",
         str(error),
     )
     assert (error.param, error.code) == ("messages", "context_length_exceeded")

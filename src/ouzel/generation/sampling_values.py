@@ -28,7 +28,7 @@ def fit_max_tokens(
         raise ContextLengthExceeded(
             f"must be <= {left}, given {wanted}. This model's maximum context length is {max_model_len} tokens. "
             f"However, you requested {num_prompt_tokens + wanted} tokens ({num_prompt_tokens} in the prompt, {wanted} "
-            "in the completion). Please reduce the length of the messages or completion.",
+            "in the completion). Please reduce the length of the messages or completion (context_length_exceeded).",
             field=param,
         )
     return left if wanted is None else min(wanted, left)

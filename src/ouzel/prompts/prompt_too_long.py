@@ -1,4 +1,7 @@
-"""A prompt that does not fit is refused in OpenAI's words: clients that shorten a chat by themselves look for them."""
+"""A prompt that does not fit is refused in OpenAI's words: clients that shorten a chat by themselves look for them.
+
+The code is in the text too: some clients see nothing but the text.
+"""
 
 from ouzel.errors import ContextLengthExceeded
 
@@ -13,7 +16,8 @@ class PromptTooLong(ContextLengthExceeded):
 
     def __str__(self) -> str:
         limit = f"This model's maximum context length is {self._max_model_len} tokens."
-        return f"{limit} However, your {self.param} {self.args[0]}. Please reduce the length of the {self.param}."
+        advice = f"Please reduce the length of the {self.param} ({self.code})."
+        return f"{limit} However, your {self.param} {self.args[0]}. {advice}"
 
 
 def too_many_tokens(num_tokens: int, *, max_model_len: int, field: str) -> PromptTooLong:
