@@ -171,7 +171,7 @@ def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Clien
     ("fields", "param"),
     [
         ({"input": None}, "input"),
-        ({"input": [{"type": "mcp_call"}]}, "input[0].type"),
+        ({"input": [{"type": "telepathy"}]}, "input[0].type"),
         ({"model": "another"}, "model"),
         ({"conversation": "conv_1"}, "conversation"),
         ({"tools": [{"type": "function", "name": "x"}]}, "tools"),

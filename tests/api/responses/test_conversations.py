@@ -109,7 +109,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         "items[2].content[0].type",
         '"input_video"',
     ),
-    "an unknown type": ({"items": [{"type": "mcp_call"}]}, "items[0].type", '"mcp_call"'),
+    "an unknown type": ({"items": [{"type": "telepathy"}]}, "items[0].type", '"telepathy"'),
     "an unknown status": ({"items": [message("user", "Hi", status="done")]}, "items[0].status", '"done"'),
     "an output of no call": ({"items": [output("call_9")]}, "items[0].call_id", '"call_9"'),
     "a text": ({"items": "Hi"}, "items", '"Hi"'),
