@@ -13,7 +13,11 @@ def _object(kind: str, required: tuple[str, ...], **properties: object) -> dict[
     }
 
 
-_STRING = {"type": "string"}
+def _or_null(schema: dict[str, object]) -> dict[str, object]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+_STRING: dict[str, object] = {"type": "string"}
 _TEXTS = {"type": "array", "items": _object("input_text", ("text",), text=_STRING)}
 _PARTS = {
     "type": "array",
@@ -35,20 +39,20 @@ _MESSAGE = {
         "content": {"anyOf": [_STRING, _PARTS]},
     },
 }
-_NAME = {"type": "string", "minLength": 1}
+_NAME: dict[str, object] = {"type": "string", "minLength": 1}
 _NAMESPACE = {"type": ["string", "null"]}
 _OUTPUT = {"anyOf": [_STRING, _TEXTS]}
 _ITEMS = [
     _MESSAGE,
     _object(
         "function_call",
-        ("call_id", "name", "arguments"),
-        call_id=_NAME,
+        ("name", "arguments"),
+        call_id=_or_null(_NAME),
         name=_NAME,
         namespace=_NAMESPACE,
         arguments=_STRING,
     ),
-    _object("function_call_output", ("call_id", "output"), call_id=_NAME, output=_OUTPUT),
+    _object("function_call_output", ("output",), call_id=_or_null(_NAME), output=_OUTPUT),
     _object(
         "custom_tool_call", ("call_id", "name", "input"), call_id=_NAME, name=_NAME, namespace=_NAMESPACE, input=_STRING
     ),
@@ -56,11 +60,12 @@ _ITEMS = [
     _object(
         "reasoning",
         (),
-        summary={"type": "array", "items": _object("summary_text", ("text",), text=_STRING)},
-        content={"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)},
-        encrypted_content=_STRING,
+        summary=_or_null({"type": "array", "items": _object("summary_text", ("text",), text=_STRING)}),
+        content=_or_null({"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)}),
+        encrypted_content=_or_null(_STRING),
     ),
     _object("compaction", ("encrypted_content",), encrypted_content=_NAME),
+    _object("item_reference", ("id",), id=_NAME),
 ]
 
 Items = Annotated[list[object], Meta(extra_json_schema={"items": {"anyOf": _ITEMS}})]
