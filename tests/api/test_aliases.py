@@ -1,6 +1,7 @@
 """Other servers' names of our fields are read as ours."""
 
 import logging
+import re
 
 import httpx
 import pytest
@@ -10,7 +11,7 @@ from ouzel.sampling import SamplingFields
 from ouzel.wire.aliases import ALIASES
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import decode_object
-from tests.api.requests import chat, error_of
+from tests.api.requests import Json, chat, error_of
 
 VALUES: dict[str, object] = {
     "bad_words": ["x"],
@@ -58,3 +59,11 @@ def test_an_alias_is_no_unknown_field(http: httpx.Client, caplog: pytest.LogCapt
         answer = http.post("/v1/chat/completions", json=chat("abcdef", n_predict=3, colour="red"))
     assert answer.json()["choices"][0]["message"]["content"] == "abc"
     assert "ignored fields: 'colour'" in caplog.text
+
+
+def test_what_only_the_prompt_can_say_names_it_too(http: httpx.Client) -> None:
+    bodies: dict[str, Json] = {"chat/completions": chat("Hi"), "responses": {"input": "Hi"}}
+    for path, body in bodies.items():
+        error = error_of(http.post(f"/v1/{path}", json={**body, "min_new_tokens": 5000}))
+        assert error["param"] == "min_new_tokens"
+        assert re.fullmatch(r"min_new_tokens must be <= 40\d\d, given 5000", error["message"])

@@ -25,13 +25,16 @@ SHARED: dict[str, tuple[object, ...]] = {
     "cache_salt": ("a", "b"),
     "do_sample": (False,),
     "echo": (True,),
+    "ebnf": ('root ::= "a" | "b"',),
     "frequency_penalty": (-0.5, 0.5, 2),
+    "grammar": ('root ::= "a" | "b"', {"type": "regex", "value": "[0-9]+"}),
     "guided_choice": (["one", "two or three"],),
     "guided_grammar": ('root ::= "a" | "b"',),
     "guided_json": ({"type": "integer"},),
     "guided_regex": ("[a-f]{3,9}",),
     "ignore_eos": (True,),
     "include_stop_str_in_output": (True, False),
+    "json_schema": ({"type": "integer"},),
     "logit_bias": ({"300": 5, "301": -100}, {"400": 100}),
     "max_tokens": (1, 5, 20),
     "metadata": ({"a": "b"},),
@@ -43,6 +46,7 @@ SHARED: dict[str, tuple[object, ...]] = {
     "priority": (-1, 5),
     "prompt_cache_key": ("a",),
     "prompt_logprobs": (0, 2),
+    "regex": ("[a-f]{3,9}",),
     "repetition_penalty": (0.8, 1.3),
     "response_format": ({"type": "json_object"}, {"type": "text"}),
     "return_token_ids": (True,),
@@ -87,8 +91,11 @@ NOT_WITH_THE_DEMO_MODEL = {
 CHAT: dict[str, tuple[object, ...]] = SHARED | {
     "add_generation_prompt": (True, False),
     "chat_template_kwargs": ({"enable_thinking": False}, {"enable_thinking": True}),
+    "include_reasoning": (True, False),
     "max_completion_tokens": (3, 12),
     "reasoning_effort": ("low", "high"),
+    "reasoning_format": ("auto", "none"),
+    "separate_reasoning": (True, False),
 }
 
 

@@ -27,7 +27,8 @@ Generated from the code by `{command}`; a test keeps it true.
 The same facts for machines: `GET /openapi.json`.
 
 Each field works in whole answers and in streams, unless the table says otherwise; in `all` endpoints that generate, or
-in those named; `/responses/input_tokens` takes what `/responses` takes. `null` is the same as not given.
+in those named; `/responses/input_tokens` takes what `/responses` takes. `null` is the same as not given, but
+for `max_tokens` of `/completions`: there it asks for what the prompt leaves.
 Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
 parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
 below. A field that stands in none of the tables is ignored, with a line in the server's log; so is an unknown one

@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 
 from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
 from ouzel.responses.compactor import Compactor
@@ -23,7 +24,8 @@ from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
-from ouzel.wire.decode import JsonObject, decode_body, decode_object
+from ouzel.wire.aliases import as_named
+from ouzel.wire.decode import JsonObject, decode_body, decode_object, parse_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
 from ouzel.wire.offered_tools import ToolNames
 from ouzel.worker_threads import PreparationThreads
@@ -83,7 +85,10 @@ class Preparer:
                 return found
             return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
 
-        return await self._prepared(lambda: self._check(decode_body(body, body_type)), context, begin, len(body))
+        try:
+            return await self._prepared(lambda: self._check(decode_body(body, body_type)), context, begin, len(body))
+        except InvalidRequest as error:
+            raise as_named(error, partial(parse_object, body)) from error.__cause__
 
     async def prepare_object(
         self,
@@ -108,7 +113,10 @@ class Preparer:
         def check() -> CheckedBody:
             return self._check(decode_object(parse(), ResponsesRequest))
 
-        return await self._prepared(check, context, begin, num_bytes, may_be_empty=True)
+        try:
+            return await self._prepared(check, context, begin, num_bytes, may_be_empty=True)
+        except InvalidRequest as error:
+            raise as_named(error, parse) from error.__cause__
 
     async def _prepared(
         self,

@@ -86,7 +86,10 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     ] = None
     instructions: Annotated[str | None, Meta(description="A system message before the input.")] = None
     max_output_tokens: (
-        Annotated[int, Meta(ge=-1, description="Limit of generated tokens, reasoning among them; -1: none.")] | None
+        Annotated[
+            int, Meta(ge=-1, le=2**63 - 1, description="Limit of generated tokens, reasoning among them; -1: none.")
+        ]
+        | None
     ) = None
     text: Annotated[TextOptions | None, Meta(description="The form of the text.")] = None
     reasoning: Annotated[ReasoningOptions | None, Meta(description="How much is thought, and what is shown of it.")] = (

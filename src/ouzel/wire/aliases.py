@@ -4,7 +4,7 @@ Only what means exactly the same is here. A name that an endpoint has for itself
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.validation_errors import shown
@@ -49,9 +49,12 @@ def in_our_names(body: JsonObject, own_fields: Collection[str]) -> JsonObject:
     return named
 
 
-def as_named(error: InvalidRequest, body: Mapping[str, object]) -> InvalidRequest:
-    """Returns the error about the field as the client has named it in `body`."""
+def as_named(error: InvalidRequest, parse: Callable[[], Mapping[str, object]]) -> InvalidRequest:
+    """Returns the error about the field as the client has named it in the body, which is parsed where it matters."""
     path = error.param or ""
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if name not in ALIASES.values():
+        return error
+    body = parse()
     alias = next((alias for alias in ALIASES if ALIASES[alias] == name and body.get(alias) is not None), None)
     return error if alias is None or name in body else error.at(alias + path[len(name) :])

@@ -44,7 +44,7 @@ def decode_object(fields: JsonObject, body_type: type[Body]) -> Body:
     try:
         body = _convert(named, body_type)
     except InvalidRequest as error:
-        raise as_named(error, fields) from error.__cause__
+        raise as_named(error, lambda: fields) from error.__cause__
     log_hints(named, own_fields)
     log_ignored(unknown_fields(named, body) - NEUTRAL_VALUES.keys() - HINTS.keys())
     return body

@@ -9,6 +9,8 @@ from ouzel.wire.choice_fields import ChoiceFields
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.response_form import Choices, Grammar, GrammarText, Pattern, ResponseFormat, Schema, StructuredOutputs
 
+_MOST_TOKENS = 2**63 - 1
+
 StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
 
 
@@ -33,15 +35,16 @@ class GenerationFields(ChoiceFields, kw_only=True):
             int,
             Meta(
                 ge=-1,
-                description="Limit of generated tokens, of which there are no more than the prompt leaves, as -1 is; "
+                le=_MOST_TOKENS,
+                description="Limit of generated tokens, at most what the prompt leaves, which -1 asks for; "
                 "0 only computes the prompt, to score it.",
             ),
         ]
         | None
     ) = None
-    max_completion_tokens: Annotated[int, Meta(ge=-1, description="The same as max_tokens, and stronger.")] | None = (
-        None
-    )
+    max_completion_tokens: (
+        Annotated[int, Meta(ge=-1, le=_MOST_TOKENS, description="The same as max_tokens, and stronger.")] | None
+    ) = None
     thinking_token_budget: (
         Annotated[
             int,

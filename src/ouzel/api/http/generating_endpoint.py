@@ -76,7 +76,7 @@ class GeneratingEndpoint:
         try:
             return self._dialect.prepare(fields, arrival_s)
         except InvalidRequest as error:
-            raise as_named(error, fields) from error.__cause__
+            raise as_named(error, lambda: fields) from error.__cause__
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:
