@@ -58,9 +58,9 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
         None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs, params.logprob_token_ids)
     )
     adjusts = params.adjusts_logits
-    due = sequence.due_token_ids
-    changes = adjusts or bool(due) or sequence.session is not None  # a grammar's mask comes later
-    is_copy = own_logprobs is not None and changes
+    due = () if sequence.reasoning_limit is None else sequence.due_token_ids
+    # A grammar's mask comes later.
+    is_copy = own_logprobs is not None and (adjusts or bool(due) or sequence.session is not None)
     if is_copy:
         model_row, row = row, row_memory.take(row.size)
         np.copyto(row, model_row)
