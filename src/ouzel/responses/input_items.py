@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from ouzel.errors import InvalidRequest
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.call_ids import with_call_ids
 from ouzel.responses.compaction_item import text_for_model
@@ -114,7 +115,7 @@ class _Reader:
         self._turn: _Turn | None = None
         self._calls = CallHistory(tools.names)
         self._refuses_unknown = tools.refuses_unknown
-        self._hosted: dict[str, None] = {}  # types of items that are left out
+        self._hosted: dict[str, str] = {}  # by the type of items that are left out: the path of the first
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
         self._summaries: set[int] = set()  # the positions of messages that are one
 
@@ -122,17 +123,20 @@ class _Reader:
         self._end_turn()
         if self._unreadable:
             logger.info("left out reasoning that another server has encrypted: %s", ", ".join(self._unreadable[:20]))
+        if self._hosted and not self._messages:
+            kind, path = next(iter(self._hosted.items()))
+            raise _unknown_type(kind, path)
         if self._hosted:
             logger.info("left out of the input, as nothing here has run them: %s", ", ".join(self._hosted))
         return _join_around(self._summaries, self._messages) if self._summaries else self._messages
 
     def read(self, item: Message, path: str) -> None:
-        kind = item.get("type") or "message"
+        kind = "message" if item.get("type") is None else item["type"]
         if kind in HOSTED_TYPES and not self._refuses_unknown:
-            self._hosted[str(kind)] = None
+            self._hosted.setdefault(str(kind), path)
             return
         if kind not in _ITEM_TYPES:
-            raise invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
+            raise _unknown_type(kind, path)
         if item.get("status") not in _STATUSES:
             raise invalid_value(f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"])
         match kind:
@@ -217,6 +221,10 @@ def encrypted_reasoning(item: Message) -> list[str]:
 def num_leading_in(messages: Iterable[InputMessage]) -> int:
     """Returns how many system messages there are before all others."""
     return num_leading(each.fields["role"] for each in messages)
+
+
+def _unknown_type(kind: object, path: str) -> InvalidRequest:
+    return invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
 
 
 def text_of(message: Message) -> str:

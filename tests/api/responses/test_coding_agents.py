@@ -89,10 +89,10 @@ def test_items_of_other_turns_are_read(thinker_http: httpx.Client) -> None:
 
 
 REFUSED: dict[str, tuple[Json, str, str]] = {
-    "nothing but a search that the server would make": (
+    "a search that the server would make": (
         request(tools=[{"type": "web_search"}]),
         "tools[0].type",
-        'given "web_search"',
+        'must be one of "function", "custom", "namespace", given "web_search"',
     ),
     "an image that a tool shows": (
         request(call("call_1"), output("call_1", [{"type": "input_image", "image_url": "data:,"}])),

@@ -13,7 +13,7 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.context import context_of
-from ouzel.responses.input_items import InputItem, messages_of
+from ouzel.responses.input_items import InputItem, KnownTools, messages_of
 from ouzel.responses.input_schema import Input
 from ouzel.responses.items import new_id
 from ouzel.responses.packed_text import SUMMARY
@@ -62,7 +62,8 @@ class CompactResponse:
             model=self._model.names[0], input=fields.input, previous_response_id=fields.previous_response_id
         )
         items = (await context_of(continuation, self._store, exchange.key_id)).items
-        messages = await asyncio.to_thread(messages_of, items, fields.instructions)
+        tools = KnownTools(refuses_unknown=self._model.refuses_unknown_tools)
+        messages = await asyncio.to_thread(messages_of, items, fields.instructions, tools)
         summary, usage = await self._summariser.summarise(
             messages, key_id=exchange.key_id, arrival_s=exchange.arrival_s, on_generation=exchange.follow
         )
