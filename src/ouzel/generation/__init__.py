@@ -18,6 +18,7 @@ from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import span_attributes
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
+from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
 
@@ -37,6 +38,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "OutputForm",
     "Prompt",
     "PromptScored",
+    "PromptTooLong",
     "ReasoningDelta",
     "ServedModel",
     "SeveralGenerations",
