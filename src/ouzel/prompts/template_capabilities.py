@@ -40,6 +40,7 @@ class TemplateCapabilities:
     enable_thinking: bool  # the argument changes the prompt
     drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
     drops_tool_results: bool = False  # and so are messages of tools
+    later_system_role: bool = False  # system messages after a user's are shown too
     reasoning_key: str = ""  # the key of an assistant's message that it shows as earlier reasoning, if any
 
 
@@ -55,6 +56,7 @@ def probe(render: TryRender) -> TemplateCapabilities:
         takes_string_content=with_string,
         takes_content_parts=with_parts,
         system_role=_shows(render([{"role": "system", "content": word}, *chat])),
+        later_system_role=_shows(render([*chat, {"role": "system", "content": word}])),
         developer_role=_knows_role(render, "developer", word, chat),
         tools=_shows(render(chat, tools=[_tool()])),
         tool_calls=_is_native_call(object_form) or _is_native_call(string_form),
