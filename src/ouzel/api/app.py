@@ -3,6 +3,7 @@
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
+from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.edge import BeginSpan, Edge
 from ouzel.api.http.error_answers import ErrorAnswers
@@ -40,8 +41,13 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
         app = Guard(app, server.api_key, OPEN_PATHS | {"/metrics"} if server.open_metrics else OPEN_PATHS)
     app = Hosts(app, allowed_hosts(server))
     profile = server.profile
-    styles = {**ollama_error_styles(), **lmi_error_styles(profile), **ovms_error_styles(profile)}
-    app = ErrorAnswers(app, styles)
+    styles = {
+        **anthropic_error_styles(),
+        **ollama_error_styles(),
+        **lmi_error_styles(profile),
+        **ovms_error_styles(profile),
+    }
+    app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})
     if server.allowed_origins:
         app = _cors(app, server)
     runs = services.runs

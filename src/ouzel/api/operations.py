@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from starlette.routing import BaseRoute
 
+from ouzel.api.anthropic import count_tokens, messages
+from ouzel.api.anthropic import models as anthropic_models
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
 from ouzel.api.document.openapi import OpenApi
@@ -44,6 +46,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *about.OPERATIONS,
     *invocations.OPERATIONS,
     *ping.OPERATIONS,
+    *messages.OPERATIONS,
+    *count_tokens.OPERATIONS,
+    *anthropic_models.OPERATIONS,
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,
     *ovms_status.OPERATIONS,

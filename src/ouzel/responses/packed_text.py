@@ -1,4 +1,4 @@
-"""Texts that clients hold for us, in what OpenAI calls encrypted content.
+"""Texts that clients hold for us, in what OpenAI calls encrypted content and Anthropic a signature.
 
     mark + base64url(digest ‖ text in UTF-8)
 
@@ -37,3 +37,4 @@ class Packing:
 SUMMARY = Packing("ouzel-1.", b"ouzel-compaction")
 CONTEXT = Packing("ouzel-context-1.", b"ouzel-context")
 REASONING = Packing("ouzel-reasoning-1.", b"ouzel-reasoning")
+THINKING = Packing("ouzel-thinking-1.", b"ouzel-thinking")

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel import __version__, errors
+from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.http.faults import ErrorBody
@@ -21,7 +22,11 @@ JsonObject = dict[str, object]
 
 _REF = "#/components/schemas/{name}"
 _JSON = "application/json"
-_ERRORS: Mapping[Words, StructType] = {"ollama": OllamaError}  # by whose they are; else OpenAI's. LMI has two
+_ERRORS: Mapping[Words, StructType] = {  # by whose they are; else OpenAI's. LMI has two
+    "anthropic": AnthropicError,
+    "ollama": OllamaError,
+}
+_STATUSES: Mapping[Words, Mapping[str, str]] = {"anthropic": {"429": str(OVERLOADED)}}  # by ours
 _JSON_LINES: Mapping[Words, str] = {"lmi": "application/jsonlines", "ollama": "application/x-ndjson"}
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
 _DESCRIPTION = (
@@ -175,7 +180,8 @@ def _responses(operation: Operation) -> JsonObject:
 
 def _event(operation: Operation) -> JsonObject:
     """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
-    errors = (HandlerError, FrontEndError) if operation.words == "lmi" else (ErrorBody,)
+    own = _ERRORS.get(operation.words, ErrorBody)
+    errors = (HandlerError, FrontEndError) if operation.words == "lmi" else (own,)
     data = {
         "type": "string",
         "if": {"const": "[DONE]"},  # the last event, unless an error was
@@ -193,9 +199,10 @@ def _event(operation: Operation) -> JsonObject:
 
 
 def _error_refs(operation: Operation) -> JsonObject:
-    error = _ERRORS.get(operation.words, ErrorBody)
+    error, own_statuses = _ERRORS.get(operation.words, ErrorBody), _STATUSES.get(operation.words, {})
     return {
-        status: {"$ref": f"#/components/responses/{_response_name(error, status)}"} for status in _error_responses()
+        own_statuses.get(status, status): {"$ref": f"#/components/responses/{_response_name(error, status)}"}
+        for status in _error_responses()
     }
 
 

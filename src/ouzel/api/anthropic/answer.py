@@ -1,0 +1,111 @@
+"""POST /messages answers with a message, or with the events that add up to it."""
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from ouzel.api.anthropic.block_writer import BlockWriter, folded
+from ouzel.api.anthropic.message_object import (
+    AnsweredBlock,
+    BlockEvent,
+    CacheCreation,
+    DeltaUsage,
+    MessageDelta,
+    MessageEnd,
+    MessageObject,
+    MessageStart,
+    MessageStop,
+    MessageUsage,
+    OutputTokensDetails,
+    Ping,
+    StopReason,
+    StreamEvent,
+)
+from ouzel.api.anthropic.named_events import NAMED_EVENTS
+from ouzel.api.anthropic.request import MessagesRequest, ThinkingAdaptive, ThinkingEnabled
+from ouzel.api.http.framing import Framing
+from ouzel.generation import Event, Finished, Output, PromptScored, ServedModel, Usage
+from ouzel.types import FinishReason
+
+
+class MessageAnswer:
+    """Implements `Answer`. A unary answer is the stream's events, folded."""
+
+    def __init__(self, message_id: str, body: MessagesRequest, model: ServedModel) -> None:
+        self.is_stream = bool(body.stream)
+        self.framing: Framing = NAMED_EVENTS
+        self._id = message_id
+        self._model_name = model.names[0]
+        self._max_model_len = model.engine.info.max_model_len
+        self._max_tokens = body.max_tokens
+        self._stop_sequences = body.stop_sequences or ()
+        self._writer = BlockWriter(shows_thinking=not _omits_thinking(body))
+        self._is_started = False
+        self._finished: Finished | None = None
+
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[StreamEvent]:
+        written: list[StreamEvent] = []
+        if not self._is_started:
+            self._is_started = True
+            written += [MessageStart(self._message([], usage)), Ping()]
+        for event in events:
+            written += self._events_of(event)
+        return written
+
+    def last_chunks(self, usage: Usage) -> list[StreamEvent]:
+        stop_reason, stop_sequence = self._stop(usage)
+        delta_usage = DeltaUsage(
+            input_tokens=usage.prompt_tokens - usage.cached_tokens,
+            cache_read_input_tokens=usage.cached_tokens,
+            output_tokens=usage.completion_tokens,
+            output_tokens_details=OutputTokensDetails(usage.reasoning_tokens),
+        )
+        return [MessageDelta(MessageEnd(stop_reason, stop_sequence), delta_usage), MessageStop()]
+
+    def whole(self, events: Sequence[Event], usage: Usage) -> MessageObject:
+        written = [block_event for event in events for block_event in self._events_of(event)]
+        message = self._message(folded(written), usage)
+        message.stop_reason, message.stop_sequence = self._stop(usage)
+        return message
+
+    def _events_of(self, event: Event) -> Iterator[BlockEvent]:
+        match event:
+            case PromptScored():
+                return  # nobody asks for it here
+            case Output(deltas=deltas):
+                for delta in deltas:
+                    yield from self._writer.write(delta)
+            case Finished():
+                self._finished = event
+                yield from self._writer.finish()
+            case unreachable:
+                assert_never(unreachable)
+
+    def _message(self, content: list[AnsweredBlock], usage: Usage) -> MessageObject:
+        return MessageObject(
+            id=self._id,
+            model=self._model_name,
+            content=content,
+            stop_reason=None,
+            stop_sequence=None,
+            usage=MessageUsage(
+                input_tokens=usage.prompt_tokens - usage.cached_tokens,
+                cache_read_input_tokens=usage.cached_tokens,
+                cache_creation=CacheCreation(),
+                output_tokens=usage.completion_tokens,
+                output_tokens_details=OutputTokensDetails(usage.reasoning_tokens),
+            ),
+        )
+
+    def _stop(self, usage: Usage) -> tuple[StopReason, str | None]:
+        assert self._finished is not None
+        if self._finished.reason is FinishReason.LENGTH:
+            is_full = usage.prompt_tokens + usage.completion_tokens >= self._max_model_len
+            is_cut = is_full and usage.completion_tokens < self._max_tokens
+            return "model_context_window_exceeded" if is_cut else "max_tokens", None
+        if isinstance(matched := self._finished.stop_reason, str) and matched in self._stop_sequences:
+            return "stop_sequence", matched
+        return "tool_use" if self._writer.num_calls else "end_turn", None
+
+
+def _omits_thinking(body: MessagesRequest) -> bool:
+    return isinstance(body.thinking, ThinkingEnabled | ThinkingAdaptive) and body.thinking.display == "omitted"

@@ -1,0 +1,149 @@
+"""What the model writes becomes blocks, one after the other: a block is closed before the next one is opened.
+
+The signature of a thinking block holds the thinking too, so that a block that was not shown can be read back.
+Whitespace alone makes no block beside others: Anthropic takes none back, and a session may go on there. It is held back
+until it is known what follows.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, assert_never
+
+import msgspec
+
+from ouzel.api.anthropic.call_ids import shown_call_id
+from ouzel.api.anthropic.message_object import (
+    AnsweredBlock,
+    AnsweredText,
+    AnsweredThinking,
+    AnsweredToolUse,
+    BlockEvent,
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    InputPiece,
+    Piece,
+    SignaturePiece,
+    TextPiece,
+    ThinkingPiece,
+)
+from ouzel.generation import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
+from ouzel.responses.packed_text import THINKING
+
+Kind = Literal["text", "thinking"]
+
+
+class BlockWriter:
+    def __init__(self, *, shows_thinking: bool) -> None:
+        self.num_calls = 0
+        self._shows_thinking = shows_thinking  # else the signature alone has it
+        self._num_blocks = 0
+        self._open: Kind | int | None = None  # what the open block holds; a call by its index
+        self._thinking = ""  # of the open block
+        self._held: tuple[Kind, str] | None = None  # whitespace
+
+    def write(self, delta: Delta) -> Iterator[BlockEvent]:
+        match delta:
+            case ContentDelta(text):
+                yield from self._write_text("text", text)
+            case ReasoningDelta(text):
+                yield from self._write_text("thinking", text)
+            case ToolCallDelta(index=index, arguments=arguments):
+                if self._open != index:
+                    yield from self._open_call(delta)
+                if arguments:
+                    yield self._piece(InputPiece(arguments))
+            case unreachable:
+                assert_never(unreachable)
+
+    def finish(self) -> Iterator[BlockEvent]:
+        if self._held is not None and self._num_blocks == 0:  # the answer is nothing else
+            kind, text = self._held
+            yield self._open_text(kind)
+            yield from self._text_pieces(kind, text)
+        yield from self._close()
+
+    def _write_text(self, kind: Kind, text: str) -> Iterator[BlockEvent]:
+        if self._open != kind:
+            if self._held is not None and self._held[0] == kind:
+                text = self._held[1] + text
+            self._held = (kind, text) if text.isspace() else None
+            if self._held is not None:
+                return
+            yield from self._close()
+            yield self._open_text(kind)
+        yield from self._text_pieces(kind, text)
+
+    def _text_pieces(self, kind: Kind, text: str) -> Iterator[BlockEvent]:
+        if kind == "text":
+            yield self._piece(TextPiece(text))
+            return
+        self._thinking += text
+        if self._shows_thinking:
+            yield self._piece(ThinkingPiece(text))
+
+    def _open_text(self, kind: Kind) -> BlockEvent:
+        return self._start(kind, AnsweredText("") if kind == "text" else AnsweredThinking("", ""))
+
+    def _open_call(self, delta: ToolCallDelta) -> Iterator[BlockEvent]:
+        assert delta.id is not None and delta.name is not None
+        self._held = None
+        yield from self._close()
+        self.num_calls += 1
+        yield self._start(delta.index, AnsweredToolUse(shown_call_id(delta.id), delta.name, {}))
+
+    def _start(self, what: Kind | int, block: AnsweredBlock) -> BlockEvent:
+        self._open = what
+        self._num_blocks += 1
+        return ContentBlockStart(self._num_blocks - 1, block)
+
+    def _piece(self, piece: Piece) -> BlockEvent:
+        return ContentBlockDelta(self._num_blocks - 1, piece)
+
+    def _close(self) -> Iterator[BlockEvent]:
+        if self._open is None:
+            return
+        if self._open == "thinking":
+            yield self._piece(SignaturePiece(THINKING.pack(self._thinking)))
+            self._thinking = ""
+        self._open = None
+        yield ContentBlockStop(self._num_blocks - 1)
+
+
+def folded(events: Sequence[BlockEvent]) -> list[AnsweredBlock]:
+    """Returns the blocks that a stream's events add up to."""
+    blocks: list[AnsweredBlock] = []
+    written = ""  # by the model, of the open call's input
+    for event in events:
+        match event:
+            case ContentBlockStart(content_block=block):
+                blocks.append(block)
+                written = ""
+            case ContentBlockDelta(delta=InputPiece(piece)):
+                written += piece
+            case ContentBlockDelta(delta=other):
+                _add(blocks[-1], other)
+            case ContentBlockStop():
+                if isinstance(call := blocks[-1], AnsweredToolUse):
+                    call.input = _input_of(written)
+            case unreachable:
+                assert_never(unreachable)
+    return blocks
+
+
+def _add(block: AnsweredBlock, piece: Piece) -> None:
+    match block, piece:
+        case AnsweredText(), TextPiece(text):
+            block.text += text
+        case AnsweredThinking(), ThinkingPiece(text):
+            block.thinking += text
+        case AnsweredThinking(), SignaturePiece(signature):
+            block.signature = signature
+
+
+def _input_of(written: str) -> dict[str, object]:
+    """Returns what is no JSON object (it may have been cut) under a key of its own, as Anthropic's guide has it."""
+    try:
+        value = msgspec.json.decode(written or "{}")
+    except msgspec.DecodeError:
+        value = None
+    return value if isinstance(value, dict) else {"INVALID_JSON": written}

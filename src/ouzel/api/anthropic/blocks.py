@@ -1,0 +1,105 @@
+"""What messages are made of: blocks of each role, as clients send them."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+CacheControl = Annotated[
+    dict[str, object] | None, Meta(description="Not used: whatever prompts begin with alike is cached by itself.")
+]
+Citations = Annotated[object, Meta(description="Not used: answers have no citations.")]
+Text = Annotated[str, Meta(description="What is said.")]
+
+
+class TextBlock(msgspec.Struct, frozen=True, tag="text"):
+    text: Text
+    cache_control: CacheControl = None
+    citations: Citations = None
+
+
+class PlainText(msgspec.Struct, frozen=True, tag="text"):
+    data: Text
+    media_type: Annotated[str | None, Meta(description="text/plain.")] = None
+
+
+class TextContent(msgspec.Struct, frozen=True, tag="content"):
+    content: Annotated[str | list[TextBlock], Meta(description="A text, or several.")]
+
+
+class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
+    source: Annotated[PlainText | TextContent, Meta(description="The document, which is a text.")]
+    title: Annotated[str | None, Meta(description="Shown before the text.")] = None
+    context: Annotated[str | None, Meta(description="Shown before the text.")] = None
+    cache_control: CacheControl = None
+    citations: Citations = None
+
+
+class SearchResultBlock(msgspec.Struct, frozen=True, tag="search_result"):
+    content: Annotated[list[TextBlock], Meta(description="What was found.")]
+    source: Annotated[str, Meta(description="Where.")]
+    title: Annotated[str, Meta(description="Of the source.")]
+    cache_control: CacheControl = None
+    citations: Citations = None
+
+
+class ToolReferenceBlock(msgspec.Struct, frozen=True, tag="tool_reference"):
+    tool_name: Annotated[str, Meta(description="A tool that a search for tools has found.")]
+    cache_control: CacheControl = None
+
+
+ResultContent = list[TextBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock]
+
+
+class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
+    tool_use_id: Annotated[str, Meta(description="The `id` of the tool_use block that it answers.")]
+    content: Annotated[str | ResultContent | None, Meta(description="What the tool said.")] = None
+    is_error: Annotated[bool | None, Meta(description="The model is told that the tool failed.")] = None
+    cache_control: CacheControl = None
+
+
+class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use"):
+    id: Annotated[str, Meta(min_length=1, description="As it was answered.")]
+    name: Annotated[str, Meta(min_length=1, description="Of the tool.")]
+    input: Annotated[dict[str, object], Meta(description="The arguments.")]
+    cache_control: CacheControl = None
+    caller: Annotated[object, Meta(description="Not used: only the model calls tools here.")] = None
+
+
+class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking"):
+    thinking: Annotated[str, Meta(description="As it was answered.")]
+    signature: Annotated[str | None, Meta(description="As it was answered; a foreign one hides the block.")] = None
+    cache_control: CacheControl = None
+
+
+class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking"):
+    data: Annotated[str, Meta(description="Only the server that wrote it can read it: it is left out.")]
+    cache_control: CacheControl = None
+
+
+UserBlock = TextBlock | DocumentBlock | SearchResultBlock | ToolResultBlock
+AssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
+
+
+class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
+    content: Annotated[str | list[UserBlock], Meta(description="A text, or blocks.")]
+
+
+class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant"):
+    content: Annotated[str | list[AssistantBlock], Meta(description="A text, or blocks as they were answered.")]
+
+
+class SystemMessage(msgspec.Struct, frozen=True, tag_field="role", tag="system"):
+    content: Annotated[str | list[TextBlock], Meta(description="Instructions in the middle of a chat.")]
+
+
+Message = UserMessage | AssistantMessage | SystemMessage
+MessageList = Annotated[
+    list[Message],
+    Meta(
+        min_length=1,
+        description="The chat. Messages of one role in a row are one; a last one of the assistant is continued.",
+    ),
+]
+SystemPrompt = Annotated[str | list[TextBlock] | None, Meta(description="Instructions before the chat.")]
+Role = Literal["user", "assistant", "system", "tool"]

@@ -1,0 +1,48 @@
+"""POST /messages/count_tokens says how long the prompt of the same message would be."""
+
+from functools import partial
+
+import msgspec
+from starlette.requests import Request
+
+from ouzel.api.anthropic.reading import decode_messages, read_messages
+from ouzel.api.anthropic.request import CountTokensRequest
+from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.config import LimitsConfig
+from ouzel.generation import ServedModel
+from ouzel.wire.decode import parse_object
+from ouzel.worker_threads import PreparationThreads
+
+
+class TokenCount(msgspec.Struct, frozen=True):
+    input_tokens: int
+
+
+class CountTokens:
+    def __init__(self, model: ServedModel, limits: LimitsConfig, threads: PreparationThreads) -> None:
+        self._model = model
+        self._limits = limits
+        self._threads = threads
+
+    async def count(self, _: Request, body: bytes) -> TokenCount:
+        return await self._threads.run(partial(self._counted, body), len(body))
+
+    def _counted(self, body: bytes) -> TokenCount:
+        read = read_messages(decode_messages(parse_object(body), CountTokensRequest), self._model, self._limits)
+        return TokenCount(len(read.prompt(self._model).token_ids))
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/messages/count_tokens",
+        prefixes=PREFIXES,
+        summary="How many tokens the prompt of the same message would have.",
+        endpoint=lambda services: services.taking_body(
+            CountTokens(services.model, services.limits, services.threads).count
+        ),
+        bodies=(CountTokensRequest,),
+        answers=(TokenCount,),
+        words="anthropic",
+    ),
+)

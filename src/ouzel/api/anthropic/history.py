@@ -1,0 +1,214 @@
+"""Messages in Anthropic's form become chat messages, and errors about these name the client's own fields.
+
+Messages of one role in a row are one turn. Results of tools are messages of their own, before what the user says beside
+them. A system message in the middle stays one where the chat template writes it there, else it is the user's.
+Claude Code's billing header is no instruction: it is left out.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from ouzel.api.anthropic.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    DocumentBlock,
+    Message,
+    PlainText,
+    RedactedThinkingBlock,
+    ResultContent,
+    Role,
+    SearchResultBlock,
+    SystemMessage,
+    TextBlock,
+    TextContent,
+    ThinkingBlock,
+    ToolReferenceBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserBlock,
+    UserMessage,
+)
+from ouzel.api.anthropic.call_ids import own_call_id
+from ouzel.errors import InvalidRequest
+from ouzel.responses.packed_text import THINKING
+from ouzel.wire.decode import JsonObject
+from ouzel.wire.validation_errors import shown
+
+logger = logging.getLogger(__name__)
+
+_BILLING_HEADER = "x-anthropic-billing-header:"  # it differs from session to session, and would spoil the prefix cache
+_MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn is what one side said in one go."""
+
+    role: Role
+    path: str  # of the message that it begins with
+    texts: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[JsonObject] = field(default_factory=list)
+    answered: JsonObject = field(default_factory=dict)  # of a tool's result: the call, by the chat's keys
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.texts or self.reasoning or self.calls)
+
+    def message(self) -> JsonObject:
+        content: object = self.texts[0] if len(self.texts) == 1 else "" if not self.texts else _parts(self.texts)
+        message: JsonObject = {"role": self.role, "content": content, **self.answered}
+        if self.reasoning:
+            message["reasoning_content"] = "\n".join(self.reasoning)
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return message
+
+
+class History:
+    """Holds the turns of one request; the last may be the assistant's, for the answer to continue."""
+
+    def __init__(
+        self, system: str | list[TextBlock] | None, messages: Sequence[Message], *, has_later_system: bool
+    ) -> None:
+        """`has_later_system`: the chat template writes system messages in the middle. Raises InvalidRequest."""
+        self._turns: list[Turn] = []
+        self._names: dict[str, str] = {}  # of the tools called, by call id
+        self._has_later_system = has_later_system
+        texts = [text for text in _texts(system or "") if not text.startswith(_BILLING_HEADER)]
+        if texts:
+            self._turns.append(Turn("system", "system", texts))
+        for position, message in enumerate(messages):
+            self._read(message, f"messages[{position}]")
+        if self._turns[-1].role == "assistant" and self._turns[-1].is_empty and len(self._turns) > 1:
+            self._turns.pop()  # there is nothing to continue
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self._turns[-1].role == "assistant"
+
+    def chat_messages(self) -> list[JsonObject]:
+        return [turn.message() for turn in self._turns]
+
+    def clear_thinking(self, num_kept: int) -> None:
+        """Forgets what was thought, but in the newest turns that have any."""
+        thinking = [turn for turn in self._turns if turn.reasoning]
+        for turn in thinking[: max(len(thinking) - num_kept, 0)]:
+            turn.reasoning = []
+
+    def check_continuation(self) -> None:
+        """Raises InvalidRequest for a last turn that cannot be continued."""
+        last = self._turns[-1]
+        if last.role == "assistant" and last.calls:
+            called = last.calls[-1]["id"]
+            raise InvalidRequest(f"must be followed by the result of the tool call {shown(called)}", field=last.path)
+
+    def in_own_words(self, error: InvalidRequest) -> InvalidRequest:
+        """Returns the same error about the field that the client sent."""
+        match = _MESSAGE_PATH.match(error.param or "")
+        return error if match is None else error.at(self._turns[int(match[1])].path)
+
+    def _read(self, message: Message, path: str) -> None:
+        match message:
+            case UserMessage():
+                self._read_user(message.content, path)
+            case AssistantMessage():
+                self._read_assistant(message.content, path)
+            case SystemMessage():
+                texts = _texts(message.content)
+                if self._has_later_system or not self._turns or self._turns[-1].role == "system":
+                    self._turn("system", path).texts += texts
+                else:
+                    self._turn("user", path).texts += [f"<system>\n{text}\n</system>" for text in texts]
+            case unreachable:
+                assert_never(unreachable)
+
+    def _read_user(self, content: str | list[UserBlock], path: str) -> None:
+        blocks = content if isinstance(content, list) else [TextBlock(content)]
+        texts: list[str] = []
+        for position, block in enumerate(blocks):
+            if isinstance(block, ToolResultBlock):
+                self._read_result(block, f"{path}.content[{position}]")
+            else:
+                texts += _text_of(block)
+        if texts or self._turns[-1:] == [] or self._turns[-1].role not in ("tool", "user"):
+            self._turn("user", path).texts += texts
+
+    def _read_result(self, block: ToolResultBlock, path: str) -> None:
+        call_id = own_call_id(block.tool_use_id)
+        if call_id not in self._names:
+            limit = "must be the id of a tool_use block before it"
+            raise InvalidRequest(f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id")
+        text = "\n".join(_texts(block.content or ""))
+        if block.is_error:
+            text = f"The tool failed.\n{text}"
+        answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}
+        self._turns.append(Turn("tool", path, [text], answered=answered))
+
+    def _read_assistant(self, content: str | list[AssistantBlock], path: str) -> None:
+        turn = self._turn("assistant", path)
+        blocks = content if isinstance(content, list) else [TextBlock(content)]
+        for position, block in enumerate(blocks):
+            self._read_assistant_block(block, turn, f"{path}.content[{position}]")
+
+    def _read_assistant_block(self, block: AssistantBlock, turn: Turn, path: str) -> None:
+        match block:
+            case TextBlock(text=text):
+                turn.texts += [text] if text else []
+            case ThinkingBlock(thinking=thinking, signature=signature):
+                signed = THINKING.unpack(signature or "")
+                if signed is None or thinking not in ("", signed):
+                    logger.info("left out: %s, its thinking is not signed by this server", path)
+                else:
+                    turn.reasoning.append(signed)
+            case RedactedThinkingBlock():
+                logger.info("left out: %s, only who wrote its thinking can read it", path)
+            case ToolUseBlock():
+                call_id = own_call_id(block.id)
+                self._names[call_id] = block.name
+                function = {"name": block.name, "arguments": block.input}
+                turn.calls.append({"id": call_id, "type": "function", "function": function})
+            case unreachable:
+                assert_never(unreachable)
+
+    def _turn(self, role: Role, path: str) -> Turn:
+        if not self._turns or self._turns[-1].role != role:
+            self._turns.append(Turn(role, path))
+        return self._turns[-1]
+
+
+def _texts(content: str | list[TextBlock] | ResultContent) -> list[str]:
+    if isinstance(content, str):
+        return [content] if content else []
+    return [text for block in content for text in _text_of(block)]
+
+
+def _text_of(block: TextBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock) -> list[str]:
+    """Returns an empty text as none: there may be a mark for the cache on it."""
+    match block:
+        case TextBlock(text=text):
+            return [text] if text else []
+        case DocumentBlock(source=source, title=title, context=context):
+            text = source.data if isinstance(source, PlainText) else _joined(source)
+            return [_framed("document", [title, context], text)]
+        case SearchResultBlock(content=content, source=where, title=title):
+            return [_framed("search_result", [title, where], "\n".join(_texts([*content])))]
+        case ToolReferenceBlock(tool_name=name):
+            return [f"The tool {name} can be called."]
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _joined(source: TextContent) -> str:
+    return "\n".join(_texts(source.content))
+
+
+def _framed(name: str, heads: Sequence[str | None], text: str) -> str:
+    return "\n".join([f"<{name}>", *(head for head in heads if head), text, f"</{name}>"])
+
+
+def _parts(texts: Sequence[str]) -> list[JsonObject]:
+    return [{"type": "text", "text": text} for text in texts]

@@ -1,0 +1,140 @@
+"""The message that is answered, and the events that a stream of it is made of."""
+
+from typing import Literal
+
+import msgspec
+
+
+class AnsweredText(msgspec.Struct, tag="text"):
+    text: str
+    citations: None = None
+
+
+class AnsweredThinking(msgspec.Struct, tag="thinking"):
+    thinking: str
+    signature: str
+
+
+class AnsweredToolUse(msgspec.Struct, tag="tool_use"):
+    id: str
+    name: str
+    input: dict[str, object]
+
+
+AnsweredBlock = AnsweredText | AnsweredThinking | AnsweredToolUse
+StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"]
+
+
+class CacheCreation(msgspec.Struct):
+    """Nothing is paid for: what is read for the first time counts as input."""
+
+    ephemeral_5m_input_tokens: int = 0
+    ephemeral_1h_input_tokens: int = 0
+
+
+class OutputTokensDetails(msgspec.Struct):
+    thinking_tokens: int
+
+
+class MessageUsage(msgspec.Struct, kw_only=True):
+    input_tokens: int  # without those read from the cache
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int
+    cache_creation: CacheCreation
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    server_tool_use: None = None
+    service_tier: Literal["standard"] = "standard"
+
+
+class DeltaUsage(msgspec.Struct, kw_only=True):
+    """All counts are of the whole message, not of what is new."""
+
+    input_tokens: int
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    server_tool_use: None = None
+
+
+class MessageObject(msgspec.Struct, tag="message", kw_only=True):
+    id: str
+    role: Literal["assistant"] = "assistant"
+    model: str
+    content: list[AnsweredBlock]
+    stop_reason: StopReason | None
+    stop_sequence: str | None
+    stop_details: None = None
+    container: None = None
+    usage: MessageUsage
+
+
+class MessageStart(msgspec.Struct, tag="message_start"):
+    message: MessageObject
+
+
+class Ping(msgspec.Struct, tag="ping"):
+    """Says that the stream lives."""
+
+
+class ContentBlockStart(msgspec.Struct, tag="content_block_start"):
+    index: int
+    content_block: AnsweredBlock
+
+
+class TextPiece(msgspec.Struct, tag="text_delta"):
+    text: str
+
+
+class ThinkingPiece(msgspec.Struct, tag="thinking_delta"):
+    thinking: str
+
+
+class SignaturePiece(msgspec.Struct, tag="signature_delta"):
+    signature: str
+
+
+class InputPiece(msgspec.Struct, tag="input_json_delta"):
+    partial_json: str
+
+
+Piece = TextPiece | ThinkingPiece | SignaturePiece | InputPiece
+
+
+class ContentBlockDelta(msgspec.Struct, tag="content_block_delta"):
+    index: int
+    delta: Piece
+
+
+class ContentBlockStop(msgspec.Struct, tag="content_block_stop"):
+    index: int
+
+
+class MessageEnd(msgspec.Struct):
+    stop_reason: StopReason
+    stop_sequence: str | None
+    stop_details: None = None
+    container: None = None
+
+
+class MessageDelta(msgspec.Struct, tag="message_delta"):
+    delta: MessageEnd
+    usage: DeltaUsage
+
+
+class MessageStop(msgspec.Struct, tag="message_stop"):
+    pass
+
+
+BlockEvent = ContentBlockStart | ContentBlockDelta | ContentBlockStop
+StreamEvent = MessageStart | Ping | BlockEvent | MessageDelta | MessageStop
+STREAM_EVENTS = (
+    MessageStart,
+    Ping,
+    ContentBlockStart,
+    ContentBlockDelta,
+    ContentBlockStop,
+    MessageDelta,
+    MessageStop,
+)

@@ -1,0 +1,118 @@
+"""GET /models and /models/{id} say what is served in Anthropic's form, to who sends `anthropic-version`."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.anthropic.errors import VERSION_HEADER
+from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
+from ouzel.api.http.query import Query
+from ouzel.api.http.send import json_response
+from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import ServedModel
+
+_DEFAULT_LIMIT, _HIGHEST_LIMIT = 20, 1000
+_ACTIVE = "active"
+
+
+class ModelInfo(msgspec.Struct, tag="model", kw_only=True):
+    id: str
+    display_name: str
+    created_at: str
+    lifecycle: Literal["active"] = "active"
+    max_input_tokens: int
+    max_tokens: int
+
+
+class ModelPage(msgspec.Struct):
+    data: list[ModelInfo]
+    has_more: bool
+    first_id: str | None
+    last_id: str | None
+
+
+class AnthropicModels:
+    def __init__(self, model: ServedModel) -> None:
+        self._model = model
+
+    async def list(self, request: Request) -> Response:
+        query = Query(request.query_params, "limit", "after_id", "before_id", "lifecycle", "beta")
+        limit = query.integer("limit", _DEFAULT_LIMIT, lowest=1, highest=_HIGHEST_LIMIT)
+        names = list(self._model.names)
+        if query.has("lifecycle") and _ACTIVE not in query.texts("lifecycle"):
+            names = []
+        names, has_more = _page(names, query, limit)
+        first_id, last_id = (names[0], names[-1]) if names else (None, None)
+        return json_response(ModelPage([self._info(name) for name in names], has_more, first_id, last_id))
+
+    async def retrieve(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._model.names:
+            raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
+        return json_response(self._info(name))
+
+    def _info(self, name: str) -> ModelInfo:
+        max_model_len = self._model.engine.info.max_model_len
+        return ModelInfo(
+            id=name,
+            display_name=name,
+            created_at=datetime.fromtimestamp(self._model.created, UTC).isoformat().replace("+00:00", "Z"),
+            max_input_tokens=max_model_len,
+            max_tokens=min(self._model.max_tokens_limit or max_model_len, max_model_len),
+        )
+
+
+def _page(names: list[str], query: Query, limit: int) -> tuple[list[str], bool]:
+    """Returns the names on it, and whether there are more that way."""
+    after_id, before_id = query.text("after_id"), query.text("before_id")
+    if after_id is not None:
+        names = names[_position(names, "after_id", after_id) + 1 :]
+    if before_id is not None:
+        names = names[: _position(names, "before_id", before_id)]
+        return names[-limit:], len(names) > limit
+    return names[:limit], len(names) > limit
+
+
+def _position(names: list[str], field: str, name: str) -> int:
+    if name not in names:
+        raise InvalidRequest(f"must be the id of a model, given {name[:100]!r}", field=field)
+    return names.index(name)
+
+
+_QUERY = (
+    QueryField(
+        "limit", {"type": "integer", "minimum": 1, "maximum": _HIGHEST_LIMIT}, "Models on a page (with the header)."
+    ),
+    QueryField("after_id", {"type": "string"}, "The page begins behind this model (with the header)."),
+    QueryField("before_id", {"type": "string"}, "The page ends before this model (with the header)."),
+)
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/v1/models",
+        prefixes=PREFIXES,
+        header=VERSION_HEADER,
+        is_documented=False,
+        summary="What is served, in Anthropic's form.",
+        endpoint=lambda services: AnthropicModels(services.model).list,
+        query=_QUERY,
+        answers=(ModelPage,),
+        words="anthropic",
+    ),
+    Operation(
+        method="get",
+        path="/v1/models/{name}",
+        prefixes=PREFIXES,
+        has_slashes=True,
+        header=VERSION_HEADER,
+        is_documented=False,
+        summary="One served model, in Anthropic's form.",
+        endpoint=lambda services: AnthropicModels(services.model).retrieve,
+        answers=(ModelInfo,),
+        words="anthropic",
+    ),
+)

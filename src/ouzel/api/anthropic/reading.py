@@ -1,0 +1,142 @@
+"""A body of Anthropic's is read as one of ours: a chat, with what its API alone says."""
+
+import logging
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from ouzel.api.anthropic.foreign_fields import without_foreign_fields
+from ouzel.api.anthropic.history import History
+from ouzel.api.anthropic.request import (
+    AllThinking,
+    ClearThinking,
+    MessagesRequest,
+    ThinkingDisabled,
+    ThinkingEnabled,
+    ThinkingTurns,
+)
+from ouzel.api.anthropic.tools import choice_of, functions_of
+from ouzel.api.anthropic.unreadable import refuse_unreadable
+from ouzel.config import LimitsConfig
+from ouzel.errors import ContextLengthExceeded, InvalidRequest
+from ouzel.generation import OutputForm, Prompt, PromptTooLong, ServedModel
+from ouzel.sampling import SamplingFields
+from ouzel.wire.chat import Chat, read_chat
+from ouzel.wire.chat_prompt import ReasoningEffort
+from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import JsonObject, decode_object
+from ouzel.wire.options import check_model
+
+logger = logging.getLogger(__name__)
+
+_SWITCHES = frozenset({"enable_thinking", "thinking"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessages:
+    """Is a request that has been read; `chat` holds all but the messages."""
+
+    history: History
+    chat: Chat
+
+    def prompt(self, model: ServedModel) -> Prompt:
+        """Raises InvalidRequest, and ContextLengthExceeded in the words that Anthropic's clients look for."""
+        try:
+            return model.renderer.render_chat(self.history.chat_messages(), self.chat.rendering)
+        except PromptTooLong as error:
+            raise _too_long(error) from error
+        except InvalidRequest as error:
+            raise self.history.in_own_words(error) from error
+
+
+def decode_messages(fields: JsonObject, body_type: type[MessagesRequest]) -> MessagesRequest:
+    """Raises InvalidRequest."""
+    refuse_unreadable(fields)
+    return decode_object(without_foreign_fields(fields, body_type.__struct_encode_fields__), body_type)
+
+
+def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfig) -> ReadMessages:
+    """Raises InvalidRequest for what contradicts itself, this server or its model."""
+    check_model(body.model, model)
+    template = model.renderer.chat_template
+    has_later_system = template is not None and template.capabilities.later_system_role
+    history = History(body.system, body.messages, has_later_system=has_later_system)
+    history.check_continuation()
+    _clear_thinking(body, history)
+    chat = read_chat(_chat_request(body, model, is_unfinished=history.is_unfinished), model, limits)
+    options = msgspec.structs.replace(chat.options, form=_form(body), may_be_empty=True)
+    return ReadMessages(history, replace(chat, options=options))
+
+
+def _chat_request(body: MessagesRequest, model: ServedModel, *, is_unfinished: bool) -> ChatCompletionRequest:
+    """Returns the body in our words, without messages."""
+    tools = functions_of(body.tools or (), body.mcp_servers or ()) if body.tools or body.mcp_servers else []
+    tool_choice, are_parallel = choice_of(body.tool_choice)
+    sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
+    template = model.renderer.chat_template
+    read = frozenset[str]() if template is None else template.variables_read(tools=[{}] if tools else None)
+    return ChatCompletionRequest(
+        model=body.model,
+        messages=None,
+        max_tokens=body.max_tokens,
+        thinking_token_budget=_budget(body),
+        stop=list(body.stop_sequences) if body.stop_sequences else None,
+        stream=body.stream,
+        tools=tools or None,
+        tool_choice=tool_choice,
+        parallel_tool_calls=are_parallel,
+        continue_final_message=is_unfinished,
+        enable_thinking=not isinstance(body.thinking, ThinkingDisabled | None) if read & _SWITCHES else None,
+        reasoning_effort=_effort(body, read),
+        **sampling,
+    )
+
+
+def _budget(body: MessagesRequest) -> int | None:
+    budget = body.thinking.budget_tokens if isinstance(body.thinking, ThinkingEnabled) else None
+    if budget is not None and body.max_tokens is not None and budget >= body.max_tokens:
+        field = "thinking.budget_tokens"
+        raise InvalidRequest(f"must be < {body.max_tokens}, which is max_tokens, given {budget}", field=field)
+    return budget
+
+
+def _effort(body: MessagesRequest, read: frozenset[str]) -> ReasoningEffort | None:
+    effort = None if body.output_config is None else body.output_config.effort
+    if effort is None or "reasoning_effort" in read:
+        return effort
+    logger.info("taken, and not used: output_config.effort")
+    return None
+
+
+def _form(body: MessagesRequest) -> OutputForm | None:
+    own = None if body.output_config is None else body.output_config.format
+    if own is not None and body.output_format is not None and body.output_format != own:
+        raise InvalidRequest("must not be given beside output_config.format", field="output_format")
+    name = "output_config.format" if own is not None else "output_format"
+    wanted = own or body.output_format
+    if wanted is None:
+        return None
+    return OutputForm({"type": "json_schema", "json_schema": wanted.schema}, f"{name}.schema")
+
+
+def _clear_thinking(body: MessagesRequest, history: History) -> None:
+    edits = body.context_management.edits if body.context_management is not None else None
+    for edit in edits or ():
+        num_kept = _num_kept(edit)
+        if num_kept is not None:
+            history.clear_thinking(num_kept)
+
+
+def _num_kept(edit: ClearThinking) -> int | None:
+    match edit.keep:
+        case None:
+            return 1
+        case ThinkingTurns(value=value):
+            return value
+        case "all" | AllThinking():
+            return None
+
+
+def _too_long(error: PromptTooLong) -> ContextLengthExceeded:
+    most = error.max_model_len - 1  # the answer has a token at least
+    return ContextLengthExceeded(f"prompt is too long: {error.num_tokens} tokens > {most} maximum", param="messages")

@@ -1,0 +1,138 @@
+"""The tools of a request become functions, and its choice among them ours.
+
+Tools that Anthropic's servers run are not here. They are left out where the model has others: what it does without them
+is the client's loss only. Tools whose schemas are built into Anthropic's models are refused: this model has never seen
+them, and the client could not do without.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Annotated, Literal, assert_never
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.anthropic.blocks import CacheControl
+from ouzel.errors import InvalidRequest
+from ouzel.wire.tools import Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
+from ouzel.wire.validation_errors import shown
+
+logger = logging.getLogger(__name__)
+
+_MAX_TOOLS = 1024
+_HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_")
+_DIRECT = "direct"
+
+
+class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
+    """Every kind of tool is read as this; those of Anthropic's own have fields of their own besides."""
+
+    type: Annotated[str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")] = None
+    name: Annotated[FunctionName | None, Meta(description="What the model calls it.")] = None
+    description: Annotated[str | None, Meta(description="When to call it, for the model.")] = None
+    input_schema: Annotated[dict[str, object] | None, Meta(description="JSON schema of the input: an object.")] = None
+    strict: Annotated[bool | None, Meta(description="The input obeys the schema exactly.")] = None
+    input_examples: Annotated[
+        list[dict[str, object]] | None, Meta(description="Shown to the model, as the schema's `examples`.")
+    ] = None
+    allowed_callers: Annotated[list[str] | None, Meta(description='Must have "direct": only the model calls.')] = None
+    defer_loading: Annotated[bool | None, Meta(description="Not used: the model sees all tools from the start.")] = None
+    eager_input_streaming: Annotated[
+        bool | None, Meta(description="Not used: the input is streamed as the model writes it.")
+    ] = None
+    cache_control: CacheControl = None
+
+
+OneAtMost = Annotated[bool | None, Meta(description="One call at most in the answer.")]
+
+
+class AutoChoice(msgspec.Struct, frozen=True, tag="auto"):
+    disable_parallel_tool_use: OneAtMost = None
+
+
+class AnyChoice(msgspec.Struct, frozen=True, tag="any"):
+    disable_parallel_tool_use: OneAtMost = None
+
+
+class OneToolChoice(msgspec.Struct, frozen=True, tag="tool"):
+    name: FunctionName
+    disable_parallel_tool_use: OneAtMost = None
+
+
+class NoneChoice(msgspec.Struct, frozen=True, tag="none"):
+    disable_parallel_tool_use: Annotated[bool | None, Meta(description="Not used.")] = None
+
+
+ToolList = Annotated[list[ClientTool], Meta(max_length=_MAX_TOOLS, description="What the model may call.")]
+ToolChoice = Annotated[
+    AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
+    Meta(description="Whether the model may, or must, call a tool, or which; auto when there are tools."),
+]
+
+
+def functions_of(tools: Sequence[ClientTool], mcp_servers: Sequence[object]) -> list[Tool]:
+    """Raises InvalidRequest for what the model could not call."""
+    functions: list[Tool] = []
+    hosted = [("mcp_servers", "mcp_servers")] if mcp_servers else []  # the field at fault, and what it asks for
+    names: set[str] = set()
+    for position, tool in enumerate(tools):
+        path = f"tools[{position}]"
+        if tool.type is not None and tool.type.startswith(_HOSTED):
+            hosted.append((f"{path}.type", tool.type))
+            continue
+        function = _function(tool, path)
+        if function.name in names:
+            raise InvalidRequest(f"must be unique, given {function.name!r} again", field=f"{path}.name")
+        names.add(function.name)
+        functions.append(Tool("function", function))
+    if hosted:
+        _leave_out(hosted, has_others=bool(functions))
+    return functions
+
+
+def _leave_out(hosted: Sequence[tuple[str, str]], *, has_others: bool) -> None:
+    """Raises InvalidRequest where nothing would be left."""
+    if not has_others:
+        field, kind = hosted[0]
+        why = "this server runs no tools of its own"
+        raise InvalidRequest(f'must come with a "custom" tool, given {shown(kind)}: {why}', field=field)
+    logger.info("left out tools that this server does not run: %s", ", ".join(kind for _, kind in hosted)[:500])
+
+
+def _function(tool: ClientTool, path: str) -> FunctionDefinition:
+    if tool.type not in (None, "custom"):
+        why = "its schema is built into Anthropic's models; give it as a custom tool, with an input_schema"
+        raise InvalidRequest(f'must be "custom", given {shown(tool.type)}: {why}', field=f"{path}.type")
+    for name, value in (("name", tool.name), ("input_schema", tool.input_schema)):
+        if value is None:
+            raise InvalidRequest("is required", field=f"{path}.{name}")
+    assert tool.name is not None and tool.input_schema is not None
+    kind = tool.input_schema.get("type")
+    if kind != "object":
+        raise InvalidRequest(f'must be "object", given {shown(kind)}', field=f"{path}.input_schema.type")
+    if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
+        given = shown(tool.allowed_callers)
+        raise InvalidRequest(f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers")
+    schema = tool.input_schema
+    if tool.input_examples:
+        schema = {"examples": tool.input_examples, **schema}
+    return FunctionDefinition(tool.name, tool.description, schema, tool.strict)
+
+
+def choice_of(choice: AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None) -> tuple[Choice | None, bool | None]:
+    """Returns the choice in OpenAI's words, and whether several calls may come in one answer."""
+    kind: Literal["auto", "required", "none"] | NamedTool
+    match choice:
+        case None:
+            return None, None
+        case AutoChoice():
+            kind = "auto"
+        case AnyChoice():
+            kind = "required"
+        case OneToolChoice(name=name):
+            kind = NamedTool(NamedFunction(name))
+        case NoneChoice():
+            kind = "none"
+        case unreachable:
+            assert_never(unreachable)
+    return kind, False if choice.disable_parallel_tool_use else None

@@ -1,0 +1,63 @@
+"""Blocks that this server cannot show to a model are refused by their place, with the reason."""
+
+from collections.abc import Iterator, Mapping
+
+from ouzel.errors import InvalidRequest
+from ouzel.wire.decode import JsonObject
+from ouzel.wire.validation_errors import shown
+
+_OF_SERVER_TOOL = "this server has no tools of its own, leave the block out"
+_REASONS: Mapping[str, str] = {
+    "image": "this model reads no images",
+    "container_upload": "this server has no containers",
+    "compaction": "only who wrote the summary can read it, send it as text",
+    "browser_state": "this server has no browser tools",
+    **dict.fromkeys(
+        (
+            "server_tool_use",
+            "web_search_tool_result",
+            "web_fetch_tool_result",
+            "code_execution_tool_result",
+            "bash_code_execution_tool_result",
+            "text_editor_code_execution_tool_result",
+            "tool_search_tool_result",
+            "mcp_tool_use",
+            "mcp_tool_result",
+        ),
+        _OF_SERVER_TOOL,
+    ),
+}
+_SOURCES: Mapping[str, str] = {  # of documents
+    "base64": "this model reads no PDFs, send the text",
+    "url": "this server fetches nothing, send the text",
+    "file": "this server keeps no files, send the text",
+}
+
+
+def refuse_unreadable(fields: JsonObject) -> None:
+    """`fields` are a body as it came. Raises InvalidRequest for the first such block."""
+    for path, block in _blocks(fields):
+        kind, source = block.get("type"), block.get("source")
+        if isinstance(kind, str) and kind in _REASONS:
+            limit = f"must be that of a text, given {shown(kind)}: {_REASONS[kind]}"
+            raise InvalidRequest(limit, field=f"{path}.type")
+        source_kind = source.get("type") if kind == "document" and isinstance(source, dict) else None
+        if isinstance(source_kind, str) and source_kind in _SOURCES:
+            limit = f'must be "text" or "content", given {shown(source_kind)}: {_SOURCES[source_kind]}'
+            raise InvalidRequest(limit, field=f"{path}.source.type")
+
+
+def _blocks(fields: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """Yields the blocks of all messages, and those within them, with their paths."""
+    messages = fields.get("messages")
+    for position, message in enumerate(messages if isinstance(messages, list) else ()):
+        for path, block in _content(message, f"messages[{position}]"):
+            yield path, block
+            yield from _content(block, path)
+
+
+def _content(holder: object, path: str) -> Iterator[tuple[str, JsonObject]]:
+    content = holder.get("content") if isinstance(holder, dict) else None
+    for position, block in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(block, dict):
+            yield f"{path}.content[{position}]", block

@@ -1,0 +1,23 @@
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
+from tests.api.serving import running_server
+from tests.prompts.families import QWEN
+
+
+@pytest.fixture(scope="package")
+def http() -> Iterator[httpx.Client]:
+    """A model that thinks and calls tools: it says what the user said, and that may be either."""
+    with (
+        running_server(
+            chat_template=QWEN,
+            output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
+            engine_factory="create_attentive_parrot",
+        ) as server,
+        server.client() as http,
+    ):
+        yield http
