@@ -36,8 +36,8 @@ def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def test_every_operation_with_a_body_is_tried() -> None:
-    in_openais_words = [operation for operation in DOCUMENTED if operation.bodies and operation.words == "openai"]
-    assert GOOD.keys() == {operation.path for operation in in_openais_words}
+    tried = [operation.path for operation in DOCUMENTED if operation.bodies and operation.words == "openai"]
+    assert GOOD.keys() == {path for path in tried if not path.endswith("/render")}  # has the body of another
 
 
 @pytest.mark.parametrize("path", GOOD)

@@ -27,8 +27,8 @@ Generated from the code by `{command}`; a test keeps it true.
 The same facts for machines: `GET /openapi.json`.
 
 Each field works in whole answers and in streams, unless the table says otherwise; in `all` endpoints that generate, or
-in those named; `/responses/input_tokens` takes what `/responses` takes. `null` is the same as not given, but
-for `max_tokens` of `/completions`: there it asks for what the prompt leaves.
+in those named; `/responses/input_tokens` and the paths that end with `/render` take what the paths before them take.
+`null` is the same as not given, but for `max_tokens` of `/completions`: there it asks for what the prompt leaves.
 Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
 parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
 below. A field that stands in none of the tables is ignored, with a line in the server's log; so is an unknown one
@@ -83,12 +83,11 @@ def fields_document() -> str:
 
 def _endpoints() -> dict[str, type[msgspec.Struct]]:
     """Without those that take what another takes."""
-    bodies = {
-        operation.path.removeprefix("/v1"): operation.bodies[0]
-        for operation in DOCUMENTED
-        if operation.bodies and operation.words == "openai"
-    }
-    return {path: body for path, body in bodies.items() if not set(body.__mro__[1:]) & set(bodies.values())}
+    paths: dict[type[msgspec.Struct], str] = {}
+    for operation in DOCUMENTED:
+        if operation.bodies and operation.words == "openai":
+            paths.setdefault(operation.bodies[0], operation.path.removeprefix("/v1"))
+    return {path: body for body, path in paths.items() if not set(body.__mro__[1:]) & paths.keys()}
 
 
 def _generating() -> list[str]:

@@ -18,7 +18,7 @@ from ouzel.api.ollama import chat as ollama_chat
 from ouzel.api.ollama import generate as ollama_generate
 from ouzel.api.ollama import management as ollama_management
 from ouzel.api.ollama import models as ollama_models
-from ouzel.api.openai import about, chat, completions, health, models, tokenize
+from ouzel.api.openai import about, chat, completions, health, models, render, tokenize
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
@@ -41,6 +41,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *tokenize.OPERATIONS,
+    *render.OPERATIONS,
     *models.OPERATIONS,
     *health.OPERATIONS,
     *about.OPERATIONS,

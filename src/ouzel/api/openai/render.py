@@ -1,0 +1,154 @@
+"""POST /chat/completions/render and /completions/render show what the engine would be given, and generate nothing.
+
+The answers are vLLM's, with the prompt's text beside its ids: one object for a chat, one for each prompt of a
+completion. The body is checked as for an answer, so what is rendered would be generated.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.http.dialect import Dialect
+from ouzel.api.http.exchange import exchange_of
+from ouzel.api.openai.chat import ChatCompletions
+from ouzel.api.openai.completions import CompletionRequest, Completions
+from ouzel.generation import GenerationRequest
+from ouzel.wire.chat_prompt import has_own_template
+from ouzel.wire.chat_request import ChatCompletionRequest
+from ouzel.wire.decode import JsonObject
+from ouzel.worker_threads import LONG_BODY_BYTES
+
+Result = TypeVar("Result")
+
+
+class RenderedSampling(msgspec.Struct, kw_only=True):
+    """Has every default filled in."""
+
+    n: int
+    max_tokens: int
+    min_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int
+    min_p: float
+    presence_penalty: float
+    frequency_penalty: float
+    repetition_penalty: float
+    seed: int
+    stop: tuple[str, ...]
+    stop_token_ids: tuple[int, ...]
+    ignore_eos: bool
+    logprobs: int | None
+    prompt_logprobs: int | None
+    skip_special_tokens: bool
+    include_stop_str_in_output: bool
+
+
+class RenderedPrompt(msgspec.Struct, kw_only=True):
+    request_id: str
+    model: str
+    prompt: str
+    token_ids: list[int]
+    sampling_params: RenderedSampling
+    stream: bool
+    priority: int
+    cache_salt: str | None
+    features: None = None  # of images; there are none
+
+
+class Rendering:
+    """Takes the bodies of a dialect. What is long is done in the threads of texts to tokenize: nobody generates yet."""
+
+    def __init__(self, services: Services, dialect: Dialect, *, is_chat: bool) -> None:
+        self._model_name = services.model.names[0]
+        self._threads = services.tokenizing
+        self._preparing = services.threads
+        self._dialect = dialect
+        self._is_chat = is_chat
+
+    async def render(self, request: Request, body: bytes) -> msgspec.Raw:
+        is_short = len(body) <= LONG_BODY_BYTES
+        fields = await self._done(partial(self._dialect.parse, body), is_short=is_short)
+        work = partial(self._rendered, fields, exchange_of(request.scope).arrival_s)
+        if has_own_template(fields):
+            return await self._preparing.run(work, len(body), has_own_template=True)
+        return await self._done(work, is_short=is_short)
+
+    async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
+        return work() if is_short else await self._threads.run(work)
+
+    def _rendered(self, fields: JsonObject, arrival_s: float) -> msgspec.Raw:
+        requests, answer = self._dialect.prepare(fields, arrival_s)
+        rendered = [self._prompt(request, is_stream=answer.is_stream) for request in requests]
+        return msgspec.Raw(msgspec.json.encode(rendered[0] if self._is_chat else rendered))
+
+    def _prompt(self, request: GenerationRequest, *, is_stream: bool) -> RenderedPrompt:
+        return RenderedPrompt(
+            request_id=request.request_id,
+            model=self._model_name,
+            prompt=request.prompt.text,
+            token_ids=request.prompt.token_ids,
+            sampling_params=_sampling(request),
+            stream=is_stream,
+            priority=request.priority,
+            cache_salt=request.cache_salt or None,
+        )
+
+
+def _sampling(request: GenerationRequest) -> RenderedSampling:
+    params = request.params
+    return RenderedSampling(
+        n=request.n,
+        max_tokens=params.max_tokens,
+        min_tokens=params.min_tokens,
+        temperature=params.temperature,
+        top_p=params.top_p,
+        top_k=params.top_k,
+        min_p=params.min_p,
+        presence_penalty=params.presence_penalty,
+        frequency_penalty=params.frequency_penalty,
+        repetition_penalty=params.repetition_penalty,
+        seed=params.seed,
+        stop=request.stop_strings,
+        stop_token_ids=params.stop_token_ids,
+        ignore_eos=params.ignore_eos,
+        logprobs=params.num_logprobs,
+        prompt_logprobs=params.num_prompt_logprobs,
+        skip_special_tokens=request.skip_special_tokens,
+        include_stop_str_in_output=request.include_stop_str_in_output,
+    )
+
+
+def _chats(services: Services) -> Rendering:
+    return Rendering(services, ChatCompletions(services.model, services.limits), is_chat=True)
+
+
+def _completions(services: Services) -> Rendering:
+    return Rendering(services, Completions(services.model, services.limits), is_chat=False)
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/chat/completions/render",
+        prefixes=PREFIXES,
+        summary="The prompt of a chat, and how it would be sampled; nothing is generated.",
+        endpoint=lambda services: services.taking_body(_chats(services).render),
+        bodies=(ChatCompletionRequest,),
+        answers=(RenderedPrompt,),
+    ),
+    Operation(
+        method="post",
+        path="/v1/completions/render",
+        prefixes=PREFIXES,
+        summary="The prompts of a completion, and how they would be sampled; nothing is generated.",
+        endpoint=lambda services: services.taking_body(_completions(services).render),
+        bodies=(CompletionRequest,),
+        answers=(list[RenderedPrompt],),
+    ),
+)
