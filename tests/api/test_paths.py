@@ -1,5 +1,6 @@
 """Paths as people write them: the endpoint itself answers where it is plain what is meant, else a hint."""
 
+import socket
 from collections.abc import Iterator
 
 import httpx
@@ -7,7 +8,7 @@ import pytest
 
 from ouzel.config import ServerConfig
 from tests.api.requests import chat, content_of, error_of, events_of
-from tests.api.serving import ALIAS, MODEL, running_server
+from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
 
 ENDPOINTS = "this server has no such endpoint; it has /v1/chat/completions, /v1/completions, /v1/responses"
 
@@ -140,6 +141,14 @@ def test_all_methods_of_a_path_are_named(http: httpx.Client, path: str, allowed:
 
 def test_options_of_an_unknown_path_is_a_404(http: httpx.Client) -> None:
     assert http.options("/v1/embeddings").status_code == 404
+
+
+def test_options_may_ask_for_the_whole_server(server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as connection:
+        connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = connection.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 204 ")
+    assert b"\r\nallow: GET, HEAD, OPTIONS\r\n" in answer
 
 
 def test_head_is_answered_where_get_is(http: httpx.Client) -> None:

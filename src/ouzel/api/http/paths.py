@@ -63,7 +63,8 @@ class Paths:
 
     def _candidates(self, path: str) -> Iterable[str]:
         if not path.startswith("/"):
-            return  # of a request that could not be read, or `OPTIONS *`
+            yield "/" if path == "*" else path  # OPTIONS of the whole server; else what could not be read
+            return
         path = _SLASHES.sub("/", path).rstrip("/") or "/"
         yield path
         yield f"{self._prefixes[0]}{path[1:]}" if self._prefixes else path
