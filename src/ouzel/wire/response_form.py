@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import NOT_A_FIELD, shown
 
 JsonObject = dict[str, object]
 
@@ -140,7 +140,7 @@ def _refuse_unknown(fields: JsonObject, known_names: Collection[str], path: str)
     for name, value in fields.items():
         if name not in known_names and value is not None:
             param = f"{path}.{name[:40]}"
-            raise InvalidRequest(f"is not a field of this object, given {shown(value)}", field=param)
+            raise InvalidRequest(f"{NOT_A_FIELD}, given {shown(value)}", field=param)
 
 
 def _of_structured_outputs(outputs: StructuredOutputs) -> OutputForm:

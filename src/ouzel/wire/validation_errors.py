@@ -12,6 +12,7 @@ from ouzel.errors import InvalidRequest
 JsonObject = dict[str, object]
 Step = str | int | EllipsisType  # into a field, an item of a list, an entry of a map that msgspec does not name
 
+NOT_A_FIELD = "is not a field of this object"
 _MAX_NAME_CHARS = 40  # of a name that the client made up
 
 _TYPE_NAMES = {"int": "an integer", "float": "a number", "str": "a string", "bool": "true or false"} | {
@@ -30,7 +31,7 @@ _COMPLAINTS = (
 )
 _COMPLAINTS_ABOUT_FIELDS = (
     (r"Object missing required field `(.+)`", "is required"),
-    (r"Object contains unknown field `(.+)`", "is not a field of this object"),
+    (r"Object contains unknown field `(.+)`", NOT_A_FIELD),
 )
 
 

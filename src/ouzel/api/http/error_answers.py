@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, header
 from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
 from ouzel.api.http.refusal import raise_refusal
+from ouzel.api.http.refusal_reason import reason_of
 from ouzel.api.http.send import send_json
 from ouzel.errors import STOPS, OuzelError
 
@@ -45,6 +46,7 @@ class ErrorAnswers:
             logger.error("unexpected error", exc_info=error)
         exchange = exchange_of(scope)
         fault = fault_of(error)
+        exchange.refusal = reason_of(error)
         answer = self._error_style(scope)(msgspec.structs.replace(fault, request_id=exchange.request_id))
         if exchange.status is None:
             await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from starlette.types import Scope
 
 from ouzel.api.http.framing import SSE, Framing
+from ouzel.api.http.refusal_reason import RefusalReason
 from ouzel.generation import Generation, SeveralGenerations
 
 _SCOPE_KEY = "ouzel.exchange"
@@ -28,6 +29,7 @@ class Exchange:
     framing: Framing = SSE  # of the stream, once it has begun
     route: str = ""  # as its path is spelled in the table of operations, once it is found there
     is_watching: bool = False  # a probe or a scrape, of which there are many
+    refusal: RefusalReason | None = None  # also of one that has begun to be answered
 
     def follow(self, generation: Generation | SeveralGenerations) -> None:
         """Takes the generation that the log line tells of; of several, one after the other, the last."""

@@ -16,28 +16,35 @@ def log_exchange(exchange: Exchange, method: str, path: str) -> None:
     level = logging.DEBUG if exchange.is_watching and not is_error else logging.INFO
     if not logger.isEnabledFor(level):
         return
+    values = _values(exchange)
+    text = " ".join(f"{name}={_as_text(name, value)}" for name, value in values.items())
+    extra = facts(method=method, path=path, status=exchange.status, **values)
+    logger.log(level, "%s %s %s %s", method, path, exchange.status, text, extra=extra)
+
+
+def _values(exchange: Exchange) -> dict[str, object]:
     duration_s = round(time.perf_counter() - exchange.arrival_s, 4)
-    status, generation = exchange.status, exchange.generation
-    if generation is None:
-        extra = facts(method=method, path=path, status=status, duration_s=duration_s)
-        logger.log(level, "%s %s %s duration_s=%.4f", method, path, status, duration_s, extra=extra)
-        return
-    usage, finish = generation.usage(), ",".join(generation.finish_reasons)
-    ttft_s = None if generation.ttft_s is None else round(generation.ttft_s, 4)
-    logger.log(
-        level,
-        "%s %s %s model=%s prompt_tokens=%d completion_tokens=%d ttft_s=%.4f duration_s=%.4f finish=%s",
-        *(method, path, status, generation.model_name),
-        *(usage.prompt_tokens, usage.completion_tokens, ttft_s or 0.0, duration_s, finish),
-        extra=facts(
-            method=method,
-            path=path,
-            status=status,
-            duration_s=duration_s,
-            model=generation.model_name,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            ttft_s=ttft_s,
-            finish=finish,
-        ),
-    )
+    generation, refusal = exchange.generation, exchange.refusal
+    values: dict[str, object] = {"duration_s": duration_s}
+    if generation is not None:
+        usage = generation.usage()
+        values = {
+            "model": generation.model_name,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "ttft_s": None if generation.ttft_s is None else round(generation.ttft_s, 4),
+            "duration_s": duration_s,
+            "finish": ",".join(generation.finish_reasons),
+        }
+    if refusal is not None:
+        values["error"] = refusal.error
+        if refusal.field is not None:
+            values["field"] = refusal.field
+        values["reason"] = refusal.reason
+    return values
+
+
+def _as_text(name: str, value: object) -> str:
+    if name.endswith("_s"):
+        return f"{value or 0.0:.4f}"
+    return f'"{value}"' if name == "reason" else str(value)

@@ -34,6 +34,18 @@ _NOT_HERE = {
 Text = Annotated[str, Meta(min_length=1)]
 
 
+class UnknownAdapter(InvalidRequest):
+    """This server has no adapters."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("no adapter is registered", param="adapters")
+        self._name = name[:100]
+
+    def __str__(self) -> str:
+        """Is LMI's sentence."""
+        return f"Adapter {self._name} is not registered: this server has none"
+
+
 class StandardRequest(msgspec.Struct, kw_only=True):
     inputs: Annotated[
         Text | Annotated[list[Text], Meta(min_length=1)], Meta(description="The prompt, or a batch of prompts.")
@@ -174,7 +186,7 @@ def _with_all_choices(parameters: Parameters) -> Parameters:
 def _refuse_adapters(adapters: str | list[str] | None) -> None:
     for name in [adapters] if isinstance(adapters, str) else adapters or []:
         if name:
-            raise InvalidRequest(f"Adapter {name[:100]} is not registered: this server has none", param="adapters")
+            raise UnknownAdapter(name)
 
 
 def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:

@@ -82,6 +82,7 @@ class Connection:
             stream_id = stream_id_of(fields)
             await self._act(fields, encoded, lanes, send)
         except OuzelError as error:
+            self._responder.log_refused(error)
             await Outbox(send, stream_id).put_error(error)
 
     async def _act(self, fields: JsonObject, text: bytes, lanes: Lanes, send: Send) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from ouzel.api.responses.socket.steers import QueuedSteer
 from ouzel.errors import InvalidRequest, InvalidStreamId
 from ouzel.wire.decode import JsonObject, parse_object
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import NOT_A_FIELD, shown
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
 _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
@@ -159,4 +159,4 @@ def _refuse_others(fields: JsonObject, *known: str) -> None:
     unknown = sorted(fields.keys() - {"type", *known})
     if unknown:
         takes = f"{shown(fields['type'])} takes {' and '.join(known)} only"
-        raise InvalidRequest(f"{unknown[0][:60]} must not be given: {takes}", param=unknown[0][:60])
+        raise InvalidRequest(f"{NOT_A_FIELD}: {takes}", field=unknown[0][:60])

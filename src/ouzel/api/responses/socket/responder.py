@@ -8,6 +8,7 @@ from http import HTTPStatus
 from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
+from ouzel.api.http.refusal_reason import reason_of
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_message_span
 from ouzel.api.responses.event_framing import event_name, obfuscated
@@ -60,9 +61,20 @@ class Responder:
         finally:
             self._steering.settle()
 
+    def log_refused(self, error: OuzelError) -> None:
+        """Logs a message that was none, or was refused before it became a request."""
+        exchange = self._next_exchange()
+        exchange.status, exchange.refusal = error.status, reason_of(error)
+        before = request_id_in_scope.set(exchange.request_id)
+        log_exchange(exchange, "message", self._path)
+        request_id_in_scope.reset(before)
+
+    def _next_exchange(self) -> Exchange:
+        return Exchange(f"{self._exchange.request_id}/{next(self._numbers)}", key_id=self._exchange.key_id)
+
     async def _respond(self, create: Create, outbox: Outbox, *, is_automatic: bool) -> Create | None:
         """Returns the successor to make."""
-        exchange = Exchange(f"{self._exchange.request_id}/{next(self._numbers)}", key_id=self._exchange.key_id)
+        exchange = self._next_exchange()
         request_id_in_scope.set(exchange.request_id)
         connection_span = span_in_scope.get()
         span = None if connection_span is None else connection_span.child(_NAME, start_s=exchange.arrival_s)
@@ -77,6 +89,7 @@ class Responder:
         except STOPS:
             raise
         except BaseException as error:  # broad: the connection, and all else that runs on it, outlives one request
+            exchange.refusal = reason_of(error)
             exchange.status = await self._refuse(create, error, outbox, is_automatic=is_automatic)
             return None
         finally:

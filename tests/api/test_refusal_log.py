@@ -1,0 +1,170 @@
+"""The log line of a refused request has the reason and the field, and nothing that the client wrote."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any  # JSON, and a record's facts
+
+import httpx
+import pytest
+
+from ouzel.api.http.refusal_reason import RefusalReason, reason_of
+from ouzel.api.operations import DOCUMENTED
+from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound
+from tests.api.requests import Json, chat, wait_until
+from tests.api.responses.sockets import Socket, socket_to
+from tests.api.serving import RunningServer
+
+LOGGER = "ouzel.api.http.request_log"
+SECRET = "Zebra"  # no word of ours holds it
+USER = [{"role": "user", "content": "Hi"}]
+GOOD: dict[str, Json] = {
+    "/v1/chat/completions": chat("Hi"),
+    "/v1/completions": {"model": "parrot", "prompt": "Hi"},
+    "/v1/responses": {"model": "parrot", "input": "Hi"},
+    "/tokenize": {"messages": USER},
+    "/invocations": {"inputs": "Hi"},
+}
+SHAPED = {"messages", "input", "inputs", "tools", "tool_choice", "response_format", "parameters", "structured_outputs"}
+VALUES: tuple[object, ...] = (
+    SECRET,
+    f"'{SECRET}",
+    f'{SECRET}" {SECRET}',
+    [SECRET],
+    {SECRET: SECRET},
+    [{SECRET: {SECRET: 1}}],
+    {"type": SECRET, "name": SECRET},
+    [{"type": "function", "function": {"name": f"{SECRET} {SECRET}"}}],
+    [{"role": SECRET, "content": SECRET}],
+    [{"role": "user", "content": [{"type": SECRET, SECRET: SECRET}]}],
+    {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": SECRET, "properties": {SECRET: 7}}}},
+    {"type": "regex", "regex": f"({SECRET}", "pattern": f"({SECRET}", "grammar": f"{SECRET} ::= {SECRET}("},
+)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, logger=LOGGER)
+    return caplog
+
+
+def lines_of(log: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in log.records if record.name == LOGGER]
+
+
+def facts_of(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, Any]]:
+    """Waits for so many lines: one is written after its response."""
+    wait_until(lambda: len(lines_of(log)) >= count)
+    return [record.facts for record in lines_of(log)]  # type: ignore[attr-defined]  # what `facts` has put there
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "told"),
+    [
+        ("/v1/chat/completions", {"n": 5000}, ("invalid_request_error", "n", "must be <= 128")),
+        (
+            "/v1/chat/completions",
+            {"temperature": "Zebra"},
+            ("invalid_request_error", "temperature", "must be a number"),
+        ),
+        ("/v1/chat/completions", {"model": "Zebra"}, ("model_not_found", "model", "the model")),
+        (
+            "/v1/chat/completions",
+            {"top_logprobs": 2},
+            ("invalid_request_error", "top_logprobs", "needs logprobs to be true"),
+        ),
+        ("/v1/embeddings", {}, ("unknown_url", None, "unknown URL")),
+        ("/v1/models", {}, ("method_not_allowed", None, "allowed: GET, HEAD, OPTIONS")),
+        (
+            "/v1/chat/completions",
+            {"metadata": {"Zebra": 1}},
+            ("invalid_request_error", "metadata.…", "must be a string"),
+        ),
+    ],
+)
+def test_reason_and_field_are_told(
+    http: httpx.Client,
+    log: pytest.LogCaptureFixture,
+    path: str,
+    fields: Json,
+    told: tuple[str, str | None, str],
+) -> None:
+    status = http.post(path, json=chat("Hi", **fields)).status_code
+    [facts] = facts_of(log)
+    assert (facts["error"], facts.get("field"), facts["reason"]) == told
+    assert facts["status"] == status
+    text = lines_of(log)[0].getMessage()
+    assert f" error={told[0]} " in text and text.endswith(f' reason="{told[2]}"')
+    assert "Zebra" not in text
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_nothing_of_the_clients_is_told(http: httpx.Client, log: pytest.LogCaptureFixture, path: str) -> None:
+    bodies = list(bodies_with_a_secret(path))
+    statuses = [http.post(path, json={**GOOD[path], "max_tokens": 1, **fields}).status_code for fields in bodies]
+    refused = [status for status in statuses if status >= 400]
+    assert max(statuses) < 500 and len(refused) > len(bodies) / 2
+    told = [facts for facts in facts_of(log, len(bodies)) if "error" in facts]
+    assert [facts["status"] for facts in told] == refused
+    assert [facts for facts in told if SECRET in f"{facts.get('field')}{facts['reason']}{facts['error']}"] == []
+
+
+def bodies_with_a_secret(path: str) -> Iterator[Json]:
+    """Each field has some of the values; those that are more than a number or a word have all of them."""
+    [body, *_] = next(each.bodies for each in DOCUMENTED if each.path in (path, f"/v1{path}"))
+    for position, name in enumerate([*body.__struct_fields__, SECRET]):
+        num_values = len(VALUES) if name in SHAPED and path != "/v1/completions" else 1
+        yield from ({name: VALUES[(position + number) % len(VALUES)]} for number in range(num_values))
+
+
+def test_an_error_in_a_stream_is_told_too(http: httpx.Client, log: pytest.LogCaptureFixture) -> None:
+    assert http.post("/v1/chat/completions", json=chat("Zebra<|fail|>", stream=True)).status_code == 200
+    [facts] = facts_of(log)
+    assert (facts["status"], facts["error"], facts["finish"]) == (500, "engine_failed", "error")
+    assert "Zebra" not in facts["reason"]
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "reason"),
+    [
+        (
+            {"type": "response.create", "model": "parrot", "input": "Zebra", "temperature": 9},
+            "temperature",
+            "must be <= 2.0",
+        ),
+        ({"type": "Zebra"}, "type", "must be one of response.create, response.cancel, response.steer"),
+        ({"type": "response.create", "stream_id": "Zebra zebra"}, "stream_id", None),
+        (["Zebra"], None, "the body must be a JSON object"),
+    ],
+)
+def test_messages_of_websockets_are_told_of(
+    server: RunningServer, log: pytest.LogCaptureFixture, message: object, field: str | None, reason: str | None
+) -> None:
+    with socket_to(server.url) as socket:
+        socket.connection.send(httpx.Request("POST", "http://a", json=message).content.decode())
+        assert isinstance(socket, Socket) and socket.event().type == "error"
+        [facts] = facts_of(log)
+    assert (facts["status"], facts["error"] != "", facts.get("field")) == (400, True, field)
+    assert reason is None or facts["reason"] == reason
+    assert "Zebra" not in str(facts)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (InvalidRequest("must be <= 4, given 9", field="n"), ("invalid_request_error", "n", "must be <= 4")),
+        (
+            InvalidRequest(": this model's template has none", field="a[1].b"),
+            (InvalidRequest.type, "a[1].b", "this model's template has none"),
+        ),
+        (
+            InvalidRequest("is not one: Zebra", field="tools[0].function.parameters.Zebra"),
+            (InvalidRequest.type, "tools[0].function.parameters.…", "is not one"),
+        ),
+        (InvalidRequest("line\nZebra", field="Zebra zebra"), (InvalidRequest.type, "…", "line")),
+        (ModelNotFound('the model "Zebra\'s" does not exist'), ("model_not_found", None, "the model")),
+        (EngineFailed("the engine failed"), ("engine_failed", None, "the engine failed")),
+        (ValueError("Zebra"), ("server_error", None, "the server failed on this request; its log says why")),
+    ],
+)
+def test_a_reason_ends_where_a_value_may_begin(error: Exception, told: tuple[str, str | None, str]) -> None:
+    assert reason_of(error) == RefusalReason(*told)
