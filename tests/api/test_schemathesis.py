@@ -5,6 +5,7 @@ pytest-xdist runs one. So they are made here, when an operation's test runs.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any  # JSON, and Schemathesis's own
 
@@ -34,6 +35,9 @@ SAME_AS_INVOCATIONS = r"^/(predictions|models)/"
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document(DOCUMENTED))))
 FOUND = list(SCHEMA.exclude(path_regex=SAME_AS_INVOCATIONS).get_all_operations())
 OPERATIONS = {found.ok().label: found.ok() for found in FOUND if isinstance(found, Ok)}
+TAKE_LONG = re.compile("/messages|/api/(chat|generate)")  # requests of so many kinds take half a minute of CPU to make
+OF_RELEASES = pytest.mark.release("requests made from the largest schemas")
+LABELS = [pytest.param(label, marks=OF_RELEASES) if TAKE_LONG.search(label) else label for label in OPERATIONS]
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 SETTINGS = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
@@ -45,17 +49,11 @@ def session() -> Iterator[requests.Session]:
         yield session
 
 
-def with_mark(label: str) -> object:
-    """Bodies made of many kinds of blocks take Schemathesis half a minute of CPU to think up."""
-    marks = [pytest.mark.release("what Schemathesis makes of Anthropic's messages")] if "/messages" in label else []
-    return pytest.param(label, marks=marks)
-
-
 def test_every_operation_can_be_read() -> None:
     assert len(OPERATIONS) == len(FOUND) > 25
 
 
-@pytest.mark.parametrize("label", [*map(with_mark, OPERATIONS)])
+@pytest.mark.parametrize("label", LABELS)
 def test_every_answer_is_as_documented(
     label: str, server: RunningServer, session: requests.Session, before_release: bool
 ) -> None:
