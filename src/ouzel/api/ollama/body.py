@@ -13,6 +13,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm, ServedModel
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored
+from ouzel.wire.unsupported import refuse_unsupported
 from ouzel.wire.validation_errors import shown
 
 _DURATION = r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"  # Go's
@@ -78,9 +79,11 @@ Body = TypeVar("Body", bound=OllamaBody)
 
 def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> Body:
     """Raises ModelNotFound, and InvalidRequest for fields of other endpoints that would change the answer."""
-    fields = _with_options(fields)
-    _refuse_others(fields, body_type.__struct_encode_fields__)
-    body = decode_object(fields, body_type)
+    own_fields = body_type.__struct_encode_fields__
+    with_options = _with_options(fields)
+    _refuse_others(with_options, own_fields)
+    refuse_unsupported(fields, own_fields={*own_fields, *_OPTIONS})  # some are refused beside an option only
+    body = decode_object(with_options, body_type)
     check_name(body.model, model.names)
     if body.keep_alive is not None:
         log_ignored({"keep_alive"})
