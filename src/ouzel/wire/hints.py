@@ -8,15 +8,19 @@ logger = logging.getLogger(__name__)
 # By field: why nothing depends on it.
 HINTS: Mapping[str, str] = {
     "adaptive_decay": "it changes adaptive_target",
+    "billing_policy": "nothing is billed",
     "cache_prompt": "--prefix-caching decides",
     "conversation_id": "there is nothing to route",
     "custom_labels": "metrics have none",
     "data_parallel_rank": "there is nothing to route",
+    "diagnostics": "the prefix cache tells no reasons",
     "dry_allowed_length": "it changes dry_multiplier",
     "dry_base": "it changes dry_multiplier",
     "dry_penalty_last_n": "it changes dry_multiplier",
     "dry_sequence_breakers": "it changes dry_multiplier",
     "dynatemp_exponent": "it changes dynatemp_range",
+    "fallback_credit_token": "nothing is billed",
+    "fallbacks": "there is one model, which refuses nothing",
     "id_slot": "there are no slots",
     "keep_alive": "the model stays loaded",
     "log_metrics": "all requests are counted",
@@ -41,6 +45,7 @@ HINTS: Mapping[str, str] = {
     "store": "only responses are kept",
     "timings_per_token": "timings are in /metrics",
     "ttl": "the model stays loaded",
+    "user_profile_id": "nothing is billed",
     "verbosity": "it is for the prompt to say",
     "xtc_threshold": "it changes xtc_probability",
 }

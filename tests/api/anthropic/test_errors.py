@@ -59,7 +59,7 @@ def said(role: str, *blocks: object) -> Json:
             "output_config.format.schema",
         ),
         ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "context_management.edits[0].type must be"),
-        ({"mcp_servers": [{"type": "url"}]}, 'mcp_servers must come with a "custom" tool'),
+        ({"mcp_servers": [{"type": "url"}]}, 'mcp_servers must be one of "custom"'),
         ({"container": "x"}, 'container is not supported here, given "x"'),
         ({"thread": {"type": "create"}}, "thread is not supported here"),
         ({"n": 2}, "n is not supported here, given 2"),
@@ -137,7 +137,7 @@ def test_values_that_ask_for_nothing_and_hints_are_taken(http: httpx.Client, cap
     with caplog.at_level("INFO"):
         fields = {**neutral, **hints, "context_management": edits, "output_config": effort, "colour": "blue"}
         assert http.post(PATH, json=asked("Hi", **fields)).status_code == 200
-    assert "taken, and not used: diagnostics, user" in caplog.text
+    assert "taken, and not used: user" in caplog.text and "taken as hints: diagnostics" in caplog.text
     assert "taken, and not used: output_config.effort" in caplog.text
     assert "ignored fields: 'colour'" in caplog.text
 

@@ -176,7 +176,7 @@ def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(http: h
     assert "hosted" not in last_prompt() and '"look"' in last_prompt()
     status, kind_of_error, message = error_of(http.post(PATH, json=asked("Hi", tools=[hosted])))
     assert (status, kind_of_error) == (400, "invalid_request_error") and message.startswith(
-        "tools[0].type must come with"
+        "tools[0].type must be one of"
     )
 
 

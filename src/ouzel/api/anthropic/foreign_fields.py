@@ -16,12 +16,7 @@ from ouzel.wire.validation_errors import shown
 logger = logging.getLogger(__name__)
 
 _UNSUPPORTED = frozenset({"compaction", "container", "thread"})
-_HINTS = frozenset(
-    {
-        *("billing_policy", "diagnostics", "fallback_credit_token", "fallbacks", "user_profile_id"),
-        *("prompt_cache_key", "safety_identifier", "stream_options", "user"),
-    }
-)
+_HINTS = frozenset({"prompt_cache_key", "safety_identifier", "stream_options", "user"})  # of our other doors
 _OF_CHATS = frozenset(ChatCompletionRequest.__struct_encode_fields__) - NEUTRAL_VALUES.keys() - _HINTS
 _ASK_FOR_NOTHING: tuple[object, ...] = (None, False, [], {}, "")
 _NEUTRAL: Mapping[str, object] = {  # other values that ask for nothing

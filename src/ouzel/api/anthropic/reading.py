@@ -70,7 +70,8 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
 
 def _chat_request(body: MessagesRequest, model: ServedModel, *, is_unfinished: bool) -> ChatCompletionRequest:
     """Returns the body in our words, without messages."""
-    tools = functions_of(body.tools or (), body.mcp_servers or ()) if body.tools or body.mcp_servers else []
+    refuses_hosted = model.refuses_unknown_tools
+    tools = functions_of(body.tools or (), body.mcp_servers or (), refuses_hosted=refuses_hosted)
     tool_choice, are_parallel = choice_of(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template

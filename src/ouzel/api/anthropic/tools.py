@@ -1,11 +1,10 @@
 """The tools of a request become functions, and its choice among them ours.
 
-Tools that Anthropic's servers run are not here. They are left out where the model has others: what it does without them
-is the client's loss only. Tools whose schemas are built into Anthropic's models are refused: this model has never seen
+Tools that Anthropic's servers run are not here. They are left out where the model has others, or refused, as
+`--unknown-tools` has it. Tools whose schemas are built into Anthropic's models are refused: this model has never seen
 them, and the client could not do without.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import Annotated, Literal, assert_never
 
@@ -15,9 +14,8 @@ from msgspec import Meta
 from ouzel.api.anthropic.blocks import CacheControl
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
+from ouzel.wire.unknown_tools import leave_out
 from ouzel.wire.validation_errors import shown
-
-logger = logging.getLogger(__name__)
 
 _MAX_TOOLS = 1024
 _HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_")
@@ -70,7 +68,7 @@ ToolChoice = Annotated[
 ]
 
 
-def functions_of(tools: Sequence[ClientTool], mcp_servers: Sequence[object]) -> list[Tool]:
+def functions_of(tools: Sequence[ClientTool], mcp_servers: Sequence[object], *, refuses_hosted: bool) -> list[Tool]:
     """Raises InvalidRequest for what the model could not call."""
     functions: list[Tool] = []
     hosted = [("mcp_servers", "mcp_servers")] if mcp_servers else []  # the field at fault, and what it asks for
@@ -85,18 +83,8 @@ def functions_of(tools: Sequence[ClientTool], mcp_servers: Sequence[object]) -> 
             raise InvalidRequest(f"must be unique, given {function.name!r} again", field=f"{path}.name")
         names.add(function.name)
         functions.append(Tool("function", function))
-    if hosted:
-        _leave_out(hosted, has_others=bool(functions))
+    leave_out(hosted, known=["custom"], has_others=bool(functions), refuses=refuses_hosted)
     return functions
-
-
-def _leave_out(hosted: Sequence[tuple[str, str]], *, has_others: bool) -> None:
-    """Raises InvalidRequest where nothing would be left."""
-    if not has_others:
-        field, kind = hosted[0]
-        why = "this server runs no tools of its own"
-        raise InvalidRequest(f'must come with a "custom" tool, given {shown(kind)}: {why}', field=field)
-    logger.info("left out tools that this server does not run: %s", ", ".join(kind for _, kind in hosted)[:500])
 
 
 def _function(tool: ClientTool, path: str) -> FunctionDefinition:
