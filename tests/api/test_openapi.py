@@ -1,6 +1,8 @@
 """The OpenAPI document and the table of fields: valid, complete, and generated from the code as it is."""
 
 import re
+from collections.abc import Iterator
+from typing import Any  # JSON Schema
 
 import httpx
 import msgspec
@@ -13,7 +15,9 @@ from ouzel.api.document.openapi import body_schemas, document
 from ouzel.api.endpoint.services import Services
 from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.serving import RunningServer
+from ouzel.prompts.shaped_messages import COMMON_ROLES
+from ouzel.wire.message_schema import ROLES
+from tests.api.serving import ALIAS, MODEL, RunningServer
 from tools.documents import fields
 
 
@@ -21,11 +25,43 @@ from tools.documents import fields
 def test_the_document_is_served(http: httpx.Client, path: str) -> None:
     response = http.get(path)
     assert response.headers["content-type"] == "application/json"
-    assert response.json() == msgspec.to_builtins(document(DOCUMENTED))
+    assert response.json() == msgspec.to_builtins(document(DOCUMENTED, model_names=(MODEL, ALIAS)))
 
 
 def test_the_document_is_valid() -> None:
-    OpenAPIV31SpecValidator(msgspec.to_builtins(document(DOCUMENTED))).validate()
+    OpenAPIV31SpecValidator(msgspec.to_builtins(document(DOCUMENTED, root_path="/a", model_names=("b",)))).validate()
+
+
+def test_the_models_name_is_one_of_those_served(http: httpx.Client) -> None:
+    schemas = http.get("/openapi.json").json()["components"]["schemas"]
+    fields = [schema["properties"]["model"] for schema in schemas.values() if is_body(schema)]
+    assert fields
+    for field in fields:
+        texts = [kind for kind in field.get("anyOf", [field]) if kind["type"] == "string"]
+        assert [kind["enum"] for kind in texts] == [[MODEL, ALIAS]]
+
+
+def is_body(schema: dict[str, Any]) -> bool:
+    """An answer's model is its name alone."""
+    model = schema.get("properties", {}).get("model", {})
+    return "One of the served model names." in str(model)
+
+
+def test_no_list_is_of_anything() -> None:
+    schemas = msgspec.to_builtins(document(DOCUMENTED))
+    assert [path for path, schema in lists_in(schemas, "") if not schema.get("items", {}).keys() - {"title"}] == []
+
+
+def lists_in(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, dict) and schema.get("type") == "array":
+        yield path, schema
+    inner = schema.items() if isinstance(schema, dict) else enumerate(schema) if isinstance(schema, list) else ()
+    for name, each in inner:
+        yield from lists_in(each, f"{path}/{name}")
+
+
+def test_the_roles_are_those_that_are_read() -> None:
+    assert sorted(ROLES) == sorted(COMMON_ROLES)
 
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:

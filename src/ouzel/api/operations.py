@@ -70,7 +70,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/openapi.json",
         prefixes=("", *PREFIXES),
         is_documented=False,
-        endpoint=lambda services: OpenApi(DOCUMENTED, root_path=services.config.root_path).document,
+        endpoint=lambda services: _document(services).document,
     ),
 )
 DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
@@ -93,6 +93,10 @@ def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
         socket_paths=[operation.path for operation in own if operation.method == "websocket"],
         root_path=server.root_path,
     )
+
+
+def _document(services: Services) -> OpenApi:
+    return OpenApi(DOCUMENTED, root_path=services.config.root_path, model_names=services.model.names)
 
 
 def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:

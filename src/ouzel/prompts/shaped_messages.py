@@ -9,7 +9,7 @@ from ouzel.prompts.template import Template
 from ouzel.prompts.template_capabilities import REASONING_KEYS, TemplateCapabilities
 
 # Roles whose treatment is known; any other must be one that the template shows.
-_COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
+COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 _ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # a role is no place for the template's own markup
 
@@ -21,7 +21,7 @@ def shape_messages(messages: list[Message], template: Template) -> list[Message]
 def uncommon_roles(messages: list[Message]) -> frozenset[str]:
     """Returns the roles of which it is for the template to say whether it shows them."""
     roles = {str(message["role"]) for message in messages}
-    return frozenset(role for role in roles - {*_COMMON_ROLES} if _ROLE_NAME.fullmatch(role))
+    return frozenset(role for role in roles - {*COMMON_ROLES} if _ROLE_NAME.fullmatch(role))
 
 
 def _shape(message: Message, template: Template, path: str) -> Message:
@@ -52,8 +52,8 @@ def _role(role: object, template: Template, path: str) -> object:
     if role == "developer" and not template.capabilities.developer_role:
         return "system"  # the name that the same thing had before
     assert isinstance(role, str)
-    if role not in _COMMON_ROLES and not (_ROLE_NAME.fullmatch(role) and template.shows_role(role)):
-        known = ", ".join(_COMMON_ROLES)
+    if role not in COMMON_ROLES and not (_ROLE_NAME.fullmatch(role) and template.shows_role(role)):
+        known = ", ".join(COMMON_ROLES)
         raise InvalidRequest(f'must be one of {known}, given "{role[:40]}"', field=path)
     return role
 

@@ -68,7 +68,7 @@ _ITEMS = [
     _object("item_reference", ("id",), id=_NAME),
 ]
 
-Items = Annotated[list[object], Meta(extra_json_schema={"items": {"anyOf": _ITEMS}})]
+Items = list[Annotated[object, Meta(extra_json_schema={"anyOf": _ITEMS})]]
 
 Input = Annotated[
     object,

@@ -47,13 +47,15 @@ _KEYS = {
     "tool_calls": {"anyOf": [{"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}}, {"type": "null"}]},
 }
 _CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}]
+ROLES = ["system", "developer", "user", "assistant", "tool"]
 _MESSAGE = {
-    "description": "Keys beyond these are given to the chat template as they are.",
+    "description": "Keys beyond these are given to the chat template as they are; a role beyond these is taken where "
+    "the template shows it.",
     "anyOf": [
         {
             "type": "object",
             "required": ["role", "content"],
-            "properties": {"role": {"type": "string", "minLength": 1}, "content": {"anyOf": _CONTENT}, **_KEYS},
+            "properties": {"role": {"enum": ROLES}, "content": {"anyOf": _CONTENT}, **_KEYS},
         },
         {
             "type": "object",

@@ -11,10 +11,14 @@ from ouzel.wire.validation_errors import shown
 OnePrompt = str | list[int]
 
 _TOKEN_ID = {"type": "integer", "minimum": 0}
-_ENTRY = {"anyOf": [{"type": "string"}, _TOKEN_ID, {"type": "array", "minItems": 1, "items": _TOKEN_ID}]}
+_ENTRIES = [{"type": "string"}, _TOKEN_ID, {"type": "array", "minItems": 1, "items": _TOKEN_ID}]
 
 PromptField = Annotated[
-    str | Annotated[list[Annotated[object, Meta(extra_json_schema=_ENTRY)]], Meta(min_length=1)],
+    str
+    | Annotated[
+        list[Annotated[object, Meta(extra_json_schema={"anyOf": _ENTRIES})]],
+        Meta(min_length=1, extra_json_schema={"oneOf": [{"items": entry} for entry in _ENTRIES]}),
+    ],
     Meta(description="A text, a list of texts, a list of token ids, or a list of such lists."),
 ]
 

@@ -102,7 +102,7 @@ class MessagesRequest(SamplingFields, kw_only=True):
     )
     context_management: Annotated[ContextManagement | None, Meta(description="What the prompt leaves out.")] = None
     mcp_servers: Annotated[
-        list[object] | None, Meta(description="Left out where there are tools; this server calls none.")
+        list[dict[str, object]] | None, Meta(description="Left out where there are tools; this server calls none.")
     ] = None
     metadata: Annotated[RequestMetadata | None, Meta(description="Labels of the request; not used.")] = None
     cache_control: CacheControl = None

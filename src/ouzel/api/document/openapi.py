@@ -28,7 +28,9 @@ _ERRORS: Mapping[Words, StructType] = {  # by whose they are; else OpenAI's. LMI
 }
 _STATUSES: Mapping[Words, Mapping[str, str]] = {"anthropic": {"429": str(OVERLOADED)}}  # by ours
 _JSON_LINES: Mapping[Words, str] = {"lmi": "application/jsonlines", "ollama": "application/x-ndjson"}
+_ANY = "Any JSON value"
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
+_ONE_OF = {"TokenizeRequest": ("text", "prompt", "messages")}  # fields of which a body has exactly one
 _DESCRIPTION = (
     "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
     "this document does not name is ignored, except those of other servers that are known and not supported: they "
@@ -38,15 +40,15 @@ _DESCRIPTION = (
 
 
 class OpenApi:
-    def __init__(self, operations: Sequence[Operation], *, root_path: str = "") -> None:
-        self._body = msgspec.json.encode(document(operations, root_path=root_path))
+    def __init__(self, operations: Sequence[Operation], *, root_path: str, model_names: Sequence[str]) -> None:
+        self._body = msgspec.json.encode(document(operations, root_path=root_path, model_names=model_names))
 
     async def document(self, request: Request) -> Response:
         return Response(self._body, media_type="application/json")
 
 
-def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObject:
-    """`root_path` is the prefix of all paths, where a proxy has one."""
+def document(operations: Sequence[Operation], *, root_path: str = "", model_names: Sequence[str] = ()) -> JsonObject:
+    """`root_path` is the prefix of all paths, where a proxy has one. Without `model_names` a model is any string."""
     paths: dict[str, JsonObject] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = _operation_object(operation)
@@ -56,7 +58,7 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
         "servers": [{"url": root_path or "/"}],
         "paths": paths,
         "components": {
-            "schemas": _answer_schemas(operations) | body_schemas(operations),
+            "schemas": _answer_schemas(operations) | body_schemas(operations, model_names),
             "responses": _named_error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
@@ -64,13 +66,17 @@ def document(operations: Sequence[Operation], *, root_path: str = "") -> JsonObj
     }
 
 
-def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
+def body_schemas(operations: Sequence[Operation], model_names: Sequence[str] = ()) -> dict[str, JsonObject]:
     """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
     lmi_bodies = _bodies([operation for operation in operations if operation.words == "lmi"])
     bodies: list[StructType] = [*_bodies(operations), Parameters]
     schemas = _components(bodies)
-    for schema in schemas.values():
+    for name, schema in schemas.items():
         _explain_fields(schema)
+        if model_names:
+            _name_models(schema, model_names)
+        if name in _ONE_OF:
+            schema["oneOf"] = [_has(field) for field in _ONE_OF[name]]
     for body in bodies:
         _add_aliases(schemas[body.__name__], body)
     standard = schemas[StandardRequest.__name__]["properties"]
@@ -82,6 +88,20 @@ def body_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     return schemas
 
 
+def _name_models(schema: JsonObject, model_names: Sequence[str]) -> None:
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    field = properties.get("model")
+    for kind in () if field is None else field.get("anyOf", [field]):
+        if kind.get("type") == "string":
+            kind["enum"] = [*model_names]
+
+
+def _has(field: str) -> JsonObject:
+    """Null is not given."""
+    return {"required": [field], "properties": {field: {"not": {"type": "null"}}}}
+
+
 def _bodies(operations: Sequence[Operation]) -> list[StructType]:
     return list(dict.fromkeys(body for operation in operations for body in operation.bodies))
 
@@ -91,7 +111,8 @@ def _with_any_model(schema: JsonObject) -> JsonObject:
     assert isinstance(properties, dict)
     if "model" not in properties:
         return schema
-    model = properties["model"] | {"description": "Any name: it never chooses, as in LMI. Default: none."}
+    any_name = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    model = properties["model"] | any_name | {"description": "Any name: it never chooses, as in LMI. Default: none."}
     return schema | {"properties": properties | {"model": model}}
 
 
@@ -102,13 +123,27 @@ def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
 
 def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
     _, schemas = msgspec.json.schema_components(kinds, schema_hook=_any_value, ref_template=_REF)
+    for schema in schemas.values():
+        _drop_titles(schema)
     return schemas
+
+
+def _drop_titles(schema: object) -> None:
+    """A value that has a shape is not any value."""
+    if isinstance(schema, dict):
+        if schema.get("title") == _ANY and len(schema.keys() - {"description", "default", "title"}) > 0:
+            del schema["title"]
+        for inner in schema.values():
+            _drop_titles(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            _drop_titles(inner)
 
 
 def _any_value(kind: type) -> JsonObject:
     if kind is not object:
         raise NotImplementedError
-    return {"title": "Any JSON value"}
+    return {"title": _ANY}
 
 
 def _explain_fields(schema: JsonObject) -> None:

@@ -29,7 +29,7 @@ _MESSAGE = {
         "thinking": {"type": ["string", "null"]},
         "tool_name": {"type": ["string", "null"]},
         "tool_call_id": {"type": ["string", "null"]},
-        "images": {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]},
+        "images": {"anyOf": [{"type": "array", "maxItems": 0, "items": {"type": "string"}}, {"type": "null"}]},
         "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"]}},
     },
 }

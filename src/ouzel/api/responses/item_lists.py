@@ -1,8 +1,10 @@
 """Items of a response and those of a conversation are listed alike, page by page."""
 
 from collections.abc import Collection
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
@@ -22,8 +24,15 @@ PAGE = (
 )
 
 
+_ITEM = {  # as it was stored; of which kinds there are, the input of a response tells
+    "type": "object",
+    "required": ["id", "type"],
+    "properties": {"id": {"type": "string"}, "type": {"type": "string"}},
+}
+
+
 class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
-    data: list[msgspec.Raw]
+    data: list[Annotated[msgspec.Raw, Meta(extra_json_schema=_ITEM)]]
     first_id: str | None
     last_id: str | None
     has_more: bool
