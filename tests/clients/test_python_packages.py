@@ -1,0 +1,26 @@
+"""PyPI packages that speak to the server, in processes of their own: what they do is in `scripts/`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import RunningServer
+from tests.clients.clients import Clients, packages
+
+SCRIPTS = Path(__file__).parent / "scripts"
+OF_A_RELEASE = "lm_eval"
+NAMES = sorted(path.stem.removesuffix("_client") for path in SCRIPTS.glob("*_client.py"))
+
+
+def run(clients: Clients, server: RunningServer, name: str, packages_name: str) -> None:
+    clients.run(packages(packages_name) / "bin" / "python", SCRIPTS / f"{name}_client.py", server.root)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != OF_A_RELEASE])
+def test_a_package_finds_all_that_it_asks_for(clients: Clients, server: RunningServer, name: str) -> None:
+    run(clients, server, name, "python")
+
+
+@pytest.mark.release("lm-eval, which takes long to import")
+def test_lm_eval_scores_a_task_with_the_servers_tokenizer(clients: Clients, server: RunningServer) -> None:
+    run(clients, server, OF_A_RELEASE, "lm-eval")
