@@ -1,0 +1,41 @@
+"""Codex CLI: a session of two turns, each with a command that the model has it run."""
+
+import json
+
+import pytest
+
+from tests.cli.running import RunningServer
+from tests.clients.clients import Clients, packages
+
+UNATTENDED = ("--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+
+
+@pytest.fixture
+def codex(clients: Clients) -> Clients:
+    (clients.home / ".codex").mkdir()
+    (clients.home / ".codex" / "config.toml").write_text(clients.block("codex", "toml"))
+    return clients
+
+
+def turn(codex: Clients, *arguments: str) -> tuple[list[str], dict[str, int]]:
+    """What the commands of a turn wrote, and the usage of the session so far."""
+    program = packages("codex") / "node_modules" / ".bin" / "codex"
+    events = [json.loads(line) for line in codex.run(program, "exec", *arguments).stdout.splitlines()]
+    assert not [event for event in events if event["type"] in ("error", "turn.failed")]
+    ended = [event["item"] for event in events if event["type"] == "item.completed"]
+    assert [item for item in ended if item["type"] == "agent_message"]
+    [completed] = [event for event in events if event["type"] == "turn.completed"]
+    outputs = [item["aggregated_output"] for item in ended if item["type"] == "command_execution"]
+    return outputs, completed["usage"]
+
+
+def test_a_session_runs_commands_in_two_turns(codex: Clients, server: RunningServer) -> None:
+    first, before = turn(codex, *UNATTENDED, "Execute the command with cmd 'pwd'.")
+    second, usage = turn(codex, "resume", "--last", *UNATTENDED, "Execute the command with cmd 'echo hello'.")
+
+    assert first == [f"{codex.home}\n"]
+    assert second == ["hello\n"]
+    num_input, num_cached = (usage[name] - before[name] for name in ("input_tokens", "cached_input_tokens"))
+    assert num_input > 2 * 14_000  # each turn asks twice
+    assert num_cached > 0.9 * num_input
+    assert server.process.poll() is None
