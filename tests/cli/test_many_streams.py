@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import aclosing
 from random import Random
 from typing import Any  # request bodies are JSON
 
@@ -10,6 +11,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.cli.doors import DOORS, pieces
 from tests.cli.running import RunningServer, serving
 
 QUESTIONS = (
@@ -103,6 +105,35 @@ async def test_64_streams_20_of_them_cut_off(server: RunningServer) -> None:
         assert (await watcher.get("/health")).status_code == 200
         grown = server.engine_process().memory_info().rss + memory(server) - memory_before
         assert grown < 64 * 2**20, f"{grown / 2**20:.0f} MiB more than before"
+
+
+async def test_64_streams_of_all_doors_20_of_them_cut_off(server: RunningServer) -> None:
+    random = Random(12)
+    asked = [(DOORS[i % len(DOORS)], QUESTIONS[i // len(DOORS) % len(QUESTIONS)], 20 + i) for i in range(64)]
+    cut = {i: random.randrange(1, 6) for i in random.sample(range(64), 20)}
+    async with (
+        httpx.AsyncClient(base_url=server.root, timeout=None, limits=httpx.Limits(max_connections=64)) as client,
+        httpx.AsyncClient(base_url=server.root, timeout=None) as watcher,
+    ):
+
+        async def read(i: int, cut_after: int | None = None) -> str:
+            text = ""
+            async with aclosing(pieces(client, *asked[i])) as texts:
+                num_pieces = 0
+                async for piece in texts:
+                    text, num_pieces = text + piece, num_pieces + 1
+                    if num_pieces == cut_after:
+                        break
+            return text
+
+        alone = {i: await read(i) for i in range(64) if i not in cut}
+        assert {asked[i][0] for i, text in alone.items() if text} == set(DOORS)
+
+        together = await asyncio.gather(*(read(i, cut.get(i)) for i in range(64)))
+
+        assert {i: together[i] for i in alone} == alone
+        await becomes_idle(watcher)
+        assert await metric(watcher, "vllm:kv_cache_usage_perc") == 0
 
 
 def memory(server: RunningServer) -> int:
