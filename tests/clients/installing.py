@@ -1,7 +1,8 @@
 """Installs the packages of real clients, each set in a directory of its own outside the repository.
 
 A set is a directory of `packages/` that pins it, with npm's lock or as a list of requirements. What is installed stays
-for later runs; the directory may be deleted at any time. `python -m tests.clients.installing` installs all sets.
+for later runs; the directory may be deleted at any time. `python -m tests.clients.installing SET...` installs these, or
+all.
 """
 
 import fcntl
@@ -18,6 +19,7 @@ PACKAGES = Path(__file__).parent / "packages"
 SETS = sorted(path.name for path in PACKAGES.iterdir())
 DIRECTORY_VARIABLE = "OUZEL_TESTS_CLIENTS_DIR"
 NPM_OPTIONS = ("--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000")
+MAX_S = 300  # for one set: where a network swallows packets, nobody says that it is none
 
 
 class NotInstalledError(Exception):
@@ -76,15 +78,20 @@ def _program(name: str) -> str:
 
 
 def _run(*command: str) -> None:
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        result = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=MAX_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotInstalledError(f"{Path(command[0]).name} took more than {MAX_S} s") from error
     if result.returncode:
         said = (result.stderr.strip() or result.stdout.strip()).splitlines()
         raise NotInstalledError(f"{Path(command[0]).name} failed: {' '.join(said[:3])}")
 
 
-def main() -> int:
+def main(names: Sequence[str]) -> int:
     missing = 0
-    for name in SETS:
+    for name in names or SETS:
         outcome = installed(name)
         missing += isinstance(outcome, NotInstalledError)
         sys.stdout.write(f"{name}: {outcome}\n")
@@ -92,4 +99,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
