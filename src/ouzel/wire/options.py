@@ -68,12 +68,14 @@ def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param:
 
 def num_alternatives(num_logprobs: int | None, model: ServedModel, limits: LimitsConfig, *, param: str) -> int | None:
     """Returns how many a token has: -1 asks for the whole vocabulary. Raises InvalidRequest."""
+    if num_logprobs != -1:
+        check_num_logprobs(num_logprobs, limits, param=param)
+        return num_logprobs
     vocab_size = model.engine.info.vocab_size
-    if num_logprobs == -1 and 0 <= limits.max_logprobs < vocab_size:
+    if 0 <= limits.max_logprobs < vocab_size:
         what = f"-1, the whole vocabulary of {vocab_size} (see --max-logprobs)"
         raise InvalidRequest(f"must be from 0 to {limits.max_logprobs}, given {what}", field=param)
-    check_num_logprobs(num_logprobs, limits, param=param)
-    return vocab_size if num_logprobs == -1 else num_logprobs
+    return vocab_size
 
 
 def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation | None:
