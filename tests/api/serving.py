@@ -53,7 +53,7 @@ CHAT_TEMPLATE = (
 
 def say_what_the_user_said(request: EngineRequest, position: int) -> int:
     prompt = request.prompt_token_ids
-    if END not in prompt:
+    if START not in prompt or END not in prompt:
         return echo(request, position)
     end = len(prompt) - 1 - prompt[::-1].index(END)
     start = end - prompt[:end][::-1].index(START) + len("user\n")
