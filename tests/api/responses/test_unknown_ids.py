@@ -85,10 +85,10 @@ def test_what_belongs_to_another_key(ours: httpx.Client, theirs: httpx.Client, i
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        ("/v1/responses", "POST"),
-        ("/v1/responses/resp_1", "DELETE, GET, HEAD"),
-        ("/v1/responses/resp_1/cancel", "POST"),
-        ("/v1/conversations/conv_1", "DELETE, GET, HEAD, POST"),
+        ("/v1/responses", "OPTIONS, POST"),
+        ("/v1/responses/resp_1", "DELETE, GET, HEAD, OPTIONS"),
+        ("/v1/responses/resp_1/cancel", "OPTIONS, POST"),
+        ("/v1/conversations/conv_1", "DELETE, GET, HEAD, OPTIONS, POST"),
     ],
 )
 def test_a_method_that_a_path_has_not_is_told_those_it_has(ours: httpx.Client, path: str, allowed: str) -> None:

@@ -105,7 +105,8 @@ class MeantPaths:
         self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app({**scope, "path": self._paths.meant(scope["path"])}, receive, send)
+        scope["path"] = self._paths.meant(scope["path"])  # in place: what the protocol refuses later stands there too
+        await self._app(scope, receive, send)
 
 
 class UnknownPath:
