@@ -119,6 +119,16 @@ async def test_a_failed_request_leaves_the_others_alone(client: EngineClient) ->
     assert (bad[-1].finish_reason, bad[-1].error) == (FinishReason.ERROR, "scripted failure")
 
 
+async def test_a_request_that_cannot_be_sent_leaves_the_others_alone() -> None:
+    async with running(in_thread=False) as client:
+        good, bad = await asyncio.gather(
+            read_all(client, make_request([1, 2], max_tokens=10)), read_all(client, make_request([1], priority=2**70))
+        )
+
+    assert token_ids(good) == [1, 2] * 5
+    assert (bad[-1].finish_reason, bad[-1].error) == (FinishReason.ERROR, "the engine cannot be given the request")
+
+
 async def test_a_dead_engine_ends_its_requests_and_comes_back(client: EngineClient) -> None:
     innocent = asyncio.create_task(read_all(client, make_request([1], n=2, max_tokens=4000)))
     await asyncio.sleep(0.02)

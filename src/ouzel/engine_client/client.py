@@ -198,8 +198,11 @@ class EngineClient:
 
     def _flush(self) -> None:
         commands, self._outgoing = self._outgoing, []
-        if commands and self._link is not None:
-            self._link.send(commands)
+        unsent = self._link.send(commands) if commands and self._link is not None else []
+        for command in unsent:
+            if isinstance(command, AddRequest) and command.request.request_id in self._collectors:
+                self._collectors[command.request.request_id].lose("the engine cannot be given the request")
+                self._forget(command.request.request_id)
 
     def _forget(self, request_id: str) -> None:
         del self._collectors[request_id]

@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 class EngineLink(Protocol):
     remedy: ClassVar[str]  # for an engine that hangs, said to people
 
-    def send(self, commands: list[EngineCommand]) -> None:
-        """Never blocks; commands to an engine that is gone are dropped."""
+    def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
+        """Never blocks; commands to an engine that is gone are dropped. Returns those that cannot be sent."""
         ...
 
     async def receive(self) -> EngineEvent | None:
@@ -80,8 +80,9 @@ class ThreadLink:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self._loop.call_soon_threadsafe(callback)
 
-    def send(self, commands: list[EngineCommand]) -> None:
+    def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
         self._inbox.put(commands)
+        return []
 
     async def receive(self) -> EngineEvent | None:
         return await self._events.get()
@@ -127,9 +128,17 @@ class ProcessLink:
         self._writer = writer
         self._decoder = msgspec.msgpack.Decoder(EngineEvent)
 
-    def send(self, commands: list[EngineCommand]) -> None:
-        if not self._writer.is_closing():
+    def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
+        if self._writer.is_closing():
+            return []
+        try:
             self._writer.write(_frame(commands))
+        except (OverflowError, TypeError, ValueError):  # of one of them: the others go without it
+            if len(commands) == 1:
+                logger.exception("a command cannot be sent to the engine")
+                return commands
+            return [unsent for command in commands for unsent in self.send([command])]
+        return []
 
     async def receive(self) -> EngineEvent | None:
         try:
