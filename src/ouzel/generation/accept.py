@@ -85,7 +85,7 @@ def _reasoning_budget(options: GenerationOptions, prompt: Prompt, model: ServedM
     if options.choosing.beam_search is not None:
         raise InvalidRequest(f"must not be given in a beam search, given {max_tokens}", field=PARAM)
     return reasoning_budget(
-        max_tokens,
+        min(max_tokens, model.engine.info.max_model_len),  # the engine takes numbers of 64 bits
         output_format=model.output_format,
         tokenizer=model.tokenizer,
         prompt_text=prompt.text_to_parse,

@@ -5,6 +5,9 @@ import json
 import httpx
 import pytest
 
+from ouzel.api.anthropic.messages import Messages
+from ouzel.config import LimitsConfig
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.anthropic.exchanges import (
     LOOK,
     PATH,
@@ -159,6 +162,17 @@ def test_a_last_message_of_the_assistant_is_continued(http: httpx.Client) -> Non
 def test_a_model_thinks_where_it_is_enabled(http: httpx.Client, thinking: Json, is_off: bool) -> None:
     answer_to(http, "Hi", **thinking)
     assert last_prompt().endswith("</think>\n\n") is is_off
+
+
+def test_a_budget_beyond_the_context_is_the_context() -> None:
+    """The engine could not be sent a number of more than 64 bits."""
+    thinks = OutputFormat(reasoning=THINKING_ONLY)
+    thinking = {"type": "enabled", "budget_tokens": 10**30}
+    with running_server(output_format=thinks) as server:
+        [request], _ = Messages(server.model, LimitsConfig()).prepare(
+            asked("Hi", max_tokens=10**31, thinking=thinking), 0.0
+        )
+    assert request.reasoning_budget is not None and request.reasoning_budget.max_tokens == 4096
 
 
 def test_a_fault_in_the_middle_is_an_event() -> None:
