@@ -5,6 +5,14 @@ import json
 import httpx
 import pytest
 
+from ouzel.api.anthropic.block_writer import folded as folded_blocks
+from ouzel.api.anthropic.message_object import (
+    AnsweredToolUse,
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    InputPiece,
+)
 from ouzel.api.anthropic.messages import Messages
 from ouzel.config import LimitsConfig
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
@@ -104,6 +112,13 @@ def test_calls_are_blocks_with_ids_and_inputs(http: httpx.Client) -> None:
     assert (text["text"], message["stop_reason"]) == ("I look.\n", "tool_use")
     assert (look["name"], look["input"], rest["name"], rest["input"]) == ("look", {"place": "up"}, "rest", {})
     assert look["id"].startswith("toolu_") and look["id"] != rest["id"]
+
+
+def test_an_input_that_is_nested_too_deeply_is_shown_as_it_was_written() -> None:
+    written = '{"place":' + "[" * 5000 + "]" * 5000 + "}"
+    call = ContentBlockStart(0, AnsweredToolUse("toolu_1", "look", {}))
+    [block] = folded_blocks([call, ContentBlockDelta(0, InputPiece(written)), ContentBlockStop(0)])
+    assert isinstance(block, AnsweredToolUse) and block.input == {"INVALID_JSON": written}
 
 
 def test_an_input_that_was_cut_is_shown_as_it_was_written(http: httpx.Client) -> None:

@@ -141,9 +141,12 @@ def _add(block: AnsweredBlock, piece: Piece) -> None:
 
 
 def _input_of(written: str) -> dict[str, object]:
-    """Returns what is no JSON object (it may have been cut) under a key of its own, as Anthropic's guide has it."""
+    """Returns what is no JSON object under a key of its own, as Anthropic's guide has it.
+
+    It may have been cut, or be nested too deeply.
+    """
     try:
         value = msgspec.json.decode(written or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {"INVALID_JSON": written}
