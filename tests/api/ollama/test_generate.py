@@ -85,3 +85,8 @@ def test_nothing_to_answer_loads_or_unloads_the_model(ollama: httpx.Client, fiel
 )
 def test_what_cannot_be_honoured_is_refused_by_name(ollama: httpx.Client, fields: Json, message: str) -> None:
     assert error_of(ollama.post("/api/generate", json=prompt("Hi", **fields)), 400).startswith(message)
+
+
+def test_a_prompt_that_does_not_fit_is_named(ollama: httpx.Client) -> None:
+    response = ollama.post("/api/generate", json=prompt("x" * 5000))
+    assert "Please reduce the length of the prompt" in error_of(response, 400)

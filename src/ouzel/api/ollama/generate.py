@@ -17,7 +17,7 @@ from ouzel.api.ollama.body import OllamaBody, read_body
 from ouzel.api.ollama.messages import refuse_images
 from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
 from ouzel.config import LimitsConfig
-from ouzel.errors import InvalidRequest
+from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.generation import Event, GenerationOptions, GenerationRequest, Prompt, ServedModel, Usage
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
@@ -76,7 +76,10 @@ class Generating:
         if is_text:
             options = _of_text(chat.options)
             return accepted(options, self._text_prompt(body), self._model, arrival_s)
-        prompt = self._model.renderer.render_chat(_messages(body), chat.rendering)
+        try:
+            prompt = self._model.renderer.render_chat(_messages(body), chat.rendering)
+        except ContextLengthExceeded as error:
+            raise error.at("prompt") from error
         if body.context:
             prompt = self._after(body.context, prompt)
         return accepted(chat.options, prompt, self._model, arrival_s)
