@@ -3,8 +3,11 @@
 import logging
 
 import httpx
+import msgspec
 import pytest
 
+from ouzel.api.ollama.chat import OllamaChatRequest
+from ouzel.wire.tools import MAX_TOOLS
 from tests.api.ollama.lines import (
     STATISTICS,
     Json,
@@ -199,6 +202,11 @@ def test_a_choice_of_tools_is_honoured(ollama: httpx.Client) -> None:
     for choice, is_called in (("auto", True), ("none", False)):
         body = chat(CALL, tools=[ADD], tool_choice=choice, stream=False)
         assert ("tool_calls" in whole(ollama.post("/api/chat", json=body))["message"]) is is_called
+
+
+def test_there_may_be_as_many_tools_as_at_the_other_doors() -> None:
+    body = chat("Hi", tools=[{"function": {"name": f"f{number}"}} for number in range(MAX_TOOLS)])
+    assert len(msgspec.convert(body, OllamaChatRequest).tools or []) == MAX_TOOLS
 
 
 def test_what_is_said_of_the_machine_is_a_hint(ollama: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,11 +13,10 @@ from msgspec import Meta
 
 from ouzel.api.anthropic.blocks import CacheControl
 from ouzel.errors import InvalidRequest
-from ouzel.wire.tools import Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
+from ouzel.wire.tools import MAX_TOOLS, Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
 from ouzel.wire.unknown_tools import leave_out
 from ouzel.wire.validation_errors import shown
 
-_MAX_TOOLS = 1024
 _HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_")
 _DIRECT = "direct"
 
@@ -61,7 +60,7 @@ class NoneChoice(msgspec.Struct, frozen=True, tag="none"):
     disable_parallel_tool_use: Annotated[bool | None, Meta(description="Not used.")] = None
 
 
-ToolList = Annotated[list[ClientTool], Meta(max_length=_MAX_TOOLS, description="What the model may call.")]
+ToolList = Annotated[list[ClientTool], Meta(max_length=MAX_TOOLS, description="What the model may call.")]
 ToolChoice = Annotated[
     AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
     Meta(description="Whether the model may, or must, call a tool, or which; auto when there are tools."),

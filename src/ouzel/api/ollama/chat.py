@@ -18,7 +18,7 @@ from ouzel.config import LimitsConfig
 from ouzel.generation import ChatRendering, GenerationRequest, Prompt, ServedModel
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.newest_turns import render_newest
-from ouzel.wire.tools import FunctionDefinition, Tool, ToolChoice
+from ouzel.wire.tools import MAX_TOOLS, FunctionDefinition, Tool, ToolChoice
 
 _MESSAGE = {
     "type": "object",
@@ -46,7 +46,7 @@ class OllamaChatRequest(OllamaBody, kw_only=True):
         Meta(description="The chat; a last one of the assistant's is gone on with."),
     ] = None
     tools: (
-        Annotated[list[OllamaTool], Meta(max_length=128, description="Functions that the model may call.")] | None
+        Annotated[list[OllamaTool], Meta(max_length=MAX_TOOLS, description="Functions that the model may call.")] | None
     ) = None
     tool_choice: ToolChoice = None
 
