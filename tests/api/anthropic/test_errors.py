@@ -63,6 +63,16 @@ def said(role: str, *blocks: object) -> Json:
         ({"container": "x"}, 'container is not supported here, given "x"'),
         ({"thread": {"type": "create"}}, "thread is not supported here"),
         ({"n": 2}, "n is not supported here, given 2"),
+        ({"n": 0}, "n is not supported here, given 0"),
+        (
+            {"tools": [LOOK], "parallel_tool_calls": False},
+            "parallel_tool_calls is not supported here (use tool_choice.disable_parallel_tool_use), given false",
+        ),
+        ({"skip_special_tokens": False}, "skip_special_tokens is not supported here, given false"),
+        (
+            {"thinking_token_budget": 0},
+            "thinking_token_budget is not supported here (use thinking.budget_tokens), given 0",
+        ),
         ({"stop": ["a"]}, 'stop is not supported here (use stop_sequences), given ["a"]'),
         ({"logprobs": True}, "logprobs is not supported"),
         ({"reasoning_effort": "low"}, "reasoning_effort is not supported"),
