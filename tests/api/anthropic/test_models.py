@@ -64,3 +64,13 @@ def test_streams_that_wait_have_pings() -> None:
     assert text.startswith(ping)  # before there is anything to say
     assert text.partition("content_block_start")[2].count(ping) > 0
     assert ": keep-alive" not in text
+
+
+def test_the_limit_of_an_answer_is_nothing_to_its_prompt(http: httpx.Client) -> None:
+    limited = {"max_tokens": 0, "thinking": {"type": "enabled", "budget_tokens": 2000}}
+    counts = [
+        http.post(f"{PATH}/count_tokens", json=asked("Hi") | each)
+        for each in (limited, {**limited, "max_tokens": None})
+    ]
+    assert [count.status_code for count in counts] == [200, 200]
+    assert counts[0].json() == counts[1].json()

@@ -28,7 +28,9 @@ class CountTokens:
         return await self._threads.run(partial(self._counted, body), len(body))
 
     def _counted(self, body: bytes) -> TokenCount:
-        read = read_messages(decode_messages(parse_object(body), CountTokensRequest), self._model, self._limits)
+        asked = decode_messages(parse_object(body), CountTokensRequest)
+        unlimited = msgspec.structs.replace(asked, max_tokens=None)
+        read = read_messages(unlimited, self._model, self._limits)
         return TokenCount(len(read.prompt(self._model).token_ids))
 
 
