@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from ouzel.grammar.ebnf.rules import Part, Reference, Row, holding
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
+from ouzel.grammar.write.nodes import Literal
 from tests.grammar.runs import accepts, started, text_of
 
 PATCH = r"""
@@ -93,6 +95,10 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
         ('start: %json {"type": "object"}', "'%json .* in line 1 is not supported"),
         ("start: <think>", "'<think>' in line 1 is not supported"),
         ('start: "a"\n\nx: ~/a/', "'~/a/' in line 3 is not supported"),
+        (
+            "start: " + "(" * 99 + '"a"' + ("?" * 99 + ")") * 99,
+            "groups and repetitions of format.definition must be <=",
+        ),
         ('start: "ab".."c"', "is none of single characters"),
         ('start: "\\ud800"', "is no text"),
         ('start: "a"~3..2', "ends before it begins"),
@@ -106,6 +112,21 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
 def test_what_a_grammar_cannot_say_is_named(definition: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         text_of(free_text("lark", definition))
+
+
+def test_a_rule_of_many_rules_is_looked_at_once() -> None:
+    """Not once for each rule that turns out to be regular, or to end."""
+    num_parts = 0
+
+    def counted(part: Part) -> int | None:
+        nonlocal num_parts
+        num_parts += 1
+        return 1 if isinstance(part, Reference) else len(part.parts) if isinstance(part, Row) else 0
+
+    rules: dict[str, Part] = {f"r{number}": Literal("a") for number in range(100)}
+    rules["start"] = Row(tuple(map(Reference, rules)))
+    assert holding(rules, counted) == rules.keys()
+    assert num_parts == 201
 
 
 def test_another_syntax_is_refused() -> None:

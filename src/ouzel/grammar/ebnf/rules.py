@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ouzel.grammar.caps import MAX_LEVELS, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.write.nodes import Node, Sequence, Tokens, flattened
 
@@ -36,7 +37,9 @@ class Times:
 
 
 def reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> list[str]:
-    """Returns the rules that the root uses. Raises GrammarError at one that is used but not there."""
+    """Returns the rules that the root uses. Raises GrammarError at one that is used but not there, or too deep."""
+    for part in rules.values():
+        _check_levels(part, path)
     found, pending = dict.fromkeys([root]), [root]
     while pending:
         name = pending.pop()
@@ -48,55 +51,74 @@ def reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> list[st
     return list(found)
 
 
+def _check_levels(part: Part, path: str) -> None:
+    """Nothing that recurses may see a part before. A group has up to three levels: options, rows, repetitions."""
+    levels, row = 0, [part]
+    while row := [inner for outer in row for inner in _inner(outer)]:
+        levels += 1
+        check_at_most(f"the nesting of groups and repetitions of {path}", levels, 3 * (MAX_LEVELS + 1))
+
+
 def check_can_end(rules: Mapping[str, Part], path: str, root: str = ROOT) -> None:
-    if root not in _grown(rules, _can_end):
+    if root not in holding(rules, _needs_to_end):
         raise GrammarError(f"{path}: the rule {root!r} can never end")
 
 
 def is_regular(rules: Mapping[str, Part], root: str = ROOT) -> bool:
     """Whether the root does without recursion and marks."""
-    return root in _grown(rules, _is_regular)
+    return root in holding(rules, _needs_to_be_regular)
 
 
-def _grown(rules: Mapping[str, Part], holds: Callable[[Part, set[str]], bool]) -> set[str]:
-    """Returns the rules for which `holds` is true, which it decides by the rules for which it is true already."""
-    users: dict[str, list[str]] = {}
-    for user, part in rules.items():
-        for name in set(_names(part)):
-            users.setdefault(name, []).append(user)
-    known: set[str] = set()
-    pending = list(rules)
+def holding(rules: Mapping[str, Part], num_needed: Callable[[Part], int | None]) -> set[str]:
+    """Returns the rules that hold: as many of the parts in a part do as `num_needed` says, or None for never.
+
+    Every part is looked at once, however the rules use each other.
+    """
+    missing: list[int | None] = []  # by part
+    users: list[int | str] = []  # the part that it is in, or the rule that it is
+    references: dict[str, list[int]] = {}  # by rule: parts that name it
+    pending: list[tuple[Part, int | str]] = [(part, name) for name, part in rules.items()]
     while pending:
-        name = pending.pop()
-        if name not in known and holds(rules[name], known):
-            known.add(name)
-            pending += users.get(name, [])
-    return known
+        part, user = pending.pop()
+        if isinstance(part, Reference):
+            references.setdefault(part.name, []).append(len(missing))
+        pending += [(inner, len(missing)) for inner in _inner(part)]
+        missing.append(num_needed(part))
+        users.append(user)
+    holding: set[str] = set()
+    new = [user for user, count in zip(users, missing, strict=True) if count == 0]
+    while new:
+        user = new.pop()
+        if isinstance(user, str):
+            holding.add(user)
+        for place in references.get(user, []) if isinstance(user, str) else [user]:
+            count = missing[place]
+            if count is not None:
+                missing[place] = count - 1
+                new += [users[place]] if count == 1 else []
+    return holding
 
 
-def _is_regular(part: Part, known: set[str]) -> bool:
-    """Whether a part has no recursion and no marks, where `known` are the regular rules."""
+def _needs_to_end(part: Part) -> int | None:
     match part:
-        case Reference(name):
-            return name in known
-        case Tokens():
-            return False
-        case Sequence():
-            return not any(isinstance(inner, Tokens) for inner in flattened(part))
-        case _:
-            return all(_is_regular(inner, known) for inner in _inner(part))
-
-
-def _can_end(part: Part, known: set[str]) -> bool:
-    match part:
-        case Reference(name):
-            return name in known
-        case Options(options):
-            return any(_can_end(option, known) for option in options)
+        case Reference() | Options():
+            return 1
         case Times(_, 0, _):
-            return True
+            return 0
         case _:
-            return all(_can_end(inner, known) for inner in _inner(part))
+            return len(_inner(part))
+
+
+def _needs_to_be_regular(part: Part) -> int | None:
+    match part:
+        case Reference():
+            return 1
+        case Tokens():
+            return None
+        case Sequence() if any(isinstance(inner, Tokens) for inner in flattened(part)):
+            return None
+        case _:
+            return len(_inner(part))
 
 
 def _names(part: Part) -> Iterator[str]:
