@@ -34,6 +34,12 @@ CASES = [
     ("regex", r"[\s\S]{3}", ['a\n"', "\\\t\r"], ["a"]),
     ("regex", r"\p{L}[^\p{L}\n]\P{Lu}", ['é"\\', "a1\n"], ["1", "a\n1", "a1A"]),
     ("regex", r"[^a\\]+", ['b"\n'], ["a", "\\"]),
+    ("regex", r"[^\x22A]+", ["a\n"], ['"', "A"]),  # not the one character of 22A
+    ("regex", r"[\\x22]+[\\pL]", ["\\x2\\", "2L"], ['"L', "xA"]),  # escaped backslashes
+    ("regex", r"[-a]+[\w-.]", ["-a-", "aa_", "-."], ["a`", "a+"]),
+    ("regex", r"[\x00-\x1F][\v\x7F]", ["\0\x0b", "\n\x7f"], ["a\x7f", "\n\n"]),
+    ("regex", r"a\|b", ["a|b"], ["a", "b"]),
+    ("lark", r'start: "\\x41\x41"', ["\\x41A"], ["AA", "\\u0041A"]),
 ]
 
 
@@ -99,6 +105,7 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
             "start: " + "(" * 99 + '"a"' + ("?" * 99 + ")") * 99,
             "groups and repetitions of format.definition must be <=",
         ),
+        (r"start: /a\|^b/", r"'\^' within the pattern"),
         ('start: "ab".."c"', "is none of single characters"),
         ('start: "\\ud800"', "is no text"),
         ('start: "a"~3..2', "ends before it begins"),

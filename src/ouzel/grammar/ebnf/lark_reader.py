@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     | (?P<sign>\.\.|[()\[\]|*+?])""",
     re.VERBOSE,
 )
+_ESCAPE = re.compile(r"\\(?:x(?P<code>[0-9A-Fa-f]{2})|.)")
 _COUNTS = re.compile(r"(\d*)\s*(,|\.\.)?\s*(\d*)")
 _TIMES: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _EXPONENT, _DECIMAL = "[eE][+-]?[0-9]+", r"(?:[0-9]+\.[0-9]*|\.[0-9]+)"
@@ -195,7 +196,7 @@ class LarkReader:
 
     def _unescaped(self, token: str) -> str:
         try:
-            text = str(json.loads(re.sub(r"\\x([0-9A-Fa-f]{2})", r"\\u00\1", token)))
+            text = str(json.loads(_ESCAPE.sub(_in_json, token)))
             text.encode()
         except ValueError:
             raise self._fault(f"{token[:40]} is no text") from None
@@ -214,6 +215,10 @@ class LarkReader:
 
     def _fault(self, what: str) -> GrammarError:
         return GrammarError(f"{self._path}: {what}")
+
+
+def _in_json(escape: re.Match[str]) -> str:
+    return rf"\u00{escape['code']}" if escape["code"] else escape[0]
 
 
 def _name_in(head: str) -> str:

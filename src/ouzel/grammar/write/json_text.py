@@ -1,7 +1,9 @@
 """What a grammar says of a text is brought into how the text is written within a JSON string.
 
-Each character has one spelling there: itself, or its short escape. So what two parts say of neighbouring texts, and
-which of several lexemes is the longest, is the same in both forms.
+Each character has one spelling there: itself, or its short escape, or a long one. So what two parts say of neighbouring
+texts, and which of several lexemes is the longest, is the same in both forms. Of control characters without a short
+escape a class admits those only that it is for: one that admits printed characters too does without them, because a
+model that has begun one of the long escapes would be held to it.
 """
 
 import json
@@ -13,10 +15,15 @@ from ouzel.grammar.errors import GrammarError
 
 _ESCAPED = '"\\\n\r\t\b\f'  # what has a short escape
 _CONTROLS = tuple(map(chr, range(0x20)))
-_UNESCAPED = r"[^\x22\x5C\x00-\x1F\x7F]"
+_RARE = tuple(char for char in _CONTROLS if char not in _ESCAPED)
+_PRINTED = tuple(map(chr, range(0x20, 0x7F)))
+_UNESCAPED = r"[^\x22\x5C\x00-\x1F]"
 _NO_CHAR = r"\U0010ffff"  # stands in classes, which must not be empty
-_CODE = re.compile(r"\\[xu]\{?([0-9A-Fa-f]+)\}?")
-_PROPERTY = re.compile(r"\\([pP])(?:\{([^{}]+)\}|([A-Z]))")
+_ESCAPE = re.compile(
+    r"\\(?:x(?P<x>[0-9A-Fa-f]{2})|u(?P<u>[0-9A-Fa-f]{4})|[xu]\{(?P<code>[0-9A-Fa-f]+)\}"
+    r"|(?P<sign>[pP])(?:\{(?P<property>[^{}]+)\}|(?P<letter>[A-Z]))|.)",
+    re.DOTALL,
+)
 _INNER_CLASS = re.compile(r"(?<=.)\[\^[^\]]*\]")  # `[\s\S]` is written with one
 
 
@@ -27,7 +34,8 @@ def json_text(text: str) -> str:
 def json_characters(expression: str) -> str:
     """Returns what the characters of an expression for a single one look like. Raises GrammarError."""
     if expression.startswith(("[", "\\p", "\\P")):
-        escapes = [_escape(char) for char in _members(expression, _ESCAPED)]
+        chars = _ESCAPED if _members(expression, _PRINTED) else (*_ESCAPED, *_RARE)
+        escapes = [_escape(char) for char in _members(expression, chars)]
         return f"(?:{'|'.join([f'[{expression}&&{_UNESCAPED}]', *escapes])})"
     same = _members(expression, (*_ESCAPED, *_CONTROLS))
     return _escape(same[0]) if same else expression
@@ -39,12 +47,12 @@ def _escape(char: str) -> str:
 
 def _members(expression: str, chars: Iterable[str]) -> list[str]:
     """Returns those of the characters that the expression, of a class or of a single one, matches."""
-    body = _PROPERTY.sub(_listed, expression)
-    body = _CODE.sub(lambda code: f"\\U{int(code[1], 16):08x}", body)
+    body = _ESCAPE.sub(_in_python, expression)
     body = body if body.startswith("[") else f"[{body}]"
     inner = _INNER_CLASS.findall(body)
     is_negated = body.startswith("[^")
-    plain = "[" + _NO_CHAR + _INNER_CLASS.sub("", body).removeprefix("[").removeprefix("^")
+    plain = _INNER_CLASS.sub("", body).removesuffix("]") + _NO_CHAR + "]"
+    plain = "[" + plain.removeprefix("[").removeprefix("^")
     try:
         matches = re.compile("|".join([plain, *inner])).fullmatch
     except re.error as error:
@@ -52,10 +60,17 @@ def _members(expression: str, chars: Iterable[str]) -> list[str]:
     return [char for char in chars if (matches(char) is None) is is_negated]
 
 
+def _in_python(match: re.Match[str]) -> str:
+    if code := match["x"] or match["u"] or match["code"]:
+        return f"\\U{int(code, 16):08x}"
+    return _listed(match) if match["sign"] else match[0]
+
+
 def _listed(match: re.Match[str]) -> str:
-    """Lists those of the characters with escapes that have the property, which must be a general category."""
-    name = match[2] or match[3]
+    """Lists those of the characters in question that have the property, which must be a general category."""
+    name = match["property"] or match["letter"]
     if not re.fullmatch("[A-Z][a-z]?", name):
         raise GrammarError(f"{match[0]} is not supported in a JSON string")
-    has = [char for char in _ESCAPED if unicodedata.category(char).startswith(name) == (match[1] == "p")]
+    is_in = match["sign"] == "p"
+    has = [char for char in (*_CONTROLS, *_PRINTED) if unicodedata.category(char).startswith(name) == is_in]
     return "".join(f"\\U{ord(char):08x}" for char in has)

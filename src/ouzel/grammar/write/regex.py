@@ -21,7 +21,10 @@ _NO_LINE_END = r"[^\n\r\u{2028}\u{2029}]"
 _CONTROLS = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\x0b": r"\x0b", "\x0c": r"\x0c", "\0": r"\x00"}
 _SAME = frozenset("nrtfv")  # letters that mean the same there
 _SET_SIGNS = ("[", "&&", "--", "~~")  # which Rust reads as classes within classes
+_CLASS_LETTER = re.compile(r"\\[dwsDWSpP]")
+_NO_RANGE = re.compile(r"[-\]]|\\[dwsDWSpP]")  # after a sign that is one elsewhere
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
+_START_OF_OPTION = re.compile(r"(?:^|(?<!\\)(?:\\\\)*\|)\Z")
 _GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
 _CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))")
 _LONG_CODE = re.compile(r"\\U[0-9A-Fa-f]{8}")  # in ECMAScript it is the letter
@@ -146,7 +149,7 @@ class _Reader:
 
     def _anchor(self, char: str) -> str:
         before, after = self._pattern[: self._at], self._pattern[self._at + 1 :]
-        is_at_end = (before[-1:] in {"", "|"}) if char == "^" else (after[:1] in {"", "|"})
+        is_at_end = bool(_START_OF_OPTION.search(before)) if char == "^" else (after[:1] in {"", "|"})
         is_harmless = is_at_end and self._depth == 0 and self._anchors is Anchors.AT_ENDS
         if not is_harmless and self._anchors is not Anchors.ANYWHERE:
             raise self._refusal(f"{char!r} within the pattern")
@@ -188,7 +191,13 @@ class _Reader:
         while not self._pattern.startswith("]", self._at):
             if self._at >= len(self._pattern):
                 raise self._refusal("a character class without an end")
+            is_of_class = bool(_CLASS_LETTER.match(self._pattern, self._at))
             written.append(self._class_char())
+            if is_of_class and self._pattern.startswith(
+                "-", self._at
+            ):  # no range: it would begin with the last written
+                self._at += 1
+                written.append(r"\-")
         if written[-1] in {"[", "^"}:
             raise self._refusal("an empty character class")
         self._at += 1
@@ -201,7 +210,7 @@ class _Reader:
         if self._is_rust and self._pattern.startswith(_SET_SIGNS, self._at):
             raise self._refusal("a character class within another")
         self._at += 1
-        if char == "-" and self._pattern[self._at : self._at + 1] in {"-", "]"}:
+        if char == "-" and _NO_RANGE.match(self._pattern, self._at):
             return r"\-"
         return "\\" + char if char in "[&~^|" else _plain(char)
 
