@@ -34,6 +34,8 @@ def call(arguments: str, name: str = "run") -> str:
         ('{"input": ["a"]}', '{"input": ["a"]}'),
         ('{"input": "a", "other": 1}', 'a", "other": 1}'),
         ('{"input": "a\\q"}', "a\\q"),
+        ('{"input": "a\\ud83d"}', "a\\ud83d"),
+        ('{"input": "a\\u12"}', "a\\u12"),
     ],
 )
 def test_a_text_is_decoded_and_what_is_none_is_shown_as_written(arguments: str, text: str) -> None:

@@ -108,6 +108,7 @@ class _CallText:
         is_ended = self._held[end:].startswith('"')
         self._held = self._held[end:]
         if is_ended:
+            self._decoding.end()
             self._stage = _Stage.AFTER
 
 

@@ -40,3 +40,8 @@ class StringDecoding:
             decoded = decoded_string(f'"{raw}"') if unit else None
             self._held = self._held[len(raw) :]
             self._give(raw if decoded is None else decoded)
+
+    def end(self) -> None:
+        """Gives what looks like half an escape as it was written: the string has ended there, it was not cut."""
+        self._give(self._held)
+        self._held = ""
