@@ -73,6 +73,12 @@ def shown_tool(tool: JsonObject) -> JsonObject:
     nested = tool.get(kind)
     fields = {"type": kind, **nested} if kind in ("function", "custom") and isinstance(nested, dict) else tool
     if kind != "function":
-        return fields
+        return {**fields, "format": _shown_format(fields["format"])} if "format" in fields else fields
     own = {"type": kind, "name": None, "description": None, "parameters": None, **fields}
     return {**own, "strict": own.get("strict") or False}
+
+
+def _shown_format(format: object) -> object:
+    """Returns the grammar's fields beside `type`; in the form of a chat they stand in an object."""
+    grammar = format.get("grammar") if isinstance(format, dict) else None
+    return {"type": "grammar", **grammar} if isinstance(grammar, dict) else format

@@ -270,3 +270,10 @@ def test_a_model_that_writes_bare_text_is_held_to_no_recursion() -> None:
         error = error_of(http.post("/v1/responses", json=body("Hi", tool)))
     assert error["param"] == "tools"
     assert "custom tool 'patch': format.definition has recursion or %ignore" in str(error["message"])
+
+
+def test_a_grammar_in_the_form_of_a_chat_is_shown_in_that_of_responses(thinker_http: httpx.Client) -> None:
+    nested = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}
+    custom = {"name": "patch", "description": "Edits files.", "format": nested}
+    answer = thinker_http.post("/v1/responses", json=body("hi", {"type": "custom", "custom": custom}))
+    assert [tool.to_dict() for tool in strict_response(answer.text).tools] == [grammar("regex", "a+")]
