@@ -38,6 +38,8 @@ def tool_call(call_id: str, name: str = "look", arguments: str = "{}") -> Messag
 
 
 USER, CALLED = message("user", "Hi"), message("assistant", "", tool_calls=[tool_call("a")])
+PATCHED: Message = {"type": "custom_tool_call", "name": "patch", "input": "+a"}
+PATCH_CALL: Message = {"id": "b", "type": "custom", "custom": {"name": "patch", "input": "+a"}}
 SEEN = message("tool", "seen", tool_call_id="a", name="look")
 TEXT: Json = {"type": "text", "text": "Hi"}
 CASES: dict[str, tuple[object, list[Message]]] = {
@@ -98,6 +100,13 @@ CASES: dict[str, tuple[object, list[Message]]] = {
             message("assistant", "", tool_calls=[tool_call("a"), tool_call("b")]),
             SEEN,
             message("tool", "seen", tool_call_id="b", name="look"),
+        ],
+    ),
+    "an output without a call id is of the oldest call of its kind": (
+        [call("a"), PATCHED | {"call_id": None, "id": "b"}, {"type": "custom_tool_call_output", "output": "seen"}],
+        [
+            message("assistant", "", tool_calls=[tool_call("a"), PATCH_CALL]),
+            message("tool", "seen", tool_call_id="b", name="patch"),
         ],
     ),
     "an output of nothing": (
