@@ -177,10 +177,10 @@ class _Reader:
         if encrypted is not None and not isinstance(encrypted, str):
             raise invalid_value(f"{path}.encrypted_content", "a string", encrypted)
         texts = content or encrypted_reasoning(item) or summary
-        if encrypted and not texts:
-            self._unreadable.append(path)
-        else:
+        if texts:
             self._open_turn(path).reasoning += texts
+        elif encrypted:
+            self._unreadable.append(path)
 
     def _read_compaction(self, item: Message, path: str) -> None:
         content = name_in(item, "encrypted_content", path)

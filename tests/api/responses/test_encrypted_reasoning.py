@@ -123,6 +123,16 @@ def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None
     assert num_tokens() == num_tokens(item(FOREIGN)) < held == shown
 
 
+def test_what_is_left_out_is_left_out_too_when_it_is_continued(thinker_http: httpx.Client) -> None:
+    given = [message("user", "Hi"), item(FOREIGN), message("user", "you")]
+    first = thinker_http.post("/v1/responses", json=said("", input=given)).json()
+    more = message("user", "go on")
+    continued = said("", input=[more], previous_response_id=first["id"])
+    resent = said("", input=[*given, *first["output"], more])
+    kept, sent = [thinker_http.post("/v1/responses/input_tokens", json=each).json() for each in (continued, resent)]
+    assert kept == sent
+
+
 def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
     conversation = new_conversation(thinker_http, items=[item(PACKED), message("assistant", "An owl.")])
     path = f"/v1/conversations/{conversation}/items"

@@ -109,6 +109,10 @@ CASES: dict[str, tuple[object, list[Message]]] = {
             message("tool", "seen", tool_call_id="b", name="patch"),
         ],
     ),
+    "reasoning without any text": (
+        [USER, {"type": "reasoning", "summary": []}, USER],
+        [USER, USER],
+    ),
     "an output of nothing": (
         [call("a"), output("a", [])],
         [CALLED, message("tool", "", tool_call_id="a", name="look")],
