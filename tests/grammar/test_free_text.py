@@ -72,6 +72,13 @@ def test_a_grammar_with_recursion_keeps_its_terminals_in_a_json_string() -> None
     assert [text for text in ("1+", "(1", "1\n+2") if accepts(session, json.dumps(text))] == []
 
 
+def test_a_terminal_without_escapes_is_ended_by_one() -> None:
+    """As docs/tools.md tells who ignores comments: one that has escapes would go on for ever."""
+    comment = r"%ignore /#[^\n\"\\\t\r\f\x08]*/"
+    session = started(free_text("lark", f'start: "a" "b"\n{comment}\n%ignore "\\n"'))
+    assert accepts(session, json.dumps("a# x\n#\nb"))
+
+
 @pytest.mark.parametrize("definition", [SPACED, SUM + "NUMBER: /[0-9]+/", 'start: "a"+\n%ignore " "'])
 def test_bare_text_is_of_no_grammar_with_recursion(definition: str) -> None:
     with pytest.raises(GrammarError, match="definition has recursion or %ignore"):

@@ -3,7 +3,8 @@
 The text is written as a JSON string, or bare between marks, so the grammar is read and written anew for that place.
 1. Without recursion and `%ignore` it becomes one lexeme, which matches whatever the rules do.
 2. Else its terminals stay as the client has cut them. In a JSON string no lexeme can go on over the end of the string.
-   Bare text might: there such a grammar is refused.
+   Bare text might: there such a grammar is refused. The engine looks one byte ahead to tell where a lexeme ends, which
+   an escape is longer than: a terminal that may go on with one escape is not ended by another.
 """
 
 from collections.abc import Callable

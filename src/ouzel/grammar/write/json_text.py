@@ -1,7 +1,7 @@
 """What a grammar says of a text is brought into how the text is written within a JSON string.
 
-Each character has one spelling there: itself, or its short escape, or a long one. So what two parts say of neighbouring
-texts, and which of several lexemes is the longest, is the same in both forms. Of control characters without a short
+Each character has one spelling there: itself, or its short escape, or a long one. So what two parts of one lexeme say
+of neighbouring texts is the same in both forms. Of control characters without a short
 escape a class admits those only that it is for: one that admits printed characters too does without them, because a
 model that has begun one of the long escapes would be held to it.
 """
