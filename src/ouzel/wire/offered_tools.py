@@ -57,12 +57,13 @@ class ToolNames(msgspec.Struct, frozen=True):
     """The model knows the tools by the keys, the client by the values; a tool that is not here has one name."""
 
     of_client: dict[str, ClientName] = {}
+    of_model: dict[ClientName, str] = {}  # the other way round
 
     def for_client(self, model_name: str) -> ClientName:
         return self.of_client.get(model_name) or ClientName(model_name)
 
     def for_model(self, name: ClientName) -> str:
-        return next((key for key, value in self.of_client.items() if value == name), name.name)
+        return self.of_model.get(name, name.name)
 
 
 NO_TOOLS = ToolNames()
@@ -99,7 +100,7 @@ def names_of(offered: Sequence[OfferedTool]) -> ToolNames:
         if model_name in of_client:
             raise InvalidRequest(f"must be unique, given {model_name!r} again", field=f"{tool.path}.name")
         of_client[model_name] = tool.name
-    return ToolNames(of_client)
+    return ToolNames(of_client, {name: model_name for model_name, name in of_client.items()})
 
 
 def _offered(tool: Tool, path: str, namespace: str | None = None) -> Iterator[OfferedTool]:
