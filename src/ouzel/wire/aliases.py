@@ -44,7 +44,7 @@ def in_our_names(body: JsonObject, own_fields: Collection[str]) -> JsonObject:
         if value is None:
             continue
         if other is not None and other != value:
-            raise InvalidRequest(f"must be {shown(other)}, the same as {name}, given {shown(value)}", field=alias)
+            raise InvalidRequest(f"must be the same as {name}: {shown(other)}, given {shown(value)}", field=alias)
         named[name] = value
     return named
 
@@ -57,4 +57,4 @@ def as_named(error: InvalidRequest, parse: Callable[[], Mapping[str, object]]) -
         return error
     body = parse()
     alias = next((alias for alias in ALIASES if ALIASES[alias] == name and body.get(alias) is not None), None)
-    return error if alias is None or name in body else error.at(alias + path[len(name) :])
+    return error if alias is None or body.get(name) is not None else error.at(alias + path[len(name) :])
