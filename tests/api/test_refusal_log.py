@@ -23,8 +23,13 @@ GOOD: dict[str, Json] = {
     "/v1/responses": {"model": "parrot", "input": "Hi"},
     "/tokenize": {"messages": USER},
     "/invocations": {"inputs": "Hi"},
+    "/v1/messages": {"messages": USER},
+    "/api/chat": {"messages": USER},
 }
-SHAPED = {"messages", "input", "inputs", "tools", "tool_choice", "response_format", "parameters", "structured_outputs"}
+SHAPED = {
+    *("messages", "input", "inputs", "system", "tools", "tool_choice", "response_format", "parameters"),
+    *("structured_outputs", "grammar", "json_schema", "output_config", "thinking", "format", "options"),
+}
 VALUES: tuple[object, ...] = (
     SECRET,
     f"'{SECRET}",
@@ -37,6 +42,10 @@ VALUES: tuple[object, ...] = (
     [{"role": SECRET, "content": SECRET}],
     [{"role": "user", "content": [{"type": SECRET, SECRET: SECRET}]}],
     {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": SECRET, "properties": {SECRET: 7}}}},
+    [{"role": "assistant", "content": [{"type": "tool_use", "id": SECRET, "name": SECRET, "input": {}}]}],
+    [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": SECRET, "content": SECRET}]}],
+    [{"name": f"{SECRET} {SECRET}", "input_schema": {"type": SECRET, SECRET: SECRET}}],
+    {"format": {"type": "json_schema", "schema": {"type": SECRET, "properties": {SECRET: 7}}}, "effort": SECRET},
     {"type": "regex", "regex": f"({SECRET}", "pattern": f"({SECRET}", "grammar": f"{SECRET} ::= {SECRET}("},
 )
 
@@ -65,6 +74,11 @@ def facts_of(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, An
             "/v1/chat/completions",
             {"temperature": "Zebra"},
             ("invalid_request_error", "temperature", "must be a number"),
+        ),
+        (
+            "/v1/chat/completions",
+            {"max_tokens": 3, "n_predict": 4},
+            ("invalid_request_error", "n_predict", "must be the same as max_tokens"),
         ),
         ("/v1/chat/completions", {"model": "Zebra"}, ("model_not_found", "model", "the model")),
         (
@@ -106,6 +120,20 @@ def test_nothing_of_the_clients_is_told(http: httpx.Client, log: pytest.LogCaptu
     told = [facts for facts in facts_of(log, len(bodies)) if "error" in facts]
     assert [facts["status"] for facts in told] == refused
     assert [facts for facts in told if SECRET in f"{facts.get('field')}{facts['reason']}{facts['error']}"] == []
+
+
+@pytest.mark.parametrize("value", ["1e999", '"\\ud800"'])
+@pytest.mark.parametrize(
+    "text", ['{"Zebra": %s}', '{"messages": [{"Zebra": %s}]}', '{"model": "m", "metadata": {"Zebra": %s}}']
+)
+def test_no_name_is_told_of_a_body_that_cannot_be_read(
+    http: httpx.Client, log: pytest.LogCaptureFixture, text: str, value: str
+) -> None:
+    answer = http.post("/v1/chat/completions", content=text % value)
+    assert (answer.status_code, "Zebra" in answer.json()["error"]["param"]) == (400, True)
+    [facts] = facts_of(log)
+    assert facts["field"] == "…" and facts["reason"].startswith("must be ")
+    assert "Zebra" not in lines_of(log)[0].getMessage()
 
 
 def bodies_with_a_secret(path: str) -> Iterator[Json]:

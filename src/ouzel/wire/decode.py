@@ -18,7 +18,7 @@ from ouzel.wire.hints import HINTS, log_hints
 from ouzel.wire.lenient_numbers import with_plain_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
-from ouzel.wire.validation_errors import first_path, invalid_request, path_of, shown
+from ouzel.wire.validation_errors import UnreadableValue, first_path, invalid_request, path_of, shown
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
 _MAX_READ_AGAIN_BYTES = 2**20  # to say more of what is wrong; no other thread runs meanwhile
@@ -96,7 +96,7 @@ def _not_json(body: bytes, complaint: str) -> InvalidRequest:
             (_has_surrogate, "must be Unicode text: half of a surrogate pair is no character"),
         ):
             if steps := first_path(value, is_at_fault):
-                return InvalidRequest(f"{path_of(steps)} {limit}", param=path_of(steps))
+                return UnreadableValue(limit, field=path_of(steps))
     except (ValueError, RecursionError):
         pass  # it is beyond reading
     return InvalidRequest(f"the body is not valid JSON: {complaint}")

@@ -35,6 +35,10 @@ _COMPLAINTS_ABOUT_FIELDS = (
 )
 
 
+class UnreadableValue(InvalidRequest):
+    """JSON that no text or number can hold, in a body of which nobody has asked yet whether its names are fields."""
+
+
 def invalid_request(message: str, body: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
     """Says what msgspec said about `body`, in the words of the other errors."""
     of_key, key_mark, place = message.rpartition(" - at `key` in `$")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ouzel.api.http.routing_errors import MethodNotAllowed
 from ouzel.errors import UNEXPECTED, OuzelError
-from ouzel.wire.validation_errors import NOT_A_FIELD
+from ouzel.wire.validation_errors import NOT_A_FIELD, UnreadableValue
 
 _CLIENTS_PART = re.compile(r",\s*given\b.*|(?<=.):\s.*|(?<![A-Za-z])['\"“].*|[\x00-\x1f\x7f].*", re.DOTALL)
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}((\[\d+\])*)")
@@ -30,6 +30,7 @@ _CLIENTS_OBJECTS = frozenset(
     }
 )
 _MAX_CHARS = 160
+_UNTOLD = "…"  # instead of what may be the client's
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,7 @@ def reason_of(error: BaseException) -> RefusalReason:
     if not isinstance(error, OuzelError):
         return RefusalReason(OuzelError.type, None, UNEXPECTED)
     reason = _our_part(error)
-    field = _our_part_of_path(error.param, has_own_end=not reason.startswith(NOT_A_FIELD)) if error.param else None
-    return RefusalReason(error.code or error.type, field, reason)
+    return RefusalReason(error.code or error.type, _our_field(error, reason), reason)
 
 
 def _our_part(error: OuzelError) -> str:
@@ -54,6 +54,14 @@ def _our_part(error: OuzelError) -> str:
         return f"allowed: {error.allowed}"  # the method and the path stand in the line already
     complaint = str(error.args[0]).removeprefix(":").strip()
     return _CLIENTS_PART.sub("", complaint)[:_MAX_CHARS].rstrip()
+
+
+def _our_field(error: OuzelError, reason: str) -> str | None:
+    if not error.param:
+        return None
+    if isinstance(error, UnreadableValue):
+        return _UNTOLD
+    return _our_part_of_path(error.param, has_own_end=not reason.startswith(NOT_A_FIELD))
 
 
 def _our_part_of_path(path: str, *, has_own_end: bool) -> str:
@@ -67,4 +75,4 @@ def _our_part_of_path(path: str, *, has_own_end: bool) -> str:
         if name.partition("[")[0] in _CLIENTS_OBJECTS:
             num_own = min(num_own, position + 1)
             break
-    return ".".join([*names[:num_own], "…"] if num_own < len(names) else names)
+    return ".".join([*names[:num_own], _UNTOLD] if num_own < len(names) else names)
