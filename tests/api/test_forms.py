@@ -29,6 +29,8 @@ def guided() -> Iterator[httpx.Client]:
         ({"json_schema": INTEGER}, "7"),
         ({"response_format": {"type": "json_object", "schema": INTEGER}}, "7"),
         ({"response_format": {"type": "json_schema", "schema": INTEGER}}, "7"),
+        ({"response_format": {"type": "json_object", "schema": INTEGER, "json_schema": None}}, "7"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": INTEGER}, "schema": None}}, "7"),
         ({"response_format": {"type": "text"}, "regex": "xyz", "grammar": None}, "xyz"),
     ],
 )
@@ -41,6 +43,7 @@ def test_each_has_the_form(guided: httpx.Client, fields: dict[str, object], text
 @pytest.mark.parametrize(
     ("fields", "param", "message"),
     [
+        ({"response_format": {"type": 5}}, "response_format.type", "response_format.type must be a string, given 5"),
         ({"grammar": "root ::= x"}, "grammar", "the rule 'x' is missing"),
         ({"regex": "("}, "regex", "regex"),
         ({"regex": "a", "ebnf": DIGITS}, "ebnf", "ebnf must not be given beside regex"),

@@ -31,7 +31,16 @@ Choices = Annotated[list[str], Meta(min_length=1, max_length=1000, description="
 GrammarText = Annotated[
     str, Meta(min_length=1, max_length=262_144, description="A grammar in EBNF (`root ::= …`) or Lark (`start: …`).")
 ]
-Grammar = GrammarText | Annotated[JsonObject, Meta(description="Or TGI's form: its type is json or regex.")]
+Grammar = (
+    GrammarText
+    | Annotated[
+        JsonObject,
+        Meta(
+            description="Or TGI's form: its type is json or regex.",
+            extra_json_schema={"required": ["type", "value"], "properties": {"type": {"enum": ["json", "regex"]}}},
+        ),
+    ]
+)
 ResponseFormat = Annotated[
     JsonObject,
     Meta(
@@ -97,14 +106,16 @@ def _forms(body: FormFields) -> Iterator[OutputForm]:
 def _of_response_format(response_format: JsonObject) -> OutputForm | None:
     kind = response_format.get("type")
     if not isinstance(kind, str):
-        raise InvalidRequest("is required", field="response_format.type")
+        complaint = "is required" if kind is None else f"must be a string, given {shown(kind)}"
+        raise InvalidRequest(complaint, field="response_format.type")
     if kind == "text":
         _refuse_unknown(response_format, {"type"}, "response_format")
         return None
-    has_bare_schema = response_format.get("schema") is not None and response_format.get("json_schema") is None
-    if has_bare_schema and kind in ("json_object", "json_schema"):  # llama.cpp's
-        _refuse_unknown(response_format, {"type", "schema"}, "response_format")
-        return _of_kind("json", response_format["schema"], "response_format.schema")
+    if kind in ("json_object", "json_schema"):
+        response_format = {name: value for name, value in response_format.items() if value is not None}
+        if "schema" in response_format and "json_schema" not in response_format:  # llama.cpp's
+            _refuse_unknown(response_format, {"type", "schema"}, "response_format")
+            return _of_kind("json", response_format["schema"], "response_format.schema")
     return _of_json_schema(response_format) if kind == "json_schema" else OutputForm(response_format, "response_format")
 
 
