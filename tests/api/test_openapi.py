@@ -7,6 +7,7 @@ from typing import Any  # JSON Schema
 import httpx
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.routing import Route
 
@@ -38,7 +39,32 @@ def test_the_models_name_is_one_of_those_served(http: httpx.Client) -> None:
     assert fields
     for field in fields:
         texts = [kind for kind in field.get("anyOf", [field]) if kind["type"] == "string"]
-        assert [kind["enum"] for kind in texts] == [[MODEL, ALIAS]]
+        assert [[name.removesuffix(":latest") for name in kind["enum"]] for kind in texts] in (
+            [[MODEL, ALIAS, ""]],
+            [[MODEL, ALIAS, MODEL, ALIAS, ""]],  # Ollama's bodies
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "is_taken"),
+    [
+        ("/v1/completions", {"model": "", "prompt": "a", "max_tokens": 1}, True),
+        ("/v1/completions", {"model": "other", "prompt": "a", "max_tokens": 1}, False),
+        ("/v1/completions", {"model": f"{MODEL}:latest", "prompt": "a", "max_tokens": 1}, False),
+        ("/api/show", {"model": f"{MODEL}:latest"}, True),
+        ("/api/show", {"model": ALIAS}, True),
+        ("/api/show", {"model": "other"}, False),
+        ("/v1/tokenize", {"prompt": "a", "messages": None, "text": None}, True),
+        ("/v1/tokenize", {"prompt": "a", "text": "a"}, False),
+    ],
+)
+def test_the_document_takes_what_the_server_takes(
+    http: httpx.Client, path: str, body: dict[str, object], is_taken: bool
+) -> None:
+    document = http.get("/openapi.json").json()
+    schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert Draft202012Validator({**schema, "components": document["components"]}).is_valid(body) is is_taken
+    assert (http.post(path, json=body).status_code == 200) is is_taken
 
 
 def is_body(schema: dict[str, Any]) -> bool:

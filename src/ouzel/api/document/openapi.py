@@ -16,6 +16,7 @@ from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.ollama.errors import OllamaError
+from ouzel.api.ollama.model_name import names_taken
 from ouzel.wire.aliases import aliases_in
 
 JsonObject = dict[str, object]
@@ -69,12 +70,13 @@ def document(operations: Sequence[Operation], *, root_path: str = "", model_name
 def body_schemas(operations: Sequence[Operation], model_names: Sequence[str] = ()) -> dict[str, JsonObject]:
     """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
     lmi_bodies = _bodies([operation for operation in operations if operation.words == "lmi"])
+    in_ollamas_words = {body.__name__ for each in operations if each.words == "ollama" for body in each.bodies}
     bodies: list[StructType] = [*_bodies(operations), Parameters]
     schemas = _components(bodies)
     for name, schema in schemas.items():
         _explain_fields(schema)
         if model_names:
-            _name_models(schema, model_names)
+            _name_models(schema, names_taken(model_names) if name in in_ollamas_words else model_names)
         if name in _ONE_OF:
             schema["oneOf"] = [_has(field) for field in _ONE_OF[name]]
     for body in bodies:
@@ -94,7 +96,7 @@ def _name_models(schema: JsonObject, model_names: Sequence[str]) -> None:
     field = properties.get("model")
     for kind in () if field is None else field.get("anyOf", [field]):
         if kind.get("type") == "string":
-            kind["enum"] = [*model_names]
+            kind["enum"] = [*model_names, ""]  # an empty name is none
 
 
 def _has(field: str) -> JsonObject:

@@ -12,6 +12,12 @@ def full_name(name: str) -> str:
     return name if ":" in name.rpartition("/")[2] else name + _LATEST
 
 
+def names_taken(served_names: Iterable[str]) -> list[str]:
+    """Returns the names that a request may have: as they are, and with their tag."""
+    names = list(served_names)
+    return list(dict.fromkeys((*names, *map(full_name, names))))
+
+
 def check_name(name: str | None, served_names: Iterable[str]) -> None:
     """Raises ModelNotFound. No name, and an empty one, are the one model that is served."""
     if name and full_name(name) not in map(full_name, served_names):

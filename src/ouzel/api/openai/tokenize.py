@@ -68,7 +68,7 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
         | None
     ) = None
     prompt: Annotated[str | None, Meta(description="A text; answered with the token ids and their count.")] = None
-    messages: Messages = None
+    messages: Messages | None = None
     tools: Annotated[JsonObjects | None, Meta(description="The tools that the chat template shows.")] = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
