@@ -47,11 +47,16 @@ def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
 
 
 def _part_of_a_mark(marks: tuple[bytes, ...]) -> Callable[[bytes], bool]:
+    """Asks the cheapest things first: a whole vocabulary is asked while a request waits."""
     beginnings = tuple({mark[:num] for mark in marks for num in range(1, len(mark) + 1)})
     endings = tuple({mark[num:] for mark in marks for num in range(len(mark))})
+    inner = {mark[i:j] for mark in marks for i in range(len(mark)) for j in range(i + 1, len(mark) + 1)}
+    shortest = min(map(len, marks))
 
     def can_be_part(piece: bytes) -> bool:
-        overlaps = piece.endswith(beginnings) or piece.startswith(endings)
-        return overlaps or any(piece in mark or mark in piece for mark in marks) or not piece.strip(_WHITESPACE)
+        if piece in inner or piece.endswith(beginnings) or piece.startswith(endings):
+            return True
+        has_mark = len(piece) > shortest and any(mark in piece for mark in marks)
+        return has_mark or not piece.strip(_WHITESPACE)
 
     return can_be_part
