@@ -244,3 +244,35 @@ def test_a_grammar_goes_on_after_the_end(
     assert num_before <= num_reasoning + 3, "a character is finished first"
     answer = tokenizer.decode(result.token_ids[num_before + len(end) :])
     assert re.fullmatch(r"\n{0,2}The answer is [0-9]{2}\.", answer)
+
+
+@pytest.mark.parametrize("num_logprobs", [None, 0])
+@pytest.mark.parametrize("num_reasoning", [0, 1, 7])
+def test_what_a_grammar_forces_is_not_ended(
+    compiler: GrammarCompiler, num_reasoning: int, num_logprobs: int | None
+) -> None:
+    tokenizer = trained_tokenizer()
+    text = "<so>What is the weather?</so>Fine."
+    form = {"type": "regex", "pattern": re.escape(text)}
+    grammar = compile_format(form, GrammarVocabulary({}, 512), strict=False, styles={})
+    all_pieces = {token_id: tokenizer.decode([token_id]).encode() for token_id in range(tokenizer.get_vocab_size())}
+    limit = ReasoningBudget(
+        max_tokens=num_reasoning,
+        end_token_ids=tuple(tokenizer.encode("</so>").ids),
+        starts=(b"<so>",),
+        ends=(b"</so>",),
+        pieces={token_id: piece for token_id, piece in all_pieces.items() if piece and piece in b"<so></so>"},
+        is_open=False,
+    )
+    request = make_request(
+        PROMPT,
+        grammar=grammar,
+        eos_token_ids=(special_ids()["<|im_end|>"],),
+        max_tokens=99,
+        num_logprobs=num_logprobs,
+    )
+    engine = EngineCore(FakeRunner(vocab_size=512, max_model_len=256), grammars=compiler)
+
+    result = run_alone(engine, msgspec.structs.replace(request, reasoning_budget=limit))[0]
+
+    assert (result.finish_reason, tokenizer.decode(result.token_ids)) == (FinishReason.STOP, text)

@@ -73,7 +73,7 @@ class Constraints:
         They are what sampling would give, so no model step is spent on them; logprobs would need one, and where tokens
         are banned the sampler has to see whether they are among them.
         """
-        session, params = sequence.session, sequence.params
+        session, params, limit = sequence.session, sequence.params, sequence.reasoning_limit
         needs_steps = params.num_logprobs is not None or params.bans_tokens
         try:
             if session is not None:
@@ -86,6 +86,10 @@ class Constraints:
                     sequence.append(token_id, max_model_len)
                     if sequence.is_finished:
                         return
+                    if session is not None:
+                        _put_off_end(sequence, session)
+                    if limit is not None and limit.due:
+                        break  # what comes next may be something else now
         except GrammarBroken:
             self.forget(sequence.request)
             raise
@@ -104,7 +108,7 @@ class Constraints:
 
 
 def _put_off_end(sequence: Sequence, session: Session) -> None:
-    """Notes whether the grammar takes the end of a reasoning that is due."""
+    """Notes whether the grammar takes the end of a reasoning that is due: what it forces may be something else."""
     limit = sequence.reasoning_limit
     if limit is not None:
         limit.is_put_off = bool(limit.due) and not session.allows(limit.due[0])
