@@ -16,7 +16,7 @@ StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A te
 
 LogprobTokenIds = Annotated[
     list[Annotated[int, Meta(ge=0)]],
-    Meta(max_length=128, description="Tokens that are alternatives wherever they rank; needs logprobs."),
+    Meta(max_length=128, description="Output tokens have these alternatives wherever they rank; needs logprobs."),
 ]
 
 
