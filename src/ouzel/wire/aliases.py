@@ -4,7 +4,8 @@ Only what means exactly the same is here. A name that an endpoint has for itself
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.validation_errors import shown
@@ -28,12 +29,13 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-def aliases_in(own_fields: Collection[str]) -> dict[str, str]:
+@cache
+def aliases_in(own_fields: tuple[str, ...]) -> dict[str, str]:
     """Returns those of the table that are read by an endpoint with these fields."""
     return {alias: name for alias, name in ALIASES.items() if name in own_fields and alias not in own_fields}
 
 
-def in_our_names(body: JsonObject, own_fields: Collection[str]) -> JsonObject:
+def in_our_names(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
     """Raises InvalidRequest where a field is given under two names, and differs."""
     named = body
     for alias, name in aliases_in(own_fields).items():
