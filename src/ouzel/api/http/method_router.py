@@ -50,9 +50,10 @@ class MethodRoute(Route):
         self._needed_header = None if needed_header is None else needed_header.encode()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if self._needed_header is not None and header(scope, self._needed_header) is None:
-            return Match.NONE, {}
-        return super().matches(scope)
+        match, inner_scope = super().matches(scope)
+        if match is Match.NONE or self._needed_header is None or header(scope, self._needed_header) is not None:
+            return match, inner_scope
+        return Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = exchange_of(scope)

@@ -7,7 +7,7 @@ that names what may have been meant.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Collection, Iterable
 from difflib import get_close_matches
 
 from starlette.routing import compile_path
@@ -104,9 +104,12 @@ class MeantPaths:
         self._app = app
         self._paths = paths
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["path"] = self._paths.meant(scope["path"])  # in place: what the protocol refuses later stands there too
-        await self._app(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Changes the scope in place, for what the protocol refuses later stands there too. No coroutine of its own:
+        each wake-up of a request would pass through it.
+        """
+        scope["path"] = self._paths.meant(scope["path"])
+        return self._app(scope, receive, send)
 
 
 class UnknownPath:
