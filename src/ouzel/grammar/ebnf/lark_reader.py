@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ouzel.grammar.caps import MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
-from ouzel.grammar.ebnf.rules import Options, Part, Reference, Row, Times
-from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.ebnf.rule_reader import RuleReader
+from ouzel.grammar.ebnf.rules import Part, Reference, Row, Times
 from ouzel.grammar.write.nodes import Literal, Regular
 from ouzel.grammar.write.regex import escaped, line_pattern
 
@@ -64,17 +64,14 @@ class LarkRules:
     ignored: tuple[Part, ...]  # may stand between any two terminals
 
 
-class LarkReader:
+class LarkReader(RuleReader):
     def __init__(self, text: str, path: str, *, spell: Callable[[str], str], spell_text: Callable[[str], str]) -> None:
         """`spell` writes the expression of one character in another form, `spell_text` a whole text."""
-        self._path = path
         self._spell = spell
         self._spell_text = spell_text
         self._found: dict[str, Part] = {}
         self._ignored: list[Part] = []
-        self._depth = 0
-        self._at = 0
-        self._tokens = list(self._cut(text))
+        super().__init__(text, path)  # whose tokens name what is imported
 
     def read(self) -> LarkRules:
         while (kind := self._peek()[0]) != "end":
@@ -115,24 +112,7 @@ class LarkReader:
                 raise self._fault(f"common.{name} is not supported")
             self._add(match["alias"] or name, self._regular(_COMMON[name]))
 
-    def _peek(self) -> tuple[str, str]:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ("end", "")
-
-    def _next(self, kind: str) -> str:
-        found, text = self._peek()
-        if found != kind:
-            raise self._fault(f"{text or 'the end'!r} comes where a {kind} is expected")
-        self._at += 1
-        return text
-
-    def _options(self) -> Part:
-        options = [self._row()]
-        while self._peek() == ("sign", "|"):
-            self._at += 1
-            options.append(self._row())
-        return Options(tuple(options)) if len(options) > 1 else options[0]
-
-    def _row(self) -> Part:
+    def _row(self) -> Row:
         parts: list[Part] = []
         while self._peek()[0] in ("text", "regex", "name") or self._peek()[1] in ("(", "["):
             parts.append(self._repeated(self._part()))
@@ -212,9 +192,6 @@ class LarkReader:
         found = line_pattern(pattern, self._path, dot_matches_all=dot_matches_all, spell=self._spell)
         lark = f"/(?i:{found.lark[1:-1]})/" if ignores_case else found.lark
         return Regular(lark, is_open=found.is_unbounded)
-
-    def _fault(self, what: str) -> GrammarError:
-        return GrammarError(f"{self._path}: {what}")
 
 
 def _in_json(escape: re.Match[str]) -> str:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ouzel.grammar.caps import MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
-from ouzel.grammar.ebnf.rules import Options, Part, Reference, Row, Times
-from ouzel.grammar.errors import GrammarError
+from ouzel.grammar.ebnf.rule_reader import RuleReader
+from ouzel.grammar.ebnf.rules import Part, Reference, Row, Times
 from ouzel.grammar.write.nodes import Regular, Tokens
 from ouzel.grammar.write.regex import read_pattern
 from ouzel.grammar.write.spelling import Spelling
@@ -27,13 +27,10 @@ _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "f": "\f", "v": "\v", "
 _TIMES: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
-class EbnfReader:
+class EbnfReader(RuleReader):
     def __init__(self, text: str, spelling: Spelling, path: str) -> None:
+        super().__init__(text, path)
         self._spelling = spelling
-        self._path = path
-        self._tokens = list(self._cut(text))
-        self._at = 0
-        self._depth = 0
 
     def rules(self) -> dict[str, Part]:
         found: dict[str, Part] = {}
@@ -62,25 +59,7 @@ class EbnfReader:
                 yield match.lastgroup, match[0]
             at = match.end()
 
-    def _peek(self, offset: int = 0) -> tuple[str, str]:
-        at = self._at + offset
-        return self._tokens[at] if at < len(self._tokens) else ("end", "")
-
-    def _next(self, kind: str) -> str:
-        found, text = self._peek()
-        if found != kind:
-            raise self._fault(f"{text or 'the end'!r} comes where a {kind} is expected")
-        self._at += 1
-        return text
-
-    def _options(self) -> Part:
-        options = [self._row()]
-        while self._peek() == ("sign", "|"):
-            self._at += 1
-            options.append(self._row())
-        return Options(tuple(options)) if len(options) > 1 else options[0]
-
-    def _row(self) -> Part:
+    def _row(self) -> Row:
         parts: list[Part] = []
         while self._peek()[0] != "end" and self._peek() not in {("sign", "|"), ("sign", ")")} and not self._is_rule():
             parts.append(self._repeated(self._part()))
@@ -150,6 +129,3 @@ class EbnfReader:
         if letter.isalnum():
             raise self._fault(f"the escape \\{letter} is not supported")
         return letter
-
-    def _fault(self, what: str) -> GrammarError:
-        return GrammarError(f"{self._path}: {what}")
