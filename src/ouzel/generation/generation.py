@@ -41,6 +41,7 @@ class Generation:
         self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None  # None: nothing to tell
         self.timing: RequestTiming | None = None  # of the first result
         self._submitted_s = 0.0
+        self._last_token_s = 0.0  # of all choices; 0 before the first
 
     def usage(self) -> Usage:
         return Usage(
@@ -52,8 +53,7 @@ class Generation:
         )
 
     def _durations(self, timing: RequestTiming) -> Durations:
-        last_token_s = max(choice.last_token_s for choice in self._choices)
-        output_s = last_token_s - (self._submitted_s + timing.queue_s + timing.prefill_s)
+        output_s = self._last_token_s - (self._submitted_s + timing.queue_s + timing.prefill_s)
         return Durations(timing.prefill_s, max(output_s, 0.0))
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
@@ -157,7 +157,7 @@ class Generation:
         elif choice.last_token_s:
             self._metrics.next_token(now_s - choice.last_token_s)
         choice.first_token_s = choice.first_token_s or now_s
-        choice.last_token_s = now_s
+        choice.last_token_s = self._last_token_s = now_s
 
     def _count_unfinished(self, reason: FinishReason) -> None:
         for _ in range(len(self._choices) - len(self.finish_reasons)):
@@ -167,9 +167,8 @@ class Generation:
     def _trace(self, timing: RequestTiming) -> None:
         span = span_in_scope.get()
         if span is not None:
-            last_token_s = max(choice.last_token_s for choice in self._choices)
             own = {"gen_ai.response.id": self.request.request_id}
-            add_phases(span, timing, submitted_s=self._submitted_s, last_token_s=last_token_s, attributes=own)
+            add_phases(span, timing, submitted_s=self._submitted_s, last_token_s=self._last_token_s, attributes=own)
 
     def _observe_request(self, timing: RequestTiming) -> None:
         usage, choices = self.usage(), self._choices
@@ -178,7 +177,7 @@ class Generation:
             e2e_s=time.perf_counter() - self.request.arrival_s,
             queue_s=timing.queue_s,
             prefill_s=timing.prefill_s,
-            decode_s=max(choice.last_token_s for choice in choices) - min(choice.first_token_s for choice in choices),
+            decode_s=self._last_token_s - min(choice.first_token_s for choice in choices),
             token_s=decode_s / max(usage.completion_tokens - len(choices), 1),
             num_prompt_tokens=usage.prompt_tokens,
             num_generated_tokens=usage.completion_tokens,
