@@ -128,7 +128,7 @@ async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_tha
         await asyncio.gather(*(wait_in_vain(f"resp_{n}", after_s=n * busy_s / 4) for n in range(4)))
         whole_s = time.monotonic() - start_s
     await store.close()
-    assert whole_s < 2 * busy_s, f"each waits its own {busy_s} s, and not after the others: {waited_s}"
+    assert whole_s < 3 * busy_s, f"each waits its own {busy_s} s, and not after the others: {waited_s}"
 
 
 async def test_a_table_of_postgres_that_is_locked_is_a_typed_error(postgres_url: str) -> None:
