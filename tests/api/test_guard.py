@@ -62,6 +62,13 @@ def test_without_a_key_every_path_is_a_401(http: httpx.Client, method: str, path
     assert "sk-" not in error["message"]
 
 
+def test_a_wrong_key_is_told_in_words_by_which_litellm_knows_it(http: httpx.Client) -> None:
+    """The version that aider pins takes a 401 in other words for a bad request."""
+    error = error_of(http.get("/v1/models", headers=bearer("sk-wrong")))
+
+    assert "Incorrect API key provided" in error["message"]
+
+
 @pytest.mark.parametrize(
     "headers",
     [

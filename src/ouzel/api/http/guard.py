@@ -34,7 +34,7 @@ class Guard:
             raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
         matching = [known for known in self._key_ids for each in sent_ids if hmac.compare_digest(known, each)]
         if not matching:
-            raise Unauthenticated("the API key is not one of this server's")
+            raise Unauthenticated("Incorrect API key provided: it is not one of this server's")
         return matching[0]
 
 
