@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ouzel.backends.openvino.checkpoint import Checkpoint
-from ouzel.backends.openvino.decoder import Decoder, DecoderShape
-from ouzel.backends.openvino.encodings import Encoding
-from ouzel.backends.openvino.graph import Node, PagedGraph, integers, real
+from ouzel.backends.openvino.graph.decoder import Decoder, DecoderShape
+from ouzel.backends.openvino.graph.paged import Node, PagedGraph, integers, real
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.library import op, ops, ov
-from ouzel.backends.openvino.weights import CheckpointWeights, MemoryWriter
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
+from ouzel.backends.openvino.weights.source import CheckpointWeights, MemoryWriter
 
 
 class StatefulGraph(PagedGraph):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.encodings import (
+from ouzel.backends.openvino.weights.encodings import (
     Parts,
     encode_bf16,
     encode_f32,

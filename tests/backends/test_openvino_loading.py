@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.cache import CachedWeights, EntryWriter
-from ouzel.backends.openvino.entry_check import is_remembered, seal_entry
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.models.mistral import sliding_window
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter
+from ouzel.backends.openvino.weights.entry_check import is_remembered, seal_entry
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
-from ouzel.backends.openvino.rope import read_rope
 from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError

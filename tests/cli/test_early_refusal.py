@@ -7,8 +7,8 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.rope import read_rope
 from ouzel.cli.app import main
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_options import check_with_model

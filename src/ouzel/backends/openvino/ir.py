@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ouzel.backends.openvino.graph import Node
+from ouzel.backends.openvino.graph.paged import Node
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov, paged_attention_transformation

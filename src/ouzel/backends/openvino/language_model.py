@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.rope import Rope
 
 
 @dataclass(frozen=True, kw_only=True)

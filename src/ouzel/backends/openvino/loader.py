@@ -5,13 +5,13 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from ouzel.backends.openvino.cache import CachedWeights, EntryWriter, entry_path
-from ouzel.backends.openvino.checkpoint import Checkpoint, find_files
-from ouzel.backends.openvino.encodings import Encoding
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import Build, family
-from ouzel.backends.openvino.weights import CheckpointWeights, MemoryWriter
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
+from ouzel.backends.openvino.weights.source import CheckpointWeights, MemoryWriter
 from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)

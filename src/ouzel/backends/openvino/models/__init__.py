@@ -7,10 +7,10 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 
-from ouzel.backends.openvino.encodings import Encoding
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights import Weights
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.source import Weights
 from ouzel.errors import ModelLoadError
 
 Build = Callable[[HfConfig, Weights, Encoding], LanguageModel]

@@ -3,11 +3,11 @@
 Reference: transformers, models/qwen3/modeling_qwen3.py and configuration_qwen3.py.
 """
 
-from ouzel.backends.openvino.decoder import DecoderShape, build_decoder, upper_sliding_windows
-from ouzel.backends.openvino.encodings import Encoding
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, upper_sliding_windows
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights import Weights
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.source import Weights
 
 
 def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ouzel.backends.openvino.encodings import Encoding
-from ouzel.backends.openvino.graph import Node, PagedGraph
+from ouzel.backends.openvino.graph.paged import Node, PagedGraph
+from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.rope import Rope, read_rope
-from ouzel.backends.openvino.weights import Weights
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.source import Weights
 from ouzel.errors import ModelLoadError
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import op, ops, ov
-from ouzel.backends.openvino.weights import Matrix
+from ouzel.backends.openvino.weights.source import Matrix
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
 

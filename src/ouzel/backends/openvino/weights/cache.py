@@ -31,10 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ouzel
-from ouzel.backends.openvino.encodings import Encoding
-from ouzel.backends.openvino.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.weights import Array, Matrix, entry_name
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
+from ouzel.backends.openvino.weights.source import Array, Matrix, entry_name
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.checkpoint import Checkpoint
-from ouzel.backends.openvino.encodings import Encoding, Parts, encoder
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encoder
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
 
 Array = NDArray[np.generic]
 
