@@ -11,6 +11,7 @@ from ouzel.backends.openvino.weights.encodings import (
     encode_int4,
     encode_int8,
     int4_group_size,
+    unpack_nibbles,
 )
 
 
@@ -24,11 +25,11 @@ def decode_int8(parts: Parts) -> NDArray[np.float32]:
 
 
 def decode_int4(parts: Parts) -> NDArray[np.float32]:
-    packed, scales = parts["values"].astype(np.int16), parts["scales"].astype(np.float32)
-    levels = np.stack([packed & 15, packed >> 4], axis=2).reshape(len(packed), -1)
+    packed, scales = parts["values"].astype(np.uint8), parts["scales"].astype(np.float32)
+    levels = unpack_nibbles(packed).astype(np.int16)
     levels = np.where(levels > 7, levels - 16, levels).astype(np.float32)
     grouped = levels.reshape(len(levels), scales.shape[1], -1)
-    return np.asarray((grouped * scales).reshape(levels.shape), np.float32)
+    return np.asarray((grouped * scales[:, :, None]).reshape(levels.shape), np.float32)
 
 
 def test_int8_errs_by_half_a_level_at_most() -> None:
@@ -49,8 +50,8 @@ def test_int4_errs_by_a_level_at_most(columns: int) -> None:
     rows = matrix(columns=columns)
     parts = encode_int4(rows)
     group = int4_group_size(columns)
-    assert parts["scales"].shape == (16, columns // group, 1)
-    largest = np.abs(parts["scales"].astype(np.float32))
+    assert parts["scales"].shape == (16, columns // group)
+    largest = np.abs(parts["scales"].astype(np.float32))[:, :, None]
     error = np.abs(decode_int4(parts) - rows).reshape(16, -1, group)
     # Half a level, or one at the end of the range that has a level less; and the rounding of the scale itself.
     assert (error <= 1.01 * largest).all()

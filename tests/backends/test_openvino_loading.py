@@ -81,7 +81,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),
     "wrong type": (lambda d: change_config(d, hidden_size="64"), 'hidden_size must be an integer, found "64"'),
     "heads do not divide": (lambda d: change_config(d, num_key_value_heads=3), "no multiple of num_key_value_heads 3"),
-    "other activation": (lambda d: change_config(d, hidden_act="gelu"), "hidden_act gelu is not supported"),
+    "other activation": (lambda d: change_config(d, hidden_act="xielu"), "hidden_act xielu is not supported"),
     "quantised": (
         lambda d: change_config(d, quantization_config={"quant_method": "awq", "bits": 4}),
         "quantization_config awq is not supported",
@@ -240,7 +240,7 @@ def test_a_cached_model_computes_the_same(directory: Path, weights: str) -> None
         lambda entry: (entry / "index.json").unlink(),
         lambda entry: cut_short(entry / "index.json", 300),
         lambda entry: (entry / "index.json").write_text("[]"),
-        lambda entry: replace_text(entry / "index.json", '"columns": 64', '"columns": 32'),
+        lambda entry: replace_text(entry / "index.json", "[320, 64]", "[640, 32]"),
         lambda entry: seal_entry(entry, entry.name, {}),
         lambda entry: seal_entry(entry, "another-model-f32-source-content", {}),
         lambda entry: flip_blocks(entry / "weights.bin", 50),
@@ -325,10 +325,10 @@ def test_of_two_processes_that_make_an_entry_both_go_on(tmp_path: Path) -> None:
     with EntryWriter(entry) as one, EntryWriter(entry) as other:
         for writer in (one, other):
             part, place = writer.append([np.ones((2, 3), np.float32)])
-            writer.commit({"name": {"encoding": "f32", "columns": 3, "parts": {"values": place}}})
+            writer.commit({"name": {"shape": (2, 3), "parts": {"values": place}}})
             assert part.sum() == 6
     assert list(tmp_path.iterdir()) == [entry]
-    assert CachedWeights(entry).matrix(("name",), (2,), 3, "f32").parts["values"].sum() == 6
+    assert CachedWeights(entry).array("name", (2, 3)).sum() == 6
 
 
 def test_what_a_killed_process_left_behind_goes_after_a_day(tmp_path: Path) -> None:

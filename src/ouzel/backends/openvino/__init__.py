@@ -92,7 +92,7 @@ def make_runner(
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
     """Tells whether positions are relative; of an IR only its config.json can say so."""
-    return language_model.rope is not None or config.has("rope_theta") or config.has("rope_parameters")
+    return bool(language_model.ropes) or config.has("rope_theta") or config.has("rope_parameters")
 
 
 def read_config(directory: Path) -> HfConfig:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ouzel.backends.openvino.graph.paged import Node
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov, paged_attention_transformation
@@ -42,7 +42,7 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     return LanguageModel(
         graph=graph,
         arrays=[weights],
-        rope=None,
+        ropes={},
         hidden_size=config.size("hidden_size"),
         vocab_size=vocabulary.get_length() if vocabulary.is_static else config.size("vocab_size"),
         max_positions=config.size("max_position_embeddings"),

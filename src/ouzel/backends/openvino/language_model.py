@@ -17,7 +17,7 @@ class LanguageModel:
 
     graph: ov.Model
     arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
-    rope: Rope | None  # None: the graph takes position_ids instead of cos and sin
+    ropes: dict[str, Rope]  # angles for the inputs `rope_cos.<name>`; empty where the graph takes position_ids, or none
     hidden_size: int
     vocab_size: int
     max_positions: int

@@ -2,36 +2,46 @@
 
 import logging
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.models import Build, family
+from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
-from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.encodings import Width
+from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
-from ouzel.backends.openvino.weights.source import CheckpointWeights, MemoryWriter
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights
 from ouzel.errors import ModelLoadError
+
+Build = Callable[[Weights], LanguageModel]
 
 logger = logging.getLogger(__name__)
 
 
-def load_checkpoint(directory: Path, config: HfConfig, encoding: Encoding, cache_dir: str) -> LanguageModel:
-    build = family(config.model_type)
+def load_checkpoint(directory: Path, config: HfConfig, width: Width, cache_dir: str) -> LanguageModel:
+    family_build, plan = family(config.model_type), WeightPlan.of(width)
+
+    def build(weights: Weights) -> LanguageModel:
+        return family_build(config, Builder(weights, plan))
+
     refuse_quantized(config)
     files = [directory / "config.json", *find_files(directory)]
-    entry = entry_path(cache_dir, directory, files, encoding)
-    if (cached := load_cached(entry, config, build, encoding)) is not None:
+    entry = entry_path(cache_dir, directory, files, width)
+    if (cached := load_cached(entry, build)) is not None:
         return replace(cached, cache_entry=entry)
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, encoding, entry)
+    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, width, entry)
     checkpoint = Checkpoint(directory)
     try:
-        compress(checkpoint, entry, config, build, encoding)
-        cached = load_cached(entry, config, build, encoding)
+        compress(checkpoint, entry, build)
+        cached = load_cached(entry, build)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
-    return cached or build(config, CheckpointWeights(checkpoint, MemoryWriter()), encoding)
+    return cached or build(CompressedWeights(checkpoint, MemoryWriter()))
 
 
 def refuse_quantized(config: HfConfig) -> None:
@@ -44,22 +54,22 @@ def refuse_quantized(config: HfConfig) -> None:
         )
 
 
-def load_cached(entry: Path, config: HfConfig, build: Build, encoding: Encoding) -> LanguageModel | None:
+def load_cached(entry: Path, build: Build) -> LanguageModel | None:
     """Returns None where there is no entry, or it was broken and is gone."""
     if not entry.exists():
         return None
     try:
         weights = CachedWeights(entry)
-        return replace(build(config, weights, encoding), mapping=weights.mapping)
+        return replace(build(weights), mapping=weights.mapping)
     except (OSError, ValueError, KeyError, TypeError) as error:
         logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
         shutil.rmtree(entry, ignore_errors=True)
         return None
 
 
-def compress(checkpoint: Checkpoint, entry: Path, config: HfConfig, build: Build, encoding: Encoding) -> None:
+def compress(tensors: Tensors, entry: Path, build: Build) -> None:
     """Makes the cache entry: building the graph is what asks for each weight once."""
     with EntryWriter(entry) as writer:
-        weights = CheckpointWeights(checkpoint, writer)
-        build(config, weights, encoding)
+        weights = CompressedWeights(tensors, writer)
+        build(weights)
         writer.commit(weights.index)

@@ -1,19 +1,18 @@
 """Each model family has a file here, named after the `model_type` of its config.json.
 
-Each has `build(config, weights, encoding) -> LanguageModel`. A new file is found by its name; nothing is registered.
+Each has `build(config, builder) -> LanguageModel`. A new file is found by its name; nothing is registered.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Callable
 
+from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.source import Weights
 from ouzel.errors import ModelLoadError
 
-Build = Callable[[HfConfig, Weights, Encoding], LanguageModel]
+Build = Callable[[HfConfig, Builder], LanguageModel]
 
 
 def supported_model_types() -> list[str]:

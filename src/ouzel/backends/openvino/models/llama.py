@@ -3,16 +3,17 @@
 Reference: transformers, models/llama/modeling_llama.py.
 """
 
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.source import Weights
 
 
-def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
+def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", False)
-    mlp_bias = config.flag("mlp_bias", False)
-    return build_decoder(
-        DecoderShape.read(config, qkv_bias=bias, output_bias=bias, mlp_bias=mlp_bias), weights, encoding
-    )
+    shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
+    mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
+    return build_decoder(b, shape, feed_forward_of(mlp))

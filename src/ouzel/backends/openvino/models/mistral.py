@@ -3,16 +3,19 @@
 Reference: transformers, models/mistral/modeling_mistral.py.
 """
 
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.source import Weights
 
 
-def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
-    windows = (sliding_window(config),) * config.size("num_hidden_layers")
-    return build_decoder(DecoderShape.read(config, sliding_windows=windows), weights, encoding)
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    shape = DecoderShape.read(config)
+    shape = replace(shape, sliding_windows=(sliding_window(config),) * shape.num_layers)
+    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
 
 
 def sliding_window(config: HfConfig) -> int:

@@ -3,14 +3,16 @@
 Reference: transformers, models/qwen2/modeling_qwen2.py and configuration_qwen2.py.
 """
 
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, upper_sliding_windows
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of, upper_sliding_windows
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.source import Weights
 
 
-def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
-    return build_decoder(
-        DecoderShape.read(config, qkv_bias=True, sliding_windows=upper_sliding_windows(config)), weights, encoding
-    )
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    shape = DecoderShape.read(config).with_attention(qkv_bias=True)
+    shape = replace(shape, sliding_windows=upper_sliding_windows(config))
+    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))

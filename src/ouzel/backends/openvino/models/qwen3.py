@@ -3,21 +3,21 @@
 Reference: transformers, models/qwen3/modeling_qwen3.py and configuration_qwen3.py.
 """
 
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, upper_sliding_windows
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of, upper_sliding_windows
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.source import Weights
 
 
-def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(
-        config,
-        qk_norm=True,
-        qkv_bias=bias,
-        output_bias=bias,
-        sliding_windows=upper_sliding_windows(config),
-        default_head_dim=128,
-    )
-    return build_decoder(shape, weights, encoding)
+    shape = DecoderShape.read(config, default_head_dim=128)
+    shape = shape.with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
+    return replace(shape, sliding_windows=upper_sliding_windows(config))

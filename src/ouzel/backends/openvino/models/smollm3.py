@@ -3,27 +3,23 @@
 Reference: transformers, models/smollm3/modeling_smollm3.py and configuration_smollm3.py.
 """
 
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.source import Weights
 
 
-def build(config: HfConfig, weights: Weights, encoding: Encoding) -> LanguageModel:
+def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", False)
     unrotated = unrotated_layers(config)
-    shape = DecoderShape.read(
-        config,
-        qkv_bias=bias,
-        output_bias=bias,
-        mlp_bias=config.flag("mlp_bias", False),
-        tied_by_default=True,
-        default_theta=2_000_000.0,
-        sliding_windows=sliding_windows(config, unrotated),
-        unrotated_layers=unrotated,
-    )
-    return build_decoder(shape, weights, encoding)
+    shape = DecoderShape.read(config, tied_by_default=True, default_theta=2_000_000.0)
+    shape = shape.with_attention(qkv_bias=bias, output_bias=bias)
+    shape = replace(shape, sliding_windows=sliding_windows(config, unrotated), unrotated_layers=unrotated)
+    mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
+    return build_decoder(b, shape, feed_forward_of(mlp))
 
 
 def unrotated_layers(config: HfConfig) -> frozenset[int]:

@@ -3,7 +3,7 @@
 An entry is a directory `<directory's name>-<encoding>-<source key>-<content key>/` with
 
     weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT bytes
-    index.json    name -> encoding, columns, and dtype, shape, offset of each part; checksums (entry_check.py)
+    index.json    name -> encoding, shape, and dtype, shape, offset of each part; checksums (entry_check.py)
 
 The source key is the path of the checkpoint; the content key covers path, size and time of change of its files, the
 versions of openvino and ouzel, and FORMAT. An entry is written under a temporary name and renamed, so it is complete
@@ -32,13 +32,13 @@ from numpy.typing import NDArray
 
 import ouzel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.encodings import Encoding, Width
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
-from ouzel.backends.openvino.weights.source import Array, Matrix, entry_name
+from ouzel.backends.openvino.weights.source import Array, Matrix, Wanted
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 2  # raise it when the encodings or the layout of an entry change
+FORMAT = 3  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0
@@ -53,20 +53,22 @@ class CachedWeights:
             # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
-    def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix:
-        entry = self._index[entry_name(names)]
+    def matrix(self, wanted: Wanted, width: Width) -> Matrix:
+        """`width` is the entry's: it is part of its name."""
+        entry = self._index[wanted.key]
+        if tuple(entry["shape"]) != wanted.shape:
+            raise ValueError(f"{wanted.key} is another matrix than asked for")
         parts = {name: self._part(part) for name, part in entry["parts"].items()}
-        if entry["encoding"] != encoding or entry["columns"] != columns:
-            raise ValueError(f"{entry_name(names)} is another matrix than asked for")
-        if any(len(part) != sum(rows) for part in parts.values()):
-            raise ValueError(f"{entry_name(names)} has not {sum(rows)} rows")
-        return Matrix(encoding, sum(rows), columns, parts)
+        num_rows = math.prod(wanted.shape[:-1])
+        if any(len(part) != num_rows for part in parts.values()):
+            raise ValueError(f"{wanted.key} has not {num_rows} rows")
+        return Matrix(Encoding(**entry["encoding"]), wanted.shape, parts)
 
-    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
-        vector = self._part(self._index[entry_name(names)]["parts"]["values"])
-        if vector.shape != (sum(sizes),):
-            raise ValueError(f"{entry_name(names)} has not {sum(sizes)} elements")
-        return vector.astype(np.float32, copy=False)
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        vector = self._part(self._index[name]["parts"]["values"])
+        if vector.size != math.prod(shape):
+            raise ValueError(f"{name} has not {math.prod(shape)} elements")
+        return vector.astype(np.float32, copy=False).reshape(shape)
 
     def _part(self, part: dict[str, Any]) -> Array:
         count = math.prod(part["shape"])
@@ -136,7 +138,7 @@ def remove_abandoned(root: Path) -> None:
                 shutil.rmtree(directory)
 
 
-def entry_path(cache_dir: str, directory: Path, files: list[Path], encoding: Encoding) -> Path:
+def entry_path(cache_dir: str, directory: Path, files: list[Path], encoding: str) -> Path:
     source = directory.resolve()
     facts = [FORMAT, ouzel.__version__, ov.__version__]
     facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]

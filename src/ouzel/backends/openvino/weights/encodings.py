@@ -1,24 +1,58 @@
 """Matrix rows come as float32 and leave in the encoding that the model keeps them in.
 
-int8   per output channel, asymmetric:  w = (values - zeros) * scales,  values and zeros u8, scales f32 [rows, 1]
-int4   per group of input channels, symmetric:  w = values * scales,  values i4 in -8..7, two to a byte (the even
-       column in the low half), scales f16 [rows, groups, 1]
-bf16   rounded to nearest even, kept as u16
-f32    as it is
+    w = (values - zeros) * scales
+
+An encoding says what values, scales and zeros are, and how many columns share a scale. `group_size` 0 is a whole row.
+Parts of R rows with C columns in G groups (u4, i4: two values to a byte, the even column in the low half):
+
+    values  [R, C], or [R, C / 2] where two are in a byte
+    scales  [R, G]
+    zeros   [R, G]
 
 Rows are independent, so a matrix may be compressed a few rows at a time and the pieces concatenated.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-Encoding = Literal["int8", "int4", "bf16", "f32"]
+Width = Literal["int8", "int4", "bf16", "f32"]  # as users name them
+Values = Literal["f32", "bf16", "u8", "i8", "u4", "i4"]
+Scales = Literal["f32", "f16"]
+Zeros = Literal["u8", "f32"]
 Parts = dict[str, NDArray[np.generic]]
 
 INT4_GROUP_SIZES = (128, 64, 32)
+PACKED = frozenset({"u4", "i4"})  # two values to a byte
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Its names of types are OpenVINO's."""
+
+    values: Values
+    scales: Scales | None = None
+    zeros: Zeros | None = None
+    group_size: int = 0
+
+    def num_groups(self, columns: int) -> int:
+        return columns // self.group_size if self.group_size else 1
+
+
+def encoding_of(width: Width, columns: int) -> Encoding:
+    """Returns what rows of so many columns are compressed to."""
+    match width:
+        case "int8":
+            return Encoding("u8", "f32", "u8")
+        case "int4":
+            return Encoding("i4", "f16", group_size=int4_group_size(columns))
+        case "bf16" | "f32":
+            return Encoding(width)
+        case _:
+            assert_never(width)
 
 
 def int4_group_size(columns: int) -> int:
@@ -26,8 +60,8 @@ def int4_group_size(columns: int) -> int:
     return next((size for size in INT4_GROUP_SIZES if columns % size == 0), columns)
 
 
-def encoder(encoding: Encoding) -> Callable[[NDArray[np.float32]], Parts]:
-    match encoding:
+def encoder(width: Width) -> Callable[[NDArray[np.float32]], Parts]:
+    match width:
         case "int8":
             return encode_int8
         case "int4":
@@ -37,10 +71,11 @@ def encoder(encoding: Encoding) -> Callable[[NDArray[np.float32]], Parts]:
         case "f32":
             return encode_f32
         case _:
-            assert_never(encoding)
+            assert_never(width)
 
 
 def encode_int8(rows: NDArray[np.float32]) -> Parts:
+    """Makes u8 with a scale and a zero point for each row."""
     low = np.minimum(rows.min(axis=1, keepdims=True), 0.0)
     high = np.maximum(rows.max(axis=1, keepdims=True), 0.0)
     scales = np.maximum((high - low) / np.float32(255), np.float32(1e-12))
@@ -53,6 +88,7 @@ def encode_int8(rows: NDArray[np.float32]) -> Parts:
 
 
 def encode_int4(rows: NDArray[np.float32]) -> Parts:
+    """Makes i4 with a scale for each group."""
     num_rows, columns = rows.shape
     group = int4_group_size(columns)
     grouped = rows.reshape(num_rows, columns // group, group)
@@ -62,11 +98,22 @@ def encode_int4(rows: NDArray[np.float32]) -> Parts:
     scales[scales == 0] = 1
     levels = np.rint(grouped / scales.astype(np.float32))
     np.clip(levels, -8, 7, out=levels)
-    nibbles = levels.astype(np.int8).reshape(num_rows, columns).view(np.uint8) & np.uint8(15)
-    return {"values": nibbles[:, 0::2] | (nibbles[:, 1::2] << np.uint8(4)), "scales": scales}
+    nibbles = levels.astype(np.int8).reshape(num_rows, columns).view(np.uint8)
+    return {"values": pack_nibbles(nibbles), "scales": scales[:, :, 0]}
+
+
+def pack_nibbles(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Puts the low halves of two columns into a byte."""
+    low = levels & np.uint8(15)
+    return low[:, 0::2] | (low[:, 1::2] << np.uint8(4))
+
+
+def unpack_nibbles(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.stack([packed & np.uint8(15), packed >> np.uint8(4)], axis=2).reshape(len(packed), -1)
 
 
 def encode_bf16(rows: NDArray[np.float32]) -> Parts:
+    """Rounds to nearest even; kept as u16."""
     bits = np.ascontiguousarray(rows).view(np.uint32)
     rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     return {"values": (rounded >> np.uint32(16)).astype(np.uint16)}

@@ -11,7 +11,7 @@ long as its shape says, and shards lie beside their index. So nothing is read th
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +20,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.model_files import brief
 
@@ -58,7 +60,7 @@ class TensorLocation:
 
 
 class Checkpoint:
-    """It finds all tensors of a directory by name."""
+    """Implements `Tensors`: it finds all of a directory by name."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -66,18 +68,36 @@ class Checkpoint:
         for path in find_files(directory):
             self._tensors |= read_header(path)
 
-    def rows(self, name: str, shape: tuple[int, ...]) -> Iterator[NDArray[np.float32]]:
-        """Gives the tensor as float32, split along its first axis; `shape` is the expected one."""
-        location = self._locate(name, shape)
-        row_elements = math.prod(shape[1:])
-        rows_per_chunk = max(1, CHUNK_BYTES // (4 * row_elements))
+    def names(self) -> Iterable[str]:
+        return self._tensors.keys()
+
+    def stored_encoding(self, tensor: Tensor) -> Encoding | None:
+        self._locate(tensor.name, tensor.shape)
+        return None
+
+    def parts(self, tensor: Tensor) -> Iterator[Parts]:
+        raise AssertionError(f"{tensor.name} is stored as plain numbers")
+
+    def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
+        """Gives the tensor as float32, split along its first axis."""
+        location = self._locate(tensor.name, tensor.shape)
+        if tensor.is_transposed:
+            unit = (math.prod(tensor.shape[-2:]),)
+            for whole in self._read(location, math.prod(tensor.shape[:-2]), unit):
+                for each in whole:
+                    yield each.reshape(tensor.shape[-2:]).T
+        else:
+            yield from self._read(location, math.prod(tensor.shape[:-1]), tensor.shape[-1:])
+
+    def _read(self, location: TensorLocation, num_rows: int, row: tuple[int, ...]) -> Iterator[NDArray[np.float32]]:
+        rows_per_chunk = max(1, CHUNK_BYTES // (4 * math.prod(row)))
         stored = _STORED_AS[location.dtype]
         with location.path.open("rb") as file:
             file.seek(location.offset)
-            for start in range(0, shape[0], rows_per_chunk):
-                num_rows = min(rows_per_chunk, shape[0] - start)
-                raw = np.fromfile(file, stored, num_rows * row_elements)
-                yield to_float32(raw, location.dtype).reshape(num_rows, *shape[1:])
+            for start in range(0, num_rows, rows_per_chunk):
+                num_chunk = min(rows_per_chunk, num_rows - start)
+                raw = np.fromfile(file, stored, num_chunk * math.prod(row))
+                yield to_float32(raw, location.dtype).reshape(num_chunk, *row)
 
     def _locate(self, name: str, shape: tuple[int, ...]) -> TensorLocation:
         location = self._tensors.get(name)

@@ -1,35 +1,88 @@
-"""A graph is built from matrices in their compressed encoding and float32 vectors, by tensor name."""
+"""A graph is built from matrices in their compressed encoding and float32 vectors, by tensor name.
+
+Tensors  what a checkpoint has: safetensors, quantised safetensors, GGUF
+Weights  what a graph asks for: `CompressedWeights` make them of tensors, `CachedWeights` read what these made before
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encoder
-from ouzel.backends.openvino.weights.safetensors import Checkpoint
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Width
 
 Array = NDArray[np.generic]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One as a checkpoint has it. All dimensions but the last are rows; where `is_transposed`, the last two change
+    places first."""
+
+    name: str
+    shape: tuple[int, ...]  # as it is stored
+    is_transposed: bool = False
+
+    @property
+    def read_shape(self) -> tuple[int, ...]:
+        return (*self.shape[:-2], self.shape[-1], self.shape[-2]) if self.is_transposed else self.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A matrix of one tensor, or of several below each other."""
+
+    tensors: tuple[Tensor, ...]
+    shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
+    row_order: tuple[int, ...] | None = None  # of each len(row_order) rows; None: as they come
+
+    @property
+    def key(self) -> str:
+        return " + ".join(tensor.name for tensor in self.tensors)
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
-    """It is compressed [rows, columns]; encodings.py says what the parts are."""
+    """It is compressed; encodings.py says what the parts are. Rows of experts lie below each other."""
 
     encoding: Encoding
-    rows: int
-    columns: int
+    shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
     parts: Parts
+
+    def expert(self, index: int) -> "Matrix":
+        """Returns one expert's rows; nothing is copied."""
+        _, num_rows, columns = self.shape
+        rows = slice(index * num_rows, (index + 1) * num_rows)
+        return Matrix(self.encoding, (num_rows, columns), {name: part[rows] for name, part in self.parts.items()})
+
+
+class Tensors(Protocol):
+    """A checkpoint's tensors, by the names that transformers gives them, a few rows at a time."""
+
+    def names(self) -> Iterable[str]: ...
+
+    def stored_encoding(self, tensor: Tensor) -> Encoding | None:
+        """Returns the encoding that `parts` gives; None where the tensor is stored as plain numbers.
+
+        Raises ModelLoadError where it is missing or has another shape.
+        """
+        ...
+
+    def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
+        """Gives [some rows, columns], split along its first axis."""
+        ...
+
+    def parts(self, tensor: Tensor) -> Iterator[Parts]: ...
 
 
 class Weights(Protocol):
-    """Several names are several tensors below each other, read as one."""
+    def matrix(self, wanted: Wanted, width: Width) -> Matrix:
+        """Compresses to `width`, or keeps what is stored compressed already."""
+        ...
 
-    def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix: ...
-
-    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]: ...
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...
 
 
 class PartWriter(Protocol):
@@ -43,46 +96,3 @@ class MemoryWriter:
 
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
         return np.concatenate(list(chunks)), {}
-
-
-class CheckpointWeights:
-    """Compresses a checkpoint's tensors as they are asked for, a few rows at a time."""
-
-    def __init__(self, checkpoint: Checkpoint, writer: PartWriter) -> None:
-        self._checkpoint = checkpoint
-        self._writer = writer
-        self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
-
-    def matrix(self, names: tuple[str, ...], rows: tuple[int, ...], columns: int, encoding: Encoding) -> Matrix:
-        encode = encoder(encoding)
-        small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
-
-        def values() -> Iterator[Array]:
-            for chunk in self._chunks(names, [(num_rows, columns) for num_rows in rows]):
-                parts = encode(chunk)
-                yield parts.pop("values")
-                for name, part in parts.items():
-                    small.setdefault(name, []).append(part)
-
-        parts: Parts = {}
-        entries = {}
-        parts["values"], entries["values"] = self._writer.append(values())
-        for name, pieces in small.items():
-            parts[name], entries[name] = self._writer.append(pieces)
-        self.index[entry_name(names)] = {"encoding": encoding, "columns": columns, "parts": entries}
-        return Matrix(encoding, sum(rows), columns, parts)
-
-    def vector(self, names: tuple[str, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
-        values, entry = self._writer.append(self._chunks(names, [(size,) for size in sizes]))
-        self.index[entry_name(names)] = {"encoding": "f32", "columns": 1, "parts": {"values": entry}}
-        return values.astype(np.float32, copy=False)
-
-    def _chunks(self, names: tuple[str, ...], shapes: list[tuple[int, ...]]) -> Iterator[NDArray[np.float32]]:
-        return chain.from_iterable(
-            self._checkpoint.rows(name, shape) for name, shape in zip(names, shapes, strict=True)
-        )
-
-
-def entry_name(names: tuple[str, ...]) -> str:
-    """Returns the key of a matrix or vector in an index."""
-    return " + ".join(names)

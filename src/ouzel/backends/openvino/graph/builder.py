@@ -1,0 +1,84 @@
+"""A model is built part by part; each part asks for its weights, by name, as it is used."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
+from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.graph.rope import Rope
+from ouzel.backends.openvino.graph.rotation import Angles, angles_input
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.weights.encodings import Width
+from ouzel.backends.openvino.weights.plan import WeightPlan
+from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
+
+
+class Builder:
+    """Names are those of tensors without their `.weight`."""
+
+    def __init__(self, weights: Weights, plan: WeightPlan) -> None:
+        self.graph = PagedGraph()
+        self._weights = weights
+        self._plan = plan
+        self._ropes: dict[str, Rope] = {}
+
+    def angles(self, rope: Rope, name: str = "default") -> Angles:
+        """Adds inputs for the angles, which the host computes by `rope`."""
+        self._ropes[name] = rope
+        return angles_input(self.graph, name, 2 * len(rope.inverse_frequencies))
+
+    def array(self, name: str, *shape: int) -> NDArray[np.float32]:
+        """Takes the whole name of a tensor."""
+        return self._weights.array(name, shape)
+
+    def matrix(self, wanted: Wanted, width: Width | None = None) -> Node:
+        return self.graph.matrix(self._weights.matrix(wanted, width or self._plan.layers))
+
+    def linear(
+        self,
+        rows: Node,
+        name: str,
+        num_columns: int,
+        num_rows: int,
+        *,
+        has_bias: bool = False,
+        row_order: tuple[int, ...] | None = None,
+        width: Width | None = None,
+    ) -> Node:
+        """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
+        shape = (num_rows, num_columns)
+        weight = self.matrix(Wanted((Tensor(name + ".weight", shape),), shape, row_order), width)
+        product = ops.matmul(rows, weight, False, True)
+        if not has_bias:
+            return product
+        bias = self.array(name + ".bias", num_rows)
+        return ops.add(product, self.graph.array(bias if row_order is None else bias[list(row_order)]))
+
+    def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
+        weight = weight_of(self.array(name + ".weight", size), norm)
+        product = ops.multiply(normalised(rows, norm), self.graph.array(weight))
+        return ops.add(product, self.graph.array(self.array(name + ".bias", size))) if norm.has_bias else product
+
+    def embedding(self, name: str, num_rows: int, num_columns: int) -> Node:
+        """Returns the matrix, for `embedded` and, where it is tied, for `logits`."""
+        shape = (num_rows, num_columns)
+        return self.matrix(Wanted((Tensor(name + ".weight", shape),), shape), self._plan.embedding)
+
+    def embedded(self, embedding: Node) -> Node:
+        return ops.gather(embedding, self.graph.token_ids, ops.constant(np.int64(0)))
+
+    def head(self, name: str, num_rows: int, num_columns: int) -> Node:
+        shape = (num_rows, num_columns)
+        return self.matrix(Wanted((Tensor(name + ".weight", shape),), shape), self._plan.head)
+
+    def language_model(self, logits: Node, *, hidden_size: int, vocab_size: int, max_positions: int) -> LanguageModel:
+        return LanguageModel(
+            graph=self.graph.finish(logits),
+            arrays=self.graph.arrays,
+            ropes=self._ropes,
+            hidden_size=hidden_size,
+            vocab_size=vocab_size,
+            max_positions=max_positions,
+        )

@@ -1,0 +1,50 @@
+"""Feed-forward layers: gated, as most families have them, and plain."""
+
+from dataclasses import dataclass
+
+from ouzel.backends.openvino.graph.activations import Activation, read_activation
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.nodes import Node, split
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlpShape:
+    hidden_size: int
+    inner_size: int
+    activation: Activation
+    has_bias: bool = False
+    fused_name: str = ""  # of the tensor that holds gate and up, where it is one
+    up_name: str = "up_proj"
+    down_name: str = "down_proj"
+
+    @classmethod
+    def read(cls, config: HfConfig) -> "MlpShape":
+        return cls(
+            hidden_size=config.size("hidden_size"),
+            inner_size=config.size("intermediate_size"),
+            activation=read_activation(config),
+        )
+
+
+def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
+    """down(activation(gate(x)) * up(x)), [T, hidden_size] to the same."""
+    hidden, inner = shape.hidden_size, shape.inner_size
+    if shape.fused_name:
+        gate, up = split(
+            b.linear(rows, prefix + shape.fused_name, hidden, 2 * inner, has_bias=shape.has_bias), inner, inner
+        )
+    else:
+        gate = b.linear(rows, prefix + "gate_proj", hidden, inner, has_bias=shape.has_bias)
+        up = b.linear(rows, prefix + shape.up_name, hidden, inner, has_bias=shape.has_bias)
+    return b.linear(
+        ops.multiply(shape.activation(gate), up), prefix + shape.down_name, inner, hidden, has_bias=shape.has_bias
+    )
+
+
+def plain_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
+    """down(activation(up(x))), [T, hidden_size] to the same."""
+    hidden, inner = shape.hidden_size, shape.inner_size
+    up = shape.activation(b.linear(rows, prefix + shape.up_name, hidden, inner, has_bias=shape.has_bias))
+    return b.linear(up, prefix + shape.down_name, inner, hidden, has_bias=shape.has_bias)

@@ -1,0 +1,50 @@
+"""Short names for what all parts of graphs are made of. Activations are [T, ...]: all scheduled tokens of all
+sequences, one after the other, without a batch axis."""
+
+from typing import Any
+
+import numpy as np
+
+from ouzel.backends.openvino.library import ops
+
+Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
+
+
+def integers(*values: int) -> Node:
+    return ops.constant(np.array(values, np.int64))
+
+
+def int32(value: int) -> Node:
+    return ops.constant(np.int32(value))
+
+
+def real(value: float) -> Node:
+    return ops.constant(np.float32(value))
+
+
+def empty(dtype: type[np.generic], rank: int = 1) -> Node:
+    return ops.constant(np.zeros([0] * rank, dtype))
+
+
+def split_heads(rows: Node, num_heads: int, head_dim: int) -> Node:
+    """Makes [T, heads, head_dim] of [T, heads * head_dim]."""
+    return ops.reshape(rows, integers(-1, num_heads, head_dim), False)
+
+
+def merge_heads(heads: Node) -> Node:
+    """Makes [T, heads * head_dim] of [T, heads, head_dim]."""
+    return ops.reshape(heads, integers(0, -1), True)
+
+
+def split(rows: Node, *sizes: int) -> list[Node]:
+    """Cuts the last axis into parts of these sizes."""
+    parts: list[Node] = ops.variadic_split(rows, ops.constant(np.int64(-1)), integers(*sizes)).outputs()
+    return parts
+
+
+def part(rows: Node, begin: int, end: int, axis: int) -> Node:
+    return ops.slice(rows, integers(begin), integers(end), integers(1), integers(axis))
+
+
+def scaled(rows: Node, factor: float) -> Node:
+    return rows if factor == 1.0 else ops.multiply(rows, real(factor))

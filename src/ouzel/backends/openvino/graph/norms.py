@@ -1,0 +1,35 @@
+"""Norms, written so that the CPU plugin fuses them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node, integers, real
+from ouzel.backends.openvino.library import ops
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """What a family's norms have in common.
+
+    RMS    x / sqrt(mean(x^2) + epsilon) * (weight + plus)
+    layer  (x - mean(x)) / sqrt(variance(x) + epsilon) * (weight + plus) + bias
+    """
+
+    epsilon: float
+    plus: float = 0.0  # Gemma and others store the weights less one
+    is_centred: bool = False  # a layer norm
+    has_bias: bool = False
+
+
+def normalised(rows: Node, norm: Norm) -> Node:
+    """Leaves out weights and biases. Over the last axis."""
+    if norm.is_centred:
+        rows = ops.subtract(rows, ops.reduce_mean(rows, integers(-1), True))
+    mean_square = ops.reduce_mean(ops.power(rows, real(2.0)), integers(-1), True)
+    return ops.multiply(rows, ops.divide(real(1.0), ops.sqrt(ops.add(mean_square, real(norm.epsilon)))))
+
+
+def weight_of(stored: NDArray[np.float32], norm: Norm) -> NDArray[np.float32]:
+    return stored if norm.plus == 0.0 else stored + np.float32(norm.plus)

@@ -1,0 +1,119 @@
+"""Self-attention as most families have it: projections, perhaps norms of queries and keys, rotation, output."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.nodes import Node, split, split_heads
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.rotation import Angles, rotate
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.errors import ModelLoadError
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionShape:
+    """It has the sizes and switches of one kind of layer."""
+
+    hidden_size: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    norm: Norm  # of queries and keys
+    scale: float  # of the products of queries and keys
+    qkv_bias: bool = False
+    output_bias: bool = False
+    qk_norm: Literal["head", "row"] | None = None  # over each head, or over all heads of a row together
+    is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
+    num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
+    output_name: str = "o_proj"
+
+    @classmethod
+    def read(cls, config: HfConfig, norm: Norm, *, default_head_dim: int | None = None) -> "AttentionShape":
+        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
+        hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
+        head_dim = config.size("head_dim", default_head_dim or hidden_size // num_heads)
+        num_kv_heads = config.size("num_key_value_heads", num_heads)
+        if num_heads % num_kv_heads:
+            raise ModelLoadError(
+                f"config.json: num_attention_heads {num_heads} is no multiple of num_key_value_heads {num_kv_heads}"
+            )
+        return cls(
+            hidden_size=hidden_size,
+            num_heads=num_heads,
+            num_kv_heads=num_kv_heads,
+            head_dim=head_dim,
+            norm=norm,
+            scale=head_dim**-0.5,
+        )
+
+
+def self_attention(
+    b: Builder,
+    rows: Node,
+    prefix: str,
+    layer: int,
+    shape: AttentionShape,
+    *,
+    angles: Angles | None,
+    sliding_window: int = 0,
+    sinks: NDArray[np.float32] | None = None,
+) -> Node:
+    """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions."""
+    query, key, value = project(b, rows, prefix, shape)
+    query = in_heads(b, query, prefix + "q_norm", shape.num_heads, shape)
+    key = in_heads(b, key, prefix + "k_norm", shape.num_kv_heads, shape)
+    if angles is not None:
+        query, key = (rotate(heads, angles, shape.head_dim) for heads in (query, key))
+    attended = paged_attention(
+        b.graph,
+        query,
+        key,
+        value,
+        cache_inputs(b.graph, layer),
+        num_kv_heads=shape.num_kv_heads,
+        key_dim=shape.head_dim,
+        value_dim=shape.head_dim,
+        scale=shape.scale,
+        sliding_window=sliding_window,
+        sinks=sinks,
+    )
+    num_columns = shape.num_heads * shape.head_dim
+    return b.linear(attended, prefix + shape.output_name, num_columns, shape.hidden_size, has_bias=shape.output_bias)
+
+
+def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
+    """Returns queries, keys and values, each [T, heads * head_dim]."""
+    heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
+    sizes = [num_heads * shape.head_dim for num_heads in heads]
+    orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
+    if shape.is_fused:
+        assert not shape.num_paired_dims
+        fused = b.linear(rows, prefix + "qkv_proj", shape.hidden_size, sum(sizes), has_bias=shape.qkv_bias)
+        return split(fused, *sizes)
+    return [
+        b.linear(rows, prefix + name, shape.hidden_size, size, has_bias=shape.qkv_bias, row_order=order)
+        for name, size, order in zip(("q_proj", "k_proj", "v_proj"), sizes, orders, strict=True)
+    ]
+
+
+def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
+    """Brings pairs (0, 1), (2, 3).. of each head to the halves that `rotate` turns; products of heads do not change."""
+    num_paired = shape.num_paired_dims
+    if not num_paired:
+        return None
+    one = np.arange(shape.head_dim)
+    one[:num_paired] = np.concatenate([np.arange(0, num_paired, 2), np.arange(1, num_paired, 2)])
+    return tuple((np.arange(num_heads)[:, None] * shape.head_dim + one).reshape(-1).tolist())
+
+
+def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: AttentionShape) -> Node:
+    """Returns [T, heads, head_dim], normalised where the family does that."""
+    if shape.qk_norm == "row":
+        rows = b.norm(rows, norm_name, num_heads * shape.head_dim, shape.norm)
+    heads = split_heads(rows, num_heads, shape.head_dim)
+    return b.norm(heads, norm_name, shape.head_dim, shape.norm) if shape.qk_norm == "head" else heads

@@ -1,0 +1,79 @@
+"""A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Width, encoder, encoding_of
+from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
+
+
+class CompressedWeights:
+    """Implements `Weights`."""
+
+    def __init__(self, tensors: Tensors, writer: PartWriter) -> None:
+        self._tensors = tensors
+        self._writer = writer
+        self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
+        self.used: set[str] = set()  # names of tensors
+
+    def matrix(self, wanted: Wanted, width: Width) -> Matrix:
+        encoding, pieces = self._pieces(wanted, width)
+        small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
+
+        def values() -> Iterator[Array]:
+            for parts in in_order(pieces, wanted.row_order):
+                yield parts.pop("values")
+                for name, part in parts.items():
+                    small.setdefault(name, []).append(part)
+
+        parts: Parts = {}
+        entries = {}
+        parts["values"], entries["values"] = self._writer.append(values())
+        for name, chunks in small.items():
+            parts[name], entries[name] = self._writer.append(chunks)
+        self.index[wanted.key] = {"encoding": asdict(encoding), "shape": wanted.shape, "parts": entries}
+        return Matrix(encoding, wanted.shape, parts)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Takes any shape: what is no matrix is small."""
+        rows = self._tensors.rows(self._noted(Tensor(name, shape)))
+        values, entry = self._writer.append(chunk.reshape(-1) for chunk in rows)
+        self.index[name] = {"shape": shape, "parts": {"values": entry}}
+        return values.astype(np.float32, copy=False).reshape(shape)
+
+    def _pieces(self, wanted: Wanted, width: Width) -> tuple[Encoding, Iterator[Parts]]:
+        """Returns what the rows will be encoded as, and them."""
+        tensors = [self._noted(tensor) for tensor in wanted.tensors]
+        stored = {self._tensors.stored_encoding(tensor) for tensor in tensors}
+        if len(stored) == 1 and (encoding := stored.pop()) is not None:
+            return encoding, chain.from_iterable(map(self._tensors.parts, tensors))
+        encode = encoder(width)
+        rows = chain.from_iterable(map(self._tensors.rows, tensors))
+        return encoding_of(width, wanted.shape[-1]), (encode(chunk) for chunk in rows)
+
+    def _noted(self, tensor: Tensor) -> Tensor:
+        self.used.add(tensor.name)
+        return tensor
+
+
+def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None) -> Iterator[Parts]:
+    """Gives the rows of each len(order) in that order; as they come where it is None."""
+    if order is None:
+        yield from pieces
+        return
+    held: list[Parts] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(len(each["values"]) for each in held) >= len(order):
+            whole = {name: np.concatenate([each[name] for each in held]) for name in piece}
+            num_units = len(whole["values"]) // len(order)
+            rows = (np.arange(num_units)[:, None] * len(order) + np.array(order)).reshape(-1)
+            yield {name: part[rows] for name, part in whole.items()}
+            rest = num_units * len(order)
+            held = [{name: part[rest:] for name, part in whole.items()}]
+    assert not held or not len(held[0]["values"]), "rows come in whole orders"
