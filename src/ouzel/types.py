@@ -134,6 +134,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_num_seqs: int
     max_num_batched_tokens: int
     load_s: float
+    num_state_slots: int = 0  # of recurrent layers; 0: the model has none
     has_grammars: bool = False  # it can hold an output to a grammar
 
 
@@ -147,6 +148,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_prefix_query_tokens: int  # counter
     num_prefix_hit_tokens: int  # counter
     num_preemptions: int  # counter
+    num_used_state_slots: int = 0  # kept states included
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.

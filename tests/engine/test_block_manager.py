@@ -12,9 +12,7 @@ def compute(blocks: BlockManager, token_ids: list[int]) -> Sequence:
     sequence = Sequence(make_request(token_ids), 0, 0)
     assert blocks.share_prefix(sequence)
     assert blocks.allocate(sequence, sequence.num_tokens)
-    num_new_tokens = sequence.num_uncomputed_tokens
-    blocks.cache_computed(sequence, num_new_tokens)
-    sequence.num_computed_tokens += num_new_tokens
+    blocks.mark_computed(sequence, sequence.num_uncomputed_tokens)
     return sequence
 
 

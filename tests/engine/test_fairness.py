@@ -255,8 +255,7 @@ def take_step(scheduler: Scheduler, blocks: BlockManager, scheduled: list[Schedu
     """Does what an engine does with a step, and gives everybody the token 1."""
     for entry in scheduled:
         sequence, completes_prompt = entry.sequence, entry.completes_prompt
-        blocks.cache_computed(sequence, entry.num_new_tokens)
-        sequence.num_computed_tokens += entry.num_new_tokens
+        blocks.mark_computed(sequence, entry.num_new_tokens)
         if completes_prompt:
             sequence.append(1, 1000)
         if sequence.is_finished:

@@ -33,8 +33,8 @@ NORMAL = (FinishReason.STOP, FinishReason.LENGTH)
 class ShakyRunner(FakeRunner):
     """Its device fails now and then, or gives no numbers for one row."""
 
-    def __init__(self, random: Random | None, **options: int) -> None:
-        super().__init__(vocab_size=VOCAB_SIZE, max_model_len=96, **options)
+    def __init__(self, random: Random | None, **options: int | None) -> None:
+        super().__init__(vocab_size=VOCAB_SIZE, max_model_len=96, **options)  # type: ignore[arg-type]
         self._random = random
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
@@ -134,18 +134,27 @@ def assert_is_part_of(result: Result, alone: Result, request: EngineRequest) -> 
 
 @pytest.mark.parametrize("is_shaky", [False, True])
 @pytest.mark.parametrize("prefix_caching", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)])
 def test_each_gets_what_it_gets_alone(
-    compiler: GrammarCompiler, roomy: EngineCore, seed: int, prefix_caching: bool, is_shaky: bool
+    compiler: GrammarCompiler,
+    roomy: EngineCore,
+    *,
+    seed: int,
+    num_kept: int | None,
+    prefix_caching: bool,
+    is_shaky: bool,
 ) -> None:
+    """Models with states as well, of which so many are kept."""
     random = Random(seed)
     common = [random.randrange(300) for _ in range(20)]
     requests = [mixed_request(random, common) for _ in range(30)]
-    runner = ShakyRunner(random if is_shaky else None, num_blocks=32, max_num_seqs=6, max_num_batched_tokens=12)
+    sizes = {"num_blocks": 32, "max_num_seqs": 6, "max_num_batched_tokens": 12, "num_kept_states": num_kept}
+    runner = ShakyRunner(random if is_shaky else None, **sizes)
     engine = EngineCore(runner, prefix_caching=prefix_caching, grammars=compiler)
 
     results = run_mixed(engine, requests, random)
 
+    assert engine.stats().num_used_state_slots <= (num_kept or 0)
     assert engine.stats().num_used_blocks == engine.stats().num_running == engine.stats().num_waiting == 0
     assert max(batch.past_lens.size for batch in runner.batches) <= 6
     assert max(batch.token_ids.size for batch in runner.batches) <= 12

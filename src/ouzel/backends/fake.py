@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.reasoning_limit import ReasoningLimit
+from ouzel.engine.state_slots import num_slots
 from ouzel.types import (
     EngineInfo,
     EngineRequest,
@@ -223,7 +224,10 @@ class FakeRunner:
         max_model_len: int = 128,
         max_num_seqs: int = 8,
         max_num_batched_tokens: int = 16,
+        num_kept_states: int | None = None,
     ) -> None:
+        num_state_slots = 0 if num_kept_states is None else num_slots(max_num_seqs, num_kept_states)
+        self._states = [np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)]  # the tokens that each has seen
         self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)  # the "KV cache": the token in each place
         self.batches: list[ForwardBatch] = []  # everything that was run
         self.info = EngineInfo(
@@ -239,6 +243,7 @@ class FakeRunner:
             num_blocks=num_blocks,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
+            num_state_slots=num_state_slots,
             load_s=0.0,
         )
 
@@ -254,9 +259,21 @@ class FakeRunner:
                 begin:end
             ]
             context = self._slots[blocks].reshape(-1)
+            if batch.state_slots is not None:
+                self._advance_state(batch.state_slots, i, context[:context_len], past_len)
             contexts += [context[: past_len + num_new] for num_new in range(1, end - begin + 1)]
         rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
         return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
+
+    def _advance_state(self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int) -> None:
+        """Raises ValueError where the slots of a batch are not those of its sequences, or one disturbs another."""
+        read, written = slots[i].tolist()
+        others = np.delete(slots, i, axis=0)
+        if not np.array_equal(self._states[read], context[:past_len]):
+            raise ValueError(f"slot {read} has seen {len(self._states[read])} tokens, not those {past_len}")
+        if written == 0 or written in others:
+            raise ValueError(f"slot {written} is written, and somebody else's")
+        self._states[written] = context.copy()
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._slots[destinations] = self._slots[sources]

@@ -52,6 +52,7 @@ class ForwardBatch:
     block_indices_begins: NDArray[np.int32]  # [B+1]
     max_context_len: int  # largest past plus new
     sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted, in any order
+    state_slots: NDArray[np.int32] | None = None  # [B, 2] that are read and written; None: the model has no states
 
 
 class ModelRunner(Protocol):

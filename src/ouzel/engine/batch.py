@@ -10,7 +10,7 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.scheduler import Scheduled
 
 
-def build_batch(scheduled: list[Scheduled], block_size: int) -> ForwardBatch:
+def build_batch(scheduled: list[Scheduled], block_size: int, *, has_states: bool = False) -> ForwardBatch:
     """Puts all scheduled tokens one after the other.
 
     The rows whose logits it asks for are first those of the sequences whose last token is computed, to sample from;
@@ -33,12 +33,17 @@ def build_batch(scheduled: list[Scheduled], block_size: int) -> ForwardBatch:
         block_indices_begins=_prefix_sums(num_blocks),
         max_context_len=int(context_lens.max()),
         sampled_rows=np.concatenate([last_rows[samples], *_scored_rows(scheduled, begins)]).astype(np.int64),
+        state_slots=np.array(list(map(_slots, scheduled)), dtype=np.int32) if has_states else None,
     )
 
 
 def _new_token_ids(entry: Scheduled) -> list[int]:
     begin = entry.sequence.num_computed_tokens
     return entry.sequence.token_ids[begin : begin + entry.num_new_tokens]
+
+
+def _slots(entry: Scheduled) -> tuple[int, int]:
+    return entry.sequence.state_slot, entry.sequence.next_state_slot
 
 
 def _scored_rows(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> Iterator[NDArray[np.int64]]:

@@ -6,84 +6,27 @@ Rules
 3. A key is a digest chained over the tokens before it and the request's cache salt. On a hit the tokens are compared.
 4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so that of one chain
    the end is evicted before the beginning.
+5. Where a model has states (`state_slots`), what is shared ends where one is kept.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable
-from hashlib import blake2b
 from itertools import chain, takewhile
 
 import numpy as np
 
+from ouzel.engine.prefix_cache import PrefixCache, chain_key, root_key
 from ouzel.engine.sequence import Sequence
-
-
-def chain_key(parent_key: bytes, token_ids: bytes) -> bytes:
-    """Returns the key, 128 bits of BLAKE2b, of a block whose predecessor has `parent_key`."""
-    return blake2b(token_ids, digest_size=16, key=parent_key).digest()
-
-
-def root_key(cache_salt: str) -> bytes:
-    """Returns the key before the first block; different salts never share."""
-    return blake2b(cache_salt.encode(), digest_size=16).digest()
-
-
-class PrefixCache:
-    """Finds full blocks by content and remembers in which order unreferenced ones were released."""
-
-    def __init__(self) -> None:
-        self._block_by_key: dict[bytes, int] = {}
-        self._content: dict[int, tuple[bytes, bytes]] = {}  # block -> (key, token ids)
-        self._released: OrderedDict[int, None] = OrderedDict()  # unreferenced, oldest first
-        self._pending: set[bytes] = set()  # keys of blocks that the current step computes
-
-    def __len__(self) -> int:
-        return len(self._released)
-
-    def find(self, key: bytes, token_ids: bytes) -> int | None:
-        block = self._block_by_key.get(key)
-        if block is None or self._content[block][1] != token_ids:
-            return None
-        return block
-
-    def insert(self, block: int, key: bytes, token_ids: bytes) -> None:
-        """Makes a computed block findable, unless an equal one already is so."""
-        if key not in self._block_by_key:
-            self._block_by_key[key] = block
-            self._content[block] = (key, token_ids)
-
-    def release(self, block: int) -> bool:
-        """Keeps an unreferenced block for later; returns False when it has no key and is simply free."""
-        if block not in self._content:
-            return False
-        self._released[block] = None
-        return True
-
-    def revive(self, block: int) -> None:
-        """Notes that an unreferenced block is referenced again."""
-        self._released.pop(block, None)
-
-    def evict(self) -> int:
-        block, _ = self._released.popitem(last=False)
-        key, _ = self._content.pop(block)
-        del self._block_by_key[key]
-        return block
-
-    def expect(self, key: bytes) -> None:
-        """Notes that the current step computes the block with this key."""
-        self._pending.add(key)
-
-    def is_expected(self, key: bytes) -> bool:
-        return key in self._pending
-
-    def step_done(self) -> None:
-        self._pending.clear()
+from ouzel.engine.state_slots import StateSlots
 
 
 class BlockManager:
     """Gives blocks to sequences and takes them back."""
 
-    def __init__(self, *, num_blocks: int, block_size: int, prefix_caching: bool) -> None:
+    def __init__(
+        self, *, num_blocks: int, block_size: int, prefix_caching: bool, states: StateSlots | None = None
+    ) -> None:
+        self.states = states
         self.num_blocks = num_blocks
         self.block_size = block_size
         self._prefix_caching = prefix_caching
@@ -126,11 +69,12 @@ class BlockManager:
         return True
 
     def release(self, sequence: Sequence) -> None:
-        """Gives up all blocks; full ones stay in the prefix cache."""
+        """Gives up all blocks; full ones stay in the prefix cache, and the state behind the last of them."""
+        if self.states is not None:
+            self._keep_boundary(sequence)
+            self.states.release(sequence)
         for block in reversed(sequence.block_table):
-            self._num_references[block] -= 1
-            if self._num_references[block] == 0 and not self._cache.release(block):
-                self._free.append(block)
+            self._unreference(block)
         sequence.block_table.clear()
 
     def share_prefix(self, sequence: Sequence) -> bool:
@@ -152,6 +96,8 @@ class BlockManager:
                 break
             self._reference(block)
             sequence.block_table.append(block)
+        if self.states is not None:
+            self._resume(sequence, self.states)
         sequence.num_computed_tokens = len(sequence.block_table) * self.block_size
         return True
 
@@ -159,7 +105,8 @@ class BlockManager:
         """Counts the tokens that `share_prefix` would find now."""
         num_full = sequence.num_shareable_tokens // self.block_size if self._prefix_caching else 0
         blocks = (self._cache.find(*self._block_content(sequence, position)) for position in range(num_full))
-        return sum(1 for _ in takewhile(lambda block: block is not None, blocks)) * self.block_size
+        num_blocks = sum(1 for _ in takewhile(lambda block: block is not None, blocks))
+        return self._num_resumable(sequence, num_blocks) * self.block_size
 
     def count_lookup(self, sequence: Sequence) -> None:
         """Counts what `share_prefix` found for a sequence that starts on it."""
@@ -171,10 +118,23 @@ class BlockManager:
         for position in self._blocks_filled(sequence, num_new_tokens):
             self._cache.expect(self._block_content(sequence, position)[0])
 
-    def cache_computed(self, sequence: Sequence, num_new_tokens: int) -> None:
-        """Makes the blocks that the step filled findable; call before `num_computed_tokens` grows."""
+    def mark_computed(self, sequence: Sequence, num_new_tokens: int) -> None:
+        """Notes what a step computed: blocks that it filled are findable, and the state is one further."""
         for position in self._blocks_filled(sequence, num_new_tokens):
             self._cache.insert(sequence.block_table[position], *self._block_content(sequence, position))
+        is_kept = num_new_tokens == self._num_tokens_to_keep(sequence)
+        sequence.num_computed_tokens += num_new_tokens
+        if self.states is not None:
+            is_boundary = self._prefix_caching and sequence.num_computed_tokens % self.block_size == 0
+            self.states.advance(sequence, is_boundary=is_boundary)
+            if is_boundary:
+                sequence.num_boundary_tokens = sequence.num_computed_tokens
+            if is_kept:
+                self._keep_boundary(sequence)
+
+    def chunk_limit(self, sequence: Sequence) -> int:
+        """Returns how many tokens a chunk has at most: it ends where a state is kept."""
+        return self._num_tokens_to_keep(sequence) or sequence.num_uncomputed_tokens
 
     def step_done(self) -> None:
         self._cache.step_done()
@@ -191,6 +151,8 @@ class BlockManager:
             child.block_table.append(block)
         child.block_keys = parent.block_keys[:num_full]
         child.num_computed_tokens = parent.num_computed_tokens
+        if self.states is not None:
+            self.states.fork(parent, child)
         if num_partial == 0:
             return None
         child.block_table.append(self._take())
@@ -199,8 +161,49 @@ class BlockManager:
     def can_fork(self) -> bool:
         return self.num_free_blocks >= 1
 
+    def _keep_boundary(self, sequence: Sequence) -> None:
+        assert self.states is not None
+        if sequence.num_boundary_tokens:
+            key, token_ids = self._block_content(sequence, sequence.num_boundary_tokens // self.block_size - 1)
+            if self._cache.find(key, token_ids) is not None:
+                self.states.keep(key, sequence)
+
+    def _num_tokens_to_keep(self, sequence: Sequence) -> int:
+        """Counts a prompt's tokens up to where its state will be kept; 0 for none."""
+        if self.states is None or not self._prefix_caching or sequence.is_past_prompt:
+            return 0
+        last_full = (sequence.num_tokens - 1) // self.block_size * self.block_size
+        places = (sequence.num_diverged_tokens, last_full)
+        return next(
+            (place - sequence.num_computed_tokens for place in places if place > sequence.num_computed_tokens), 0
+        )
+
+    def _num_resumable(self, sequence: Sequence, num_blocks: int) -> int:
+        """Returns how many of the cached blocks can be used: those up to where a state is kept."""
+        if self.states is None:
+            return num_blocks
+        keys = sequence.block_keys
+        return next((count for count in range(num_blocks, 0, -1) if self.states.is_kept(keys[count - 1])), 0)
+
+    def _resume(self, sequence: Sequence, states: StateSlots) -> None:
+        """Gives back the blocks behind the last kept state, and remembers how far they went."""
+        num_found = len(sequence.block_table)
+        num_used = self._num_resumable(sequence, num_found)
+        sequence.num_diverged_tokens = num_found * self.block_size if num_used < num_found else 0
+        for block in reversed(sequence.block_table[num_used:]):
+            self._unreference(block)
+        del sequence.block_table[num_used:]
+        if num_used:
+            states.resume(sequence.block_keys[num_used - 1], sequence)
+            sequence.num_boundary_tokens = num_used * self.block_size
+
     def _take(self) -> int:
-        block = self._free.pop() if self._free else self._cache.evict()
+        if self._free:
+            block = self._free.pop()
+        else:
+            block, key = self._cache.evict()
+            if self.states is not None:
+                self.states.forget(key)
         self._num_references[block] = 1
         return block
 
@@ -208,6 +211,11 @@ class BlockManager:
         if self._num_references[block] == 0:
             self._cache.revive(block)
         self._num_references[block] += 1
+
+    def _unreference(self, block: int) -> None:
+        self._num_references[block] -= 1
+        if self._num_references[block] == 0 and not self._cache.release(block):
+            self._free.append(block)
 
     def _forget_prefix(self, sequence: Sequence) -> None:
         self.release(sequence)

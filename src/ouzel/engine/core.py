@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.base import ModelRunner
+from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
@@ -34,6 +34,7 @@ from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
+from ouzel.engine.state_slots import state_slots
 from ouzel.errors import STOPS
 from ouzel.types import (
     EngineInfo,
@@ -55,7 +56,10 @@ class EngineCore:
         self._info = info = msgspec.structs.replace(runner.info, has_grammars=grammars is not None)
         self._runner = runner
         self._blocks = BlockManager(
-            num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=prefix_caching
+            num_blocks=info.num_blocks,
+            block_size=info.block_size,
+            prefix_caching=prefix_caching,
+            states=state_slots(info),
         )
         self._scheduler = Scheduler(
             self._blocks, max_num_seqs=info.max_num_seqs, max_num_batched_tokens=info.max_num_batched_tokens
@@ -105,6 +109,7 @@ class EngineCore:
             num_prefix_query_tokens=self._blocks.num_query_tokens,
             num_prefix_hit_tokens=self._blocks.num_hit_tokens,
             num_preemptions=self._scheduler.num_preemptions,
+            num_used_state_slots=0 if self._blocks.states is None else self._blocks.states.num_used,
         )
 
     def close(self) -> None:
@@ -166,9 +171,9 @@ class EngineCore:
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
         sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
-        logits = self._runner.run(build_batch(scheduled, self._blocks.block_size))
+        logits = self._runner.run(self._batch(scheduled))
         for entry in scheduled:
-            self._mark_computed(entry)
+            self._blocks.mark_computed(entry.sequence, entry.num_new_tokens)
         num_sampled = len(sampled_from)
         self._score_prompts(scheduled, logits[num_sampled:])
         for sequence in sampled_from:
@@ -188,10 +193,12 @@ class EngineCore:
             beam_rows = {sequence: row for row, sequence in unfinished if sequence.beams}
             self._copy_blocks(advance_searches(beam_rows, self._requests, self._scheduler, self._constraints))
 
-    def _mark_computed(self, entry: Scheduled) -> None:
-        sequence = entry.sequence
-        self._blocks.cache_computed(sequence, entry.num_new_tokens)
-        sequence.num_computed_tokens += entry.num_new_tokens
+    def _batch(self, scheduled: list[Scheduled]) -> ForwardBatch:
+        states = self._blocks.states
+        if states is not None:
+            for entry in scheduled:
+                states.take(entry.sequence)
+        return build_batch(scheduled, self._blocks.block_size, has_states=states is not None)
 
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
         """Gives the logprobs of the prompt tokens after the scored rows; `logits` has those rows, entry by entry."""

@@ -253,7 +253,7 @@ class Scheduler:
 
     def _chunk(self, sequence: Sequence, num_tokens: int, num_rows: int, *, is_oldest: bool) -> int:
         """Returns how many of the sequence's tokens are computed out of so many: all, or whole blocks (rule 6)."""
-        limit = min(num_tokens, sequence.scoring_limit(num_rows))
+        limit = min(num_tokens, sequence.scoring_limit(num_rows), self._blocks.chunk_limit(sequence))
         if sequence.num_uncomputed_tokens <= limit:
             return sequence.num_uncomputed_tokens
         begin, block_size = sequence.num_computed_tokens, self._blocks.block_size

@@ -36,6 +36,11 @@ class Sequence:
         self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
+        self.state_slot = 0  # of the state behind the computed tokens, which the next step reads (`state_slots`)
+        self.next_state_slot = 0  # that the coming step writes
+        self.boundary_slot = 0  # of the state behind the first `num_boundary_tokens`, whole blocks
+        self.num_boundary_tokens = 0
+        self.num_diverged_tokens = 0  # so many had their blocks cached, when it started, but no state
         self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
         self.beams: list[Sequence] = []  # of a beam: all of its search that are alive, itself among them
         self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised

@@ -1,0 +1,67 @@
+"""Full blocks of the KV cache are found again by what they hold."""
+
+from collections import OrderedDict
+from hashlib import blake2b
+
+
+def chain_key(parent_key: bytes, token_ids: bytes) -> bytes:
+    """Returns the key, 128 bits of BLAKE2b, of a block whose predecessor has `parent_key`."""
+    return blake2b(token_ids, digest_size=16, key=parent_key).digest()
+
+
+def root_key(cache_salt: str) -> bytes:
+    """Returns the key before the first block; different salts never share."""
+    return blake2b(cache_salt.encode(), digest_size=16).digest()
+
+
+class PrefixCache:
+    """Finds full blocks by content and remembers in which order unreferenced ones were released."""
+
+    def __init__(self) -> None:
+        self._block_by_key: dict[bytes, int] = {}
+        self._content: dict[int, tuple[bytes, bytes]] = {}  # block -> (key, token ids)
+        self._released: OrderedDict[int, None] = OrderedDict()  # unreferenced, oldest first
+        self._pending: set[bytes] = set()  # keys of blocks that the current step computes
+
+    def __len__(self) -> int:
+        return len(self._released)
+
+    def find(self, key: bytes, token_ids: bytes) -> int | None:
+        block = self._block_by_key.get(key)
+        if block is None or self._content[block][1] != token_ids:
+            return None
+        return block
+
+    def insert(self, block: int, key: bytes, token_ids: bytes) -> None:
+        """Makes a computed block findable, unless an equal one already is so."""
+        if key not in self._block_by_key:
+            self._block_by_key[key] = block
+            self._content[block] = (key, token_ids)
+
+    def release(self, block: int) -> bool:
+        """Keeps an unreferenced block for later; returns False when it has no key and is simply free."""
+        if block not in self._content:
+            return False
+        self._released[block] = None
+        return True
+
+    def revive(self, block: int) -> None:
+        """Notes that an unreferenced block is referenced again."""
+        self._released.pop(block, None)
+
+    def evict(self) -> tuple[int, bytes]:
+        """Returns a block that nobody refers to, and the key that it had."""
+        block, _ = self._released.popitem(last=False)
+        key, _ = self._content.pop(block)
+        del self._block_by_key[key]
+        return block, key
+
+    def expect(self, key: bytes) -> None:
+        """Notes that the current step computes the block with this key."""
+        self._pending.add(key)
+
+    def is_expected(self, key: bytes) -> bool:
+        return key in self._pending
+
+    def step_done(self) -> None:
+        self._pending.clear()

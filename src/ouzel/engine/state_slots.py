@@ -1,0 +1,102 @@
+"""Recurrent layers keep a state of fixed size for each sequence, in slots of tables beside the KV cache.
+
+Rules
+1. Slot 0 is zeros: those that begin read it, and nobody writes it.
+2. A step reads one slot of a sequence and writes one. These are the same only where nobody else holds it, so that a hit
+   and a fork copy nothing: they read what is there, and write elsewhere.
+3. A sequence holds the slot of its present state, and that of its newest boundary: the state behind a full block.
+4. A boundary is kept, under the key of that block, when its sequence ends or is preempted; the one behind a prompt's
+   last full block at once, and so is one up to which another sequence had the same blocks and no state. A sequence
+   that starts on cached blocks starts where a state is kept.
+5. Kept states go, least recently used first, when there are more than `num_kept`; and with their block.
+6. Two slots for every running sequence and those of rule 5 are enough: `take` never fails.
+"""
+
+from collections import OrderedDict
+
+from ouzel.engine.sequence import Sequence
+from ouzel.types import EngineInfo
+
+
+class StateSlots:
+    """Hands out slots; a model without recurrent layers has none."""
+
+    def __init__(self, *, max_num_seqs: int, num_kept: int) -> None:
+        self._num_kept = num_kept
+        self._free = list(range(num_slots(max_num_seqs, num_kept) - 1, 0, -1))
+        self._num_holders = [0] * (len(self._free) + 1)
+        self._kept: OrderedDict[bytes, int] = OrderedDict()  # block key -> slot; least recently used first
+
+    @property
+    def num_used(self) -> int:
+        """Counts the slots that somebody holds, kept ones included."""
+        return len(self._num_holders) - 1 - len(self._free)
+
+    def take(self, sequence: Sequence) -> None:
+        """Chooses the slot that the coming step writes for the sequence."""
+        if sequence.next_state_slot == 0:
+            is_own = sequence.state_slot != 0 and self._num_holders[sequence.state_slot] == 1
+            sequence.next_state_slot = self._hold(sequence.state_slot if is_own else self._free.pop())
+
+    def advance(self, sequence: Sequence, *, is_boundary: bool) -> None:
+        """Makes the slot that was written the present state, and the newest boundary where it is one."""
+        self._give_up(sequence.state_slot)
+        sequence.state_slot, sequence.next_state_slot = sequence.next_state_slot, 0
+        if is_boundary:
+            self._give_up(sequence.boundary_slot)
+            sequence.boundary_slot = self._hold(sequence.state_slot)
+
+    def fork(self, parent: Sequence, child: Sequence) -> None:
+        child.state_slot = self._hold(parent.state_slot)
+        child.boundary_slot = self._hold(parent.boundary_slot)
+        child.num_boundary_tokens = parent.num_boundary_tokens
+
+    def release(self, sequence: Sequence) -> None:
+        for slot in (sequence.state_slot, sequence.next_state_slot, sequence.boundary_slot):
+            self._give_up(slot)
+        sequence.state_slot = sequence.next_state_slot = sequence.boundary_slot = sequence.num_boundary_tokens = 0
+
+    def is_kept(self, key: bytes) -> bool:
+        return key in self._kept
+
+    def keep(self, key: bytes, sequence: Sequence) -> None:
+        """Keeps the sequence's boundary as the state behind the block with this key."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        elif self._num_kept and sequence.boundary_slot:
+            self._kept[key] = self._hold(sequence.boundary_slot)
+            if len(self._kept) > self._num_kept:
+                self._give_up(self._kept.popitem(last=False)[1])
+
+    def resume(self, key: bytes, sequence: Sequence) -> None:
+        """Lets a sequence that holds nothing go on from a kept state."""
+        self._kept.move_to_end(key)
+        sequence.state_slot = self._hold(self._kept[key])
+        sequence.boundary_slot = self._hold(self._kept[key])
+
+    def forget(self, key: bytes) -> None:
+        """Gives up what is kept behind a block that is no more."""
+        self._give_up(self._kept.pop(key, 0))
+
+    def _hold(self, slot: int) -> int:
+        if slot:
+            self._num_holders[slot] += 1
+        return slot
+
+    def _give_up(self, slot: int) -> None:
+        if slot:
+            self._num_holders[slot] -= 1
+            if self._num_holders[slot] == 0:
+                self._free.append(slot)
+
+
+def state_slots(info: EngineInfo) -> StateSlots | None:
+    """Returns None for a model without states."""
+    if not info.num_state_slots:
+        return None
+    return StateSlots(max_num_seqs=info.max_num_seqs, num_kept=info.num_state_slots - num_slots(info.max_num_seqs, 0))
+
+
+def num_slots(max_num_seqs: int, num_kept: int) -> int:
+    """Returns how many slots the tables need, that of zeros included."""
+    return 1 + 2 * max_num_seqs + num_kept
