@@ -71,7 +71,7 @@ class BlockManager:
     def release(self, sequence: Sequence) -> None:
         """Gives up all blocks; full ones stay in the prefix cache, and the state behind the last of them."""
         if self.states is not None:
-            self._keep_boundary(sequence)
+            self._keep_boundary(sequence, self.states)
             self.states.release(sequence)
         for block in reversed(sequence.block_table):
             self._unreference(block)
@@ -127,10 +127,8 @@ class BlockManager:
         if self.states is not None:
             is_boundary = self._prefix_caching and sequence.num_computed_tokens % self.block_size == 0
             self.states.advance(sequence, is_boundary=is_boundary)
-            if is_boundary:
-                sequence.num_boundary_tokens = sequence.num_computed_tokens
             if is_kept:
-                self._keep_boundary(sequence)
+                self._keep_boundary(sequence, self.states)
 
     def chunk_limit(self, sequence: Sequence) -> int:
         """Returns how many tokens a chunk has at most: it ends where a state is kept."""
@@ -161,12 +159,11 @@ class BlockManager:
     def can_fork(self) -> bool:
         return self.num_free_blocks >= 1
 
-    def _keep_boundary(self, sequence: Sequence) -> None:
-        assert self.states is not None
+    def _keep_boundary(self, sequence: Sequence, states: StateSlots) -> None:
         if sequence.num_boundary_tokens:
             key, token_ids = self._block_content(sequence, sequence.num_boundary_tokens // self.block_size - 1)
             if self._cache.find(key, token_ids) is not None:
-                self.states.keep(key, sequence)
+                states.keep(key, sequence)
 
     def _num_tokens_to_keep(self, sequence: Sequence) -> int:
         """Counts a prompt's tokens up to where its state will be kept; 0 for none."""
@@ -194,8 +191,7 @@ class BlockManager:
             self._unreference(block)
         del sequence.block_table[num_used:]
         if num_used:
-            states.resume(sequence.block_keys[num_used - 1], sequence)
-            sequence.num_boundary_tokens = num_used * self.block_size
+            states.resume(sequence.block_keys[num_used - 1], sequence, num_used * self.block_size)
 
     def _take(self) -> int:
         if self._free:

@@ -34,17 +34,18 @@ class StateSlots:
 
     def take(self, sequence: Sequence) -> None:
         """Chooses the slot that the coming step writes for the sequence."""
-        if sequence.next_state_slot == 0:
-            is_own = sequence.state_slot != 0 and self._num_holders[sequence.state_slot] == 1
-            sequence.next_state_slot = self._hold(sequence.state_slot if is_own else self._free.pop())
+        assert sequence.next_state_slot == 0, "a step ends with `advance` or `release`"
+        is_own = sequence.state_slot != 0 and self._num_holders[sequence.state_slot] == 1
+        sequence.next_state_slot = self._hold(sequence.state_slot if is_own else self._free.pop())
 
     def advance(self, sequence: Sequence, *, is_boundary: bool) -> None:
-        """Makes the slot that was written the present state, and the newest boundary where it is one."""
+        """Makes the slot that was written the state behind the computed tokens, and the boundary where it is one."""
         self._give_up(sequence.state_slot)
         sequence.state_slot, sequence.next_state_slot = sequence.next_state_slot, 0
         if is_boundary:
             self._give_up(sequence.boundary_slot)
             sequence.boundary_slot = self._hold(sequence.state_slot)
+            sequence.num_boundary_tokens = sequence.num_computed_tokens
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
         child.state_slot = self._hold(parent.state_slot)
@@ -68,11 +69,12 @@ class StateSlots:
             if len(self._kept) > self._num_kept:
                 self._give_up(self._kept.popitem(last=False)[1])
 
-    def resume(self, key: bytes, sequence: Sequence) -> None:
-        """Lets a sequence that holds nothing go on from a kept state."""
+    def resume(self, key: bytes, sequence: Sequence, num_tokens: int) -> None:
+        """Lets a sequence that holds nothing go on from the state kept behind so many tokens."""
         self._kept.move_to_end(key)
         sequence.state_slot = self._hold(self._kept[key])
         sequence.boundary_slot = self._hold(self._kept[key])
+        sequence.num_boundary_tokens = num_tokens
 
     def forget(self, key: bytes) -> None:
         """Gives up what is kept behind a block that is no more."""
