@@ -33,9 +33,6 @@ class Builder:
         """Takes the whole name of a tensor."""
         return self._weights.array(name, shape)
 
-    def matrix(self, wanted: Wanted, width: Width | None = None) -> Node:
-        return self.graph.matrix(self._weights.matrix(wanted, width or self._plan.layers))
-
     def linear(
         self,
         rows: Node,
@@ -48,8 +45,7 @@ class Builder:
         width: Width | None = None,
     ) -> Node:
         """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
-        shape = (num_rows, num_columns)
-        weight = self.matrix(Wanted((Tensor(name + ".weight", shape),), shape, row_order), width)
+        weight = self._weight(name, num_rows, num_columns, width or self._plan.layers, row_order)
         product = ops.matmul(rows, weight, False, True)
         if not has_bias:
             return product
@@ -62,16 +58,14 @@ class Builder:
         return ops.add(product, self.graph.array(self.array(name + ".bias", size))) if norm.has_bias else product
 
     def embedding(self, name: str, num_rows: int, num_columns: int) -> Node:
-        """Returns the matrix, for `embedded` and, where it is tied, for `logits`."""
-        shape = (num_rows, num_columns)
-        return self.matrix(Wanted((Tensor(name + ".weight", shape),), shape), self._plan.embedding)
+        """Returns the matrix, for `embedded` and, where it is tied, instead of `head`."""
+        return self._weight(name, num_rows, num_columns, self._plan.embedding)
 
     def embedded(self, embedding: Node) -> Node:
         return ops.gather(embedding, self.graph.token_ids, ops.constant(np.int64(0)))
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
-        shape = (num_rows, num_columns)
-        return self.matrix(Wanted((Tensor(name + ".weight", shape),), shape), self._plan.head)
+        return self._weight(name, num_rows, num_columns, self._plan.head)
 
     def language_model(self, logits: Node, *, hidden_size: int, vocab_size: int, max_positions: int) -> LanguageModel:
         return LanguageModel(
@@ -82,3 +76,10 @@ class Builder:
             vocab_size=vocab_size,
             max_positions=max_positions,
         )
+
+    def _weight(
+        self, name: str, num_rows: int, num_columns: int, width: Width, row_order: tuple[int, ...] | None = None
+    ) -> Node:
+        shape = (num_rows, num_columns)
+        wanted = Wanted((Tensor(name + ".weight", shape),), shape, row_order)
+        return self.graph.matrix(self._weights.matrix(wanted, width))

@@ -50,18 +50,17 @@ class PagedGraph:
         groups = (*outer, encoding.num_groups(columns))
         is_grouped = bool(encoding.group_size)
         one = (*groups, 1) if is_grouped else groups
-        counted = "f16" if encoding.scales == "f16" else "f32"
         values = self.constant(
             parts["values"], (*groups, encoding.group_size) if is_grouped else shape, getattr(ov.Type, encoding.values)
         )
-        levels = ops.convert(values, counted)
+        levels = ops.convert(values, encoding.scales)
         if encoding.zeros is not None:
             zeros = self.constant(parts["zeros"], one, getattr(ov.Type, encoding.zeros))
-            levels = ops.subtract(levels, zeros if encoding.zeros == counted else ops.convert(zeros, counted))
+            levels = ops.subtract(levels, ops.convert(zeros, encoding.scales))
         weights = ops.multiply(levels, self.constant(parts["scales"], one, getattr(ov.Type, encoding.scales)))
         if is_grouped:
             weights = ops.reshape(weights, integers(*shape), False)
-        return weights if counted == "f32" else ops.convert(weights, "f32")
+        return weights if encoding.scales == "f32" else ops.convert(weights, "f32")
 
     def _floats(self, matrix: Matrix) -> Node:
         values = self.constant(matrix.parts["values"], matrix.shape, getattr(ov.Type, matrix.encoding.values))

@@ -19,7 +19,6 @@ class CompressedWeights:
         self._tensors = tensors
         self._writer = writer
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
-        self.used: set[str] = set()  # names of tensors
 
     def matrix(self, wanted: Wanted, width: Width) -> Matrix:
         encoding, pieces = self._pieces(wanted, width)
@@ -41,24 +40,19 @@ class CompressedWeights:
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Takes any shape: what is no matrix is small."""
-        rows = self._tensors.rows(self._noted(Tensor(name, shape)))
+        rows = self._tensors.rows(Tensor(name, shape))
         values, entry = self._writer.append(chunk.reshape(-1) for chunk in rows)
         self.index[name] = {"shape": shape, "parts": {"values": entry}}
         return values.astype(np.float32, copy=False).reshape(shape)
 
     def _pieces(self, wanted: Wanted, width: Width) -> tuple[Encoding, Iterator[Parts]]:
         """Returns what the rows will be encoded as, and them."""
-        tensors = [self._noted(tensor) for tensor in wanted.tensors]
-        stored = {self._tensors.stored_encoding(tensor) for tensor in tensors}
+        stored = {self._tensors.stored_encoding(tensor) for tensor in wanted.tensors}
         if len(stored) == 1 and (encoding := stored.pop()) is not None:
-            return encoding, chain.from_iterable(map(self._tensors.parts, tensors))
+            return encoding, chain.from_iterable(map(self._tensors.parts, wanted.tensors))
         encode = encoder(width)
-        rows = chain.from_iterable(map(self._tensors.rows, tensors))
+        rows = chain.from_iterable(map(self._tensors.rows, wanted.tensors))
         return encoding_of(width, wanted.shape[-1]), (encode(chunk) for chunk in rows)
-
-    def _noted(self, tensor: Tensor) -> Tensor:
-        self.used.add(tensor.name)
-        return tensor
 
 
 def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None) -> Iterator[Parts]:

@@ -3,7 +3,7 @@
     w = (values - zeros) * scales
 
 An encoding says what values, scales and zeros are, and how many columns share a scale. `group_size` 0 is a whole row.
-Parts of R rows with C columns in G groups (u4, i4: two values to a byte, the even column in the low half):
+Parts of R rows with C columns in G groups (i4: two values to a byte, the even column in the low half):
 
     values  [R, C], or [R, C / 2] where two are in a byte
     scales  [R, G]
@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Width = Literal["int8", "int4", "bf16", "f32"]  # as users name them
-Values = Literal["f32", "bf16", "u8", "i8", "u4", "i4"]
+Values = Literal["f32", "bf16", "u8", "i4"]
 Scales = Literal["f32", "f16"]
-Zeros = Literal["u8", "f32"]
 Parts = dict[str, NDArray[np.generic]]
 
 INT4_GROUP_SIZES = (128, 64, 32)
-PACKED = frozenset({"u4", "i4"})  # two values to a byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Encoding:
 
     values: Values
     scales: Scales | None = None
-    zeros: Zeros | None = None
+    zeros: Literal["u8"] | None = None
     group_size: int = 0
 
     def num_groups(self, columns: int) -> int:

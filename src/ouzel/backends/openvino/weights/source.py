@@ -25,10 +25,6 @@ class Tensor:
     shape: tuple[int, ...]  # as it is stored
     is_transposed: bool = False
 
-    @property
-    def read_shape(self) -> tuple[int, ...]:
-        return (*self.shape[:-2], self.shape[-1], self.shape[-2]) if self.is_transposed else self.shape
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -51,17 +47,9 @@ class Matrix:
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
     parts: Parts
 
-    def expert(self, index: int) -> "Matrix":
-        """Returns one expert's rows; nothing is copied."""
-        _, num_rows, columns = self.shape
-        rows = slice(index * num_rows, (index + 1) * num_rows)
-        return Matrix(self.encoding, (num_rows, columns), {name: part[rows] for name, part in self.parts.items()})
-
 
 class Tensors(Protocol):
     """A checkpoint's tensors, by the names that transformers gives them, a few rows at a time."""
-
-    def names(self) -> Iterable[str]: ...
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         """Returns the encoding that `parts` gives; None where the tensor is stored as plain numbers.

@@ -1,0 +1,93 @@
+"""What a graph asks of a checkpoint: several tensors as one, other orders of rows, and what is stored compressed."""
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, pack_nibbles
+from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
+
+EXPERTS = np.arange(3 * 4 * 6, dtype=np.float32).reshape(3, 4, 6)
+
+
+def save(path: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
+    ends = np.cumsum([tensor.nbytes for tensor in tensors.values()]).tolist()
+    header = {
+        name: {"dtype": "F32", "shape": tensor.shape, "data_offsets": (end - tensor.nbytes, end)}
+        for (name, tensor), end in zip(tensors.items(), ends, strict=True)
+    }
+    encoded = json.dumps(header).encode()
+    data = b"".join(tensor.tobytes() for tensor in tensors.values())
+    path.write_bytes(struct.pack("<Q", len(encoded)) + encoded + data)
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> CompressedWeights:
+    turned = EXPERTS.transpose(0, 2, 1)
+    save(tmp_path / SINGLE_FILE, {"experts": EXPERTS, "turned": turned, "first": EXPERTS[0], "second": EXPERTS[1]})
+    return CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
+
+
+def values(weights: CompressedWeights, wanted: Wanted) -> NDArray[np.generic]:
+    return weights.matrix(wanted, "f32").parts["values"].reshape(wanted.shape)
+
+
+def test_several_tensors_lie_below_each_other(weights: CompressedWeights) -> None:
+    wanted = Wanted((Tensor("first", (4, 6)), Tensor("second", (4, 6))), (2, 4, 6))
+    np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:2])
+
+
+def test_experts_may_be_stored_with_rows_and_columns_exchanged(weights: CompressedWeights) -> None:
+    wanted = Wanted((Tensor("turned", (3, 6, 4), is_transposed=True),), (3, 4, 6))
+    np.testing.assert_array_equal(values(weights, wanted), EXPERTS)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 3 * 24, 5 * 24, 2**20])
+def test_rows_of_each_expert_are_brought_into_an_order(
+    weights: CompressedWeights, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many are read at a time."""
+    monkeypatch.setattr("ouzel.backends.openvino.weights.safetensors.CHUNK_BYTES", chunk_bytes)
+    order = (0, 2, 1, 3)
+    wanted = Wanted((Tensor("experts", (3, 4, 6)),), (3, 4, 6), order)
+    np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:, list(order)])
+
+
+class StoredInFourBits:
+    """A checkpoint whose tensors called `packed` are in groups of two columns."""
+
+    encoding = Encoding("i4", "f16", group_size=2)
+    levels = np.arange(24, dtype=np.uint8).reshape(4, 6) % 16
+
+    def stored_encoding(self, tensor: Tensor) -> Encoding | None:
+        return self.encoding if "packed" in tensor.name else None
+
+    def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
+        yield np.ones(tensor.shape, np.float32)
+
+    def parts(self, tensor: Tensor) -> Iterator[Parts]:
+        scales = np.arange(12, dtype=np.float16).reshape(4, 3)
+        for rows in (slice(0, 3), slice(3, 4)):
+            yield {"values": pack_nibbles(self.levels[rows]), "scales": scales[rows]}
+
+
+def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> None:
+    weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
+    matrix = weights.matrix(Wanted((Tensor("packed", (4, 6)),), (4, 6), (3, 2, 1, 0)), "int8")
+    assert matrix.encoding == StoredInFourBits.encoding
+    np.testing.assert_array_equal(matrix.parts["values"], pack_nibbles(StoredInFourBits.levels[::-1]))
+    np.testing.assert_array_equal(matrix.parts["scales"][:, 0], [9, 6, 3, 0])
+
+
+def test_tensors_that_are_not_stored_alike_are_compressed_together() -> None:
+    weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
+    wanted = Wanted((Tensor("packed", (4, 6)), Tensor("plain", (4, 6))), (8, 6))
+    matrix = weights.matrix(wanted, "bf16")
+    assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("bf16"), (8, 6))
