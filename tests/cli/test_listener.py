@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 import trustme
-from openai.types.websocket_connection_options import SyncWebSocketConnectionOptions
+from openai.types.websocket_connection_options import WebSocketConnectionOptions
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import unix_connect
 
@@ -86,22 +86,24 @@ def test_the_openai_client_over_tls_with_a_wrong_key_and_a_right_one(
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
 
 
-def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
+async def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
     secured: RunningServer, trusting: ssl.SSLContext
 ) -> None:
+    """With the asynchronous client: the other's two threads at one TLS socket now and then wait in vain."""
     # Handed on to websockets, which takes it; the client has no type for it.
-    options: SyncWebSocketConnectionOptions = {"ssl": trusting}  # type: ignore[typeddict-unknown-key]
-    with openai.OpenAI(base_url=secured.url, api_key="sk-wrong") as wrong, pytest.raises(InvalidStatus) as refused:
-        wrong.responses.connect(websocket_connection_options=options).enter()
+    options: WebSocketConnectionOptions = {"ssl": trusting}  # type: ignore[typeddict-unknown-key]
+    async with openai.AsyncOpenAI(base_url=secured.url, api_key="sk-wrong") as wrong:
+        with pytest.raises(InvalidStatus) as refused:
+            await wrong.responses.connect(websocket_connection_options=options).enter()
     assert refused.value.response.status_code == 401
     assert json.loads(refused.value.response.body or b"")["error"]["code"] == "invalid_api_key"
 
-    with (
-        openai.OpenAI(base_url=secured.url, api_key=KEY) as right,
+    async with (
+        openai.AsyncOpenAI(base_url=secured.url, api_key=KEY) as right,
         right.responses.connect(websocket_connection_options=options) as connection,
     ):
-        connection.response.create(model="ouzel-demo", input="What is 17 plus 25?", temperature=0)
-        end = next(event for event in connection if event.type == "response.completed")
+        await connection.response.create(model="ouzel-demo", input="What is 17 plus 25?", temperature=0)
+        end = await anext(event async for event in connection if event.type == "response.completed")
     assert "42" in end.response.output_text
 
 
