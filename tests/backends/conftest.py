@@ -22,7 +22,7 @@ class Golden:
     prompt: list[int]
     logits: NDArray[np.float32]  # [prompt, vocabulary]
     greedy: list[int]
-    inverse_frequencies: NDArray[np.float32]
+    inverse_frequencies: NDArray[np.float32] | None  # None: not all layers have the same
     attention_scaling: float
 
 
@@ -33,8 +33,8 @@ def read_golden(name: str) -> Golden:
             arrays["prompt"].tolist(),
             arrays["logits"],
             arrays["greedy"].tolist(),
-            arrays["inverse_frequencies"],
-            float(arrays["attention_scaling"]),
+            arrays.get("inverse_frequencies"),
+            float(arrays.get("attention_scaling", 1.0)),
         )
 
 

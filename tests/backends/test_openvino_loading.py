@@ -81,7 +81,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),
     "wrong type": (lambda d: change_config(d, hidden_size="64"), 'hidden_size must be an integer, found "64"'),
     "heads do not divide": (lambda d: change_config(d, num_key_value_heads=3), "no multiple of num_key_value_heads 3"),
-    "other activation": (lambda d: change_config(d, hidden_act="gelu"), "hidden_act gelu is not supported"),
+    "other activation": (lambda d: change_config(d, hidden_act="tanh"), "hidden_act tanh is not supported"),
     "quantised": (
         lambda d: change_config(d, quantization_config={"quant_method": "awq", "bits": 4}),
         "quantization_config awq is not supported",

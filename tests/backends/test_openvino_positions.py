@@ -12,13 +12,16 @@ from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN, Golden, Load, read_golden
+from tests.backends.conftest import GOLDEN, Load, read_golden
 from tests.backends.forward import Driver, Logits, relative_error
 
 ROPE_CASES: list[dict[str, Any]] = json.loads((GOLDEN / "rope.json").read_text())  # Any: JSON
 
 
-def test_frequencies_of_the_checkpoints(golden: Golden) -> None:
+@pytest.mark.parametrize("name", ["llama", "llama3", "llama-bias", "qwen2", "qwen3-yarn", "smollm3"])
+def test_frequencies_of_the_checkpoints(name: str) -> None:
+    golden = read_golden(name)
+    assert golden.inverse_frequencies is not None
     rope = read_rope(read_hf_config(golden.directory), 2 * len(golden.inverse_frequencies))
     np.testing.assert_allclose(rope.inverse_frequencies, golden.inverse_frequencies, rtol=1e-6)
     assert rope.scale == pytest.approx(golden.attention_scaling)

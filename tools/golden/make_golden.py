@@ -1,6 +1,8 @@
 """Writes tests/backends/golden/: tiny random checkpoints and what transformers makes of them. See README.md."""
 
+import importlib
 import json
+import pkgutil
 import shutil
 import sys
 from pathlib import Path
@@ -10,155 +12,14 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tools.golden import cases
+from tools.golden.cases import BASE, Case
+from tools.golden.cases.llama_kin import ROPE_CASES
+
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden"
 PROMPT_LENGTH = 40
 GREEDY_LENGTH = 64
 SMALLEST_GAP = 0.02  # between the best and the second logit, in standard deviations of the logits
-
-BASE: dict[str, Any] = {
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "vocab_size": 320,
-    "max_position_embeddings": 40960,
-    "rms_norm_eps": 1e-6,
-    "tie_word_embeddings": False,
-    "bos_token_id": None,
-    "eos_token_id": None,
-    "pad_token_id": None,
-}
-
-
-def rope(rope_type: str = "default", theta: float = 10000.0, **fields: object) -> dict[str, object]:
-    return {"rope_type": rope_type, "rope_theta": theta, **fields}
-
-
-LLAMA3 = rope(
-    "llama3",
-    500000.0,
-    factor=8.0,
-    low_freq_factor=1.0,
-    high_freq_factor=4.0,
-    original_max_position_embeddings=64,
-)
-YARN = rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=32)
-
-# name -> transformers configuration, dtype of the file, largest shard, write rope the way transformers 4 did
-CASES: dict[str, tuple[dict[str, Any], torch.dtype, str, bool]] = {
-    "llama": ({"model_type": "llama", "rope_parameters": rope()}, torch.float32, "1GB", False),
-    "llama3": (
-        {"model_type": "llama", "rope_parameters": LLAMA3, "tie_word_embeddings": True, "num_hidden_layers": 3},
-        torch.bfloat16,
-        "1GB",
-        True,
-    ),
-    "llama-bias": (
-        {
-            "model_type": "llama",
-            "rope_parameters": rope("linear", factor=2.0),
-            "attention_bias": True,
-            "mlp_bias": True,
-            "num_key_value_heads": 4,
-        },
-        torch.float16,
-        "1GB",
-        False,
-    ),
-    "mistral": (
-        {"model_type": "mistral", "rope_parameters": rope(), "sliding_window": 16, "head_dim": 32},
-        torch.bfloat16,
-        "1GB",
-        False,
-    ),
-    "qwen2": (
-        {"model_type": "qwen2", "rope_parameters": rope(theta=1000000.0), "tie_word_embeddings": True},
-        torch.bfloat16,
-        "1GB",
-        True,
-    ),
-    "qwen2-window": (
-        {
-            "model_type": "qwen2",
-            "rope_parameters": rope(theta=1000000.0),
-            "use_sliding_window": True,
-            "sliding_window": 12,
-            "max_window_layers": 1,
-        },
-        torch.bfloat16,
-        "1GB",
-        False,
-    ),
-    "qwen3": (
-        {
-            "model_type": "qwen3",
-            "rope_parameters": rope(theta=1000000.0),
-            "head_dim": 32,
-            "tie_word_embeddings": True,
-            "num_hidden_layers": 3,
-        },
-        torch.bfloat16,
-        "200KB",
-        True,
-    ),
-    "qwen3-yarn": (
-        {"model_type": "qwen3", "rope_parameters": YARN, "head_dim": 16, "max_position_embeddings": 128},
-        torch.bfloat16,
-        "1GB",
-        False,
-    ),
-    "smollm3": (
-        {
-            "model_type": "smollm3",
-            "rope_parameters": rope(theta=5000000.0),
-            "no_rope_layer_interval": 2,
-            "num_hidden_layers": 3,
-            "tie_word_embeddings": True,
-        },
-        torch.bfloat16,
-        "1GB",
-        True,
-    ),
-}
-
-ROPE_CASES: list[dict[str, Any]] = [
-    {"head_dim": 128, "max_position_embeddings": 40960, "rope_parameters": rope(theta=1000000.0)},
-    {"head_dim": 64, "max_position_embeddings": 8192, "rope_parameters": rope("linear", factor=4.0)},
-    {"head_dim": 64, "max_position_embeddings": 8192, "rope_parameters": rope("dynamic", factor=2.0)},
-    {
-        "head_dim": 64,
-        "max_position_embeddings": 131072,
-        "rope_parameters": {**LLAMA3, "factor": 32.0, "original_max_position_embeddings": 8192},
-    },
-    {
-        "head_dim": 128,
-        "max_position_embeddings": 131072,
-        "rope_parameters": rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=32768),
-    },
-    {
-        "head_dim": 64,
-        "max_position_embeddings": 16384,
-        "rope_parameters": rope(
-            "yarn",
-            10000.0,
-            factor=8.0,
-            original_max_position_embeddings=2048,
-            beta_fast=16.0,
-            beta_slow=2.0,
-            mscale=0.7,
-            mscale_all_dim=1.1,
-            truncate=False,
-        ),
-    },
-    {
-        "head_dim": 64,
-        "max_position_embeddings": 16384,
-        "rope_parameters": rope(
-            "yarn", 10000.0, factor=8.0, original_max_position_embeddings=2048, attention_factor=1.3
-        ),
-    },
-]
 
 
 def random_model(settings: dict[str, Any], dtype: torch.dtype, seed: int) -> Any:
@@ -193,14 +54,15 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
             smallest_gap = min(smallest_gap, float((best.values[0] - best.values[1]) / logits[-1].std()))
             greedy.append(int(best.indices[0]))
             logits = model(torch.tensor([token_ids + greedy]), use_cache=False).logits[0]
-    rotary = model.model.rotary_emb
     outputs = {
         "prompt": np.array(token_ids, np.int64),
         "logits": prompt_logits.numpy().astype(np.float32),
         "greedy": np.array(greedy, np.int64),
-        "inverse_frequencies": rotary.inv_freq.numpy().astype(np.float32),
-        "attention_scaling": np.float32(rotary.attention_scaling),
     }
+    rotary = getattr(model.model, "rotary_emb", None)
+    if hasattr(rotary, "inv_freq"):  # one rope for all layers
+        outputs["inverse_frequencies"] = rotary.inv_freq.numpy().astype(np.float32)
+        outputs["attention_scaling"] = np.float32(rotary.attention_scaling)
     return outputs, smallest_gap
 
 
@@ -215,18 +77,17 @@ def older_rope_keys(path: Path) -> None:
     path.write_text(json.dumps(config, indent=2) + "\n")
 
 
-def make_case(name: str) -> None:
-    settings, dtype, shard_size, older_keys = CASES[name]
+def make_case(name: str, case: Case) -> None:
     for seed in range(1000):
-        model = random_model(settings, dtype, seed)
+        model = random_model(case.settings, case.dtype, seed)
         outputs, gap = golden_outputs(model, seed)
         if gap >= SMALLEST_GAP and len(set(outputs["greedy"].tolist())) >= GREEDY_LENGTH // 4:
             break
     directory = GOLDEN / name
     shutil.rmtree(directory, ignore_errors=True)
-    model.to(dtype).save_pretrained(directory, max_shard_size=shard_size)
+    model.to(case.dtype).save_pretrained(directory, max_shard_size=case.largest_shard)
     (directory / "generation_config.json").unlink(missing_ok=True)
-    if older_keys:
+    if case.older_rope_keys:
         older_rope_keys(directory / "config.json")
     np.savez_compressed(directory / "golden.npz", **outputs)
     num_tokens = len(set(outputs["greedy"].tolist()))
@@ -234,20 +95,28 @@ def make_case(name: str) -> None:
 
 
 def make_rope_cases() -> None:
-    cases = []
+    made = []
     for settings in ROPE_CASES:
         config = AutoConfig.for_model(**{**BASE, "model_type": "llama", "num_hidden_layers": 1, **settings})
         rotary = AutoModelForCausalLM.from_config(config).model.rotary_emb
         frequencies = [float(f"{value:.9g}") for value in rotary.inv_freq.tolist()]
         scaling = float(f"{float(rotary.attention_scaling):.9g}")
-        cases.append({"config": settings, "inverse_frequencies": frequencies, "attention_scaling": scaling})
-    (GOLDEN / "rope.json").write_text(json.dumps(cases, indent=1) + "\n")
+        made.append({"config": settings, "inverse_frequencies": frequencies, "attention_scaling": scaling})
+    (GOLDEN / "rope.json").write_text(json.dumps(made, indent=1) + "\n")
+
+
+def all_cases() -> dict[str, Case]:
+    modules = (
+        importlib.import_module(f"{cases.__name__}.{module.name}") for module in pkgutil.iter_modules(cases.__path__)
+    )
+    return {name: case for module in modules for name, case in module.CASES.items()}
 
 
 def main() -> None:
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[1:] or CASES:
-        make_case(name)
+    known = all_cases()
+    for name in sys.argv[1:] or known:
+        make_case(name, known[name])
     make_rope_cases()
 
 

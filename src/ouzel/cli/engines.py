@@ -43,7 +43,9 @@ def openvino_engine(options: dict[str, object]) -> Engine:
 
 def expected_vocab_size(directory: Path) -> int:
     """Returns the width of the logits as config.json has it, and 0 when it does not say, or is refused elsewhere."""
-    declared = read_json_object(directory / "config.json").get("vocab_size")
+    config = read_json_object(directory / "config.json")
+    text = config.get("text_config")  # of a checkpoint of several modes
+    declared = (text if isinstance(text, dict) else config).get("vocab_size")
     return declared if isinstance(declared, int) and 0 <= declared <= MAX_VOCAB_SIZE else 0
 
 

@@ -92,7 +92,8 @@ def make_runner(
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
     """Tells whether positions are relative; of an IR only its config.json can say so."""
-    return bool(language_model.ropes) or config.has("rope_theta") or config.has("rope_parameters")
+    text = config.text_model()
+    return bool(language_model.ropes) or text.has("rope_theta") or text.has("rope_parameters")
 
 
 def read_config(directory: Path) -> HfConfig:

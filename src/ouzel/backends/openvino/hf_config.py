@@ -21,6 +21,7 @@ MAX_SIZES = {
     "hidden_size": 2**18,
     "intermediate_size": 2**20,
 }
+_SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config")  # these may stand outside of text_config
 
 
 class HfConfig:
@@ -90,6 +91,14 @@ class HfConfig:
         if not isinstance(value, dict):
             raise self._wrong(key, "an object", value)
         return HfConfig(value, f"{self._source}: {key}")
+
+    def text_model(self) -> "HfConfig":
+        """Returns what a checkpoint of several modes says of its language model; of another checkpoint, all."""
+        text = self.section("text_config")
+        if text is None:
+            return self
+        shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
+        return HfConfig(shared | text.values, f"{self._source}: text_config")
 
     def has(self, key: str) -> bool:
         """Tells whether the key is present and not null: transformers writes null for what is off."""

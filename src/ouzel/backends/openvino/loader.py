@@ -24,12 +24,15 @@ logger = logging.getLogger(__name__)
 
 
 def load_checkpoint(directory: Path, config: HfConfig, width: Width, cache_dir: str) -> LanguageModel:
-    family_build, plan = family(config.model_type), WeightPlan.of(width)
+    text, plan = config.text_model(), WeightPlan.of(width)
+    family_build = family(text.model_type)
+    if text is not config:
+        logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
 
     def build(weights: Weights) -> LanguageModel:
-        return family_build(config, Builder(weights, plan))
+        return family_build(text, Builder(weights, plan))
 
-    refuse_quantized(config)
+    refuse_quantized(text)
     files = [directory / "config.json", *find_files(directory)]
     entry = entry_path(cache_dir, directory, files, width)
     if (cached := load_cached(entry, build)) is not None:

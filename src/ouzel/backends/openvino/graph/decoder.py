@@ -1,8 +1,8 @@
 """Llama and its many kin share this decoder.
 
-x = embedding(token ids); per layer x += attention(norm(x)) and x += mlp(norm(x)); logits = head(norm(x)) on the
-sampled rows. What differs between families are the fields of DecoderShape, or the feed-forward layer that they give.
-Families whose layers are arranged otherwise put the same parts together themselves.
+x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits = head(norm(x)) on the
+sampled rows. The mixer is self-attention, unless a family gives another. What else differs between families are the
+fields of DecoderShape. Families whose layers are arranged otherwise put the same parts together themselves.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,17 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
 
-FeedForward = Callable[[Builder, Node, int], Node]  # rows and layer
+Part = Callable[[Builder, Node, int], Node]  # half of a layer: rows [T, hidden_size] and which layer -> rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerNorms:
+    """Names of a layer's norms, before and after each half; empty where there is none."""
+
+    before_mixer: str = "input_layernorm"
+    after_mixer: str = ""
+    before_mlp: str = "post_attention_layernorm"
+    after_mlp: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +41,16 @@ class DecoderShape:
     rope: Rope
     attention: AttentionShape
     tied_embeddings: bool
+    layer_norms: LayerNorms = LayerNorms()
+    final_norm: str = "model.norm"
+    is_parallel: bool = False  # both halves of a layer take the same rows
     sliding_windows: tuple[int, ...] = ()  # one per layer, 0 is none; empty: none anywhere
+    sliding_rope: Rope | None = None  # of the layers with a window, where they have one of their own
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
     embedding_factor: float = 1.0
     residual_factor: float = 1.0  # of what each half of a layer adds
     logits_factor: float = 1.0
+    logits_softcap: float = 0.0  # logits become softcap * tanh(logits / softcap); 0: they stay
 
     @classmethod
     def read(
@@ -75,34 +90,54 @@ def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
     return tuple(window if layer >= first else 0 for layer in range(num_layers))
 
 
-def feed_forward_of(shape: MlpShape) -> FeedForward:
+def feed_forward_of(shape: MlpShape) -> Part:
     return lambda b, rows, layer: gated_mlp(b, rows, f"model.layers.{layer}.mlp.", shape)
 
 
-def build_decoder(b: Builder, shape: DecoderShape, feed_forward: FeedForward) -> LanguageModel:
-    hidden_size = shape.attention.hidden_size
+def attention_of(b: Builder, shape: DecoderShape) -> Part:
+    """Adds the inputs for the angles, once for all layers."""
     angles = b.angles(shape.rope)
+    sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
+
+    def attention(b: Builder, rows: Node, layer: int) -> Node:
+        window = shape.sliding_windows[layer] if shape.sliding_windows else 0
+        turns = None if layer in shape.unrotated_layers else sliding_angles if window else angles
+        prefix = f"model.layers.{layer}.self_attn."
+        return self_attention(b, rows, prefix, layer, shape.attention, angles=turns, sliding_window=window)
+
+    return attention
+
+
+def build_decoder(b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Part | None = None) -> LanguageModel:
+    hidden_size = shape.attention.hidden_size
+    mixer = mixer or attention_of(b, shape)
     embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size)
     x = scaled(b.embedded(embedding), shape.embedding_factor)
     for layer in range(shape.num_layers):
-        prefix = f"model.layers.{layer}."
-        attended = self_attention(
-            b,
-            b.norm(x, prefix + "input_layernorm", hidden_size, shape.norm),
-            prefix + "self_attn.",
-            layer,
-            shape.attention,
-            angles=None if layer in shape.unrotated_layers else angles,
-            sliding_window=shape.sliding_windows[layer] if shape.sliding_windows else 0,
-        )
-        x = ops.add(x, scaled(attended, shape.residual_factor))
-        inner = feed_forward(b, b.norm(x, prefix + "post_attention_layernorm", hidden_size, shape.norm), layer)
-        x = ops.add(x, scaled(inner, shape.residual_factor))
-    x = b.norm(b.graph.sampled(x), "model.norm", hidden_size, shape.norm)
+        x = decoder_layer(b, x, layer, shape, (mixer, feed_forward))
+    x = b.norm(b.graph.sampled(x), shape.final_norm, hidden_size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
     return b.language_model(
-        scaled(ops.matmul(x, head, False, True), shape.logits_factor),
+        softcapped(scaled(ops.matmul(x, head, False, True), shape.logits_factor), shape.logits_softcap),
         hidden_size=hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=shape.rope.max_positions,
     )
+
+
+def decoder_layer(b: Builder, x: Node, layer: int, shape: DecoderShape, halves: tuple[Part, Part]) -> Node:
+    names, (mixer, feed_forward) = shape.layer_norms, halves
+
+    def norm(rows: Node, name: str) -> Node:
+        return b.norm(rows, f"model.layers.{layer}.{name}", shape.attention.hidden_size, shape.norm) if name else rows
+
+    rows = norm(x, names.before_mixer)
+    mixed = ops.add(x, scaled(norm(mixer(b, rows, layer), names.after_mixer), shape.residual_factor))
+    if not shape.is_parallel:
+        rows = norm(mixed, names.before_mlp)
+    inner = norm(feed_forward(b, rows, layer), names.after_mlp)
+    return ops.add(mixed, scaled(inner, shape.residual_factor))
+
+
+def softcapped(logits: Node, softcap: float) -> Node:
+    return scaled(ops.tanh(scaled(logits, 1 / softcap)), softcap) if softcap else logits

@@ -53,14 +53,16 @@ class PagedGraph:
         values = self.constant(
             parts["values"], (*groups, encoding.group_size) if is_grouped else shape, getattr(ov.Type, encoding.values)
         )
-        levels = ops.convert(values, encoding.scales)
+        computed = "f16" if encoding.scales == "f16" else "f32"
+        levels = ops.convert(values, computed)
         if encoding.zeros is not None:
             zeros = self.constant(parts["zeros"], one, getattr(ov.Type, encoding.zeros))
-            levels = ops.subtract(levels, ops.convert(zeros, encoding.scales))
-        weights = ops.multiply(levels, self.constant(parts["scales"], one, getattr(ov.Type, encoding.scales)))
+            levels = ops.subtract(levels, zeros if encoding.zeros == computed else ops.convert(zeros, computed))
+        scales = self.constant(parts["scales"], one, getattr(ov.Type, encoding.scales))
+        weights = ops.multiply(levels, scales if encoding.scales == computed else ops.convert(scales, computed))
         if is_grouped:
             weights = ops.reshape(weights, integers(*shape), False)
-        return weights if encoding.scales == "f32" else ops.convert(weights, "f32")
+        return weights if computed == "f32" else ops.convert(weights, "f32")
 
     def _floats(self, matrix: Matrix) -> Node:
         values = self.constant(matrix.parts["values"], matrix.shape, getattr(ov.Type, matrix.encoding.values))

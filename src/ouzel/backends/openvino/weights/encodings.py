@@ -3,7 +3,7 @@
     w = (values - zeros) * scales
 
 An encoding says what values, scales and zeros are, and how many columns share a scale. `group_size` 0 is a whole row.
-Parts of R rows with C columns in G groups (i4: two values to a byte, the even column in the low half):
+Parts of R rows with C columns in G groups (of four bits: two values to a byte, the even column in the low half):
 
     values  [R, C], or [R, C / 2] where two are in a byte
     scales  [R, G]
@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Width = Literal["int8", "int4", "bf16", "f32"]  # as users name them
-Values = Literal["f32", "bf16", "u8", "i4"]
-Scales = Literal["f32", "f16"]
+Values = Literal["f32", "bf16", "u8", "i8", "u4", "i4", "f4e2m1", "nf4"]
+Scales = Literal["f32", "f16", "f8e8m0"]
+Zeros = Literal["u8", "f16", "f32"]
 Parts = dict[str, NDArray[np.generic]]
 
 INT4_GROUP_SIZES = (128, 64, 32)
@@ -33,7 +34,7 @@ class Encoding:
 
     values: Values
     scales: Scales | None = None
-    zeros: Literal["u8"] | None = None
+    zeros: Zeros | None = None
     group_size: int = 0
 
     def num_groups(self, columns: int) -> int:

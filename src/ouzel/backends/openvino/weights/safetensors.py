@@ -41,6 +41,14 @@ _ELEMENT_BYTES = {"U8": 1, "I8": 1, "BOOL": 1, "I16": 2, "U16": 2, "I32": 4, "U3
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
+# Where checkpoints of several modes keep their language model, and what it is called where it is alone.
+_TEXT_MODELS = {
+    "model.language_model.": "model.",
+    "language_model.model.": "model.",
+    "language_model.lm_head.": "lm_head.",
+}
+
+
 class HeaderEntry(msgspec.Struct, frozen=True):
     dtype: str
     shape: Annotated[tuple[Count, ...], msgspec.Meta(max_length=16)]
@@ -66,7 +74,7 @@ class Checkpoint:
         self._directory = directory
         self._tensors: dict[str, TensorLocation] = {}
         for path in find_files(directory):
-            self._tensors |= read_header(path)
+            self._tensors |= {text_model_name(name): location for name, location in read_header(path).items()}
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         self._locate(tensor.name, tensor.shape)
@@ -110,6 +118,13 @@ class Checkpoint:
                 f"{location.path}: tensor {name} is stored as {location.dtype}; supported are {', '.join(_STORED_AS)}"
             )
         return location
+
+
+def text_model_name(name: str) -> str:
+    for there, alone in _TEXT_MODELS.items():
+        if name.startswith(there):
+            return alone + name.removeprefix(there)
+    return name
 
 
 def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: the three stored types
