@@ -53,6 +53,14 @@ def replace_text(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+def rename_tensors(path: Path, old: bytes, new: bytes) -> None:
+    """Replaces what stands in the header of a safetensors file."""
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = content[8:start].replace(old, new)
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[start:])
+
+
 def flip_blocks(path: Path, number: int) -> None:
     """Inverts as many blocks of 64 bytes, spread over the file."""
     content = np.fromfile(path, np.uint8)
@@ -63,6 +71,15 @@ def flip_blocks(path: Path, number: int) -> None:
 
 def cut_short(path: Path, num_bytes: int) -> None:
     path.write_bytes(path.read_bytes()[:num_bytes])
+
+
+def add_tensor(path: Path, name: str) -> None:
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    num_bytes = len(content) - start
+    entry = {"dtype": "F32", "shape": [1], "data_offsets": [num_bytes, num_bytes + 4]}
+    header = json.dumps(json.loads(content[8:start]) | {name: entry}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[start:] + bytes(4))
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -99,6 +116,14 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda d: change_config(d, num_hidden_layers=5),
         "model.layers.2.input_layernorm.weight is",
     ),
+    "a tensor too many": (
+        lambda d: add_tensor(d / WEIGHTS, "model.note.weight"),
+        "tensor model.note.weight is in the checkpoint, but a llama with this config.json has no such tensor",
+    ),
+    "a layer too many": (
+        lambda d: change_config(d, num_hidden_layers=1),
+        "tensor model.layers.1.input_layernorm.weight is in the checkpoint, but a llama",
+    ),
     "wrong shape": (
         lambda d: change_config(d, intermediate_size=256),
         r"gate_proj.weight has the shape \[128, 64\], but config.json asks for \[256, 64\]",
@@ -113,6 +138,22 @@ def test_a_broken_directory_is_told_by_name(fault: str, directory: Path) -> None
     with pytest.raises(ModelLoadError, match=message):
         create(directory)
     assert not list((directory.parent / "cache").glob("*"))  # nothing half made stays behind
+
+
+@pytest.mark.parametrize("name", ["mtp.layers.0.norm.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"])
+def test_what_the_model_does_without_may_lie_in_a_checkpoint(name: str, directory: Path) -> None:
+    add_tensor(directory / WEIGHTS, name)
+    assert logits_error(create(directory)) < 1e-5
+
+
+def test_further_modes_may_lie_in_a_checkpoint(directory: Path) -> None:
+    """Its language model is the one of `text_config`, under names of its own."""
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps({"model_type": "llava", "text_config": config}))
+    rename_tensors(directory / WEIGHTS, b'"model.', b'"model.language_model.')
+    rename_tensors(directory / WEIGHTS, b'"lm_head.', b'"language_model.lm_head.')
+    add_tensor(directory / WEIGHTS, "model.visual.merger.weight")
+    assert logits_error(create(directory)) < 1e-5
 
 
 def test_a_missing_shard_is_told_by_name(sharded: Path) -> None:

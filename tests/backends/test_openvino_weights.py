@@ -66,6 +66,9 @@ class StoredInFourBits:
     encoding = Encoding("i4", "f16", group_size=2)
     levels = np.arange(24, dtype=np.uint8).reshape(4, 6) % 16
 
+    def names(self) -> tuple[str, ...]:
+        return ("packed", "plain")
+
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         return self.encoding if "packed" in tensor.name else None
 

@@ -13,12 +13,14 @@ from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import Width
+from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
 from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights
 from ouzel.errors import ModelLoadError
 
 Build = Callable[[Weights], LanguageModel]
+BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that know what was used of them
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,11 @@ def load_checkpoint(directory: Path, config: HfConfig, width: Width, cache_dir: 
     def build(weights: Weights) -> LanguageModel:
         return family_build(text, Builder(weights, plan))
 
+    def build_first(weights: CompressedWeights) -> LanguageModel:
+        model = build(weights)
+        refuse_leftovers(text, checkpoint.names(), weights.used, has_other_modes=text is not config)
+        return model
+
     refuse_quantized(text)
     files = [directory / "config.json", *find_files(directory)]
     entry = entry_path(cache_dir, directory, files, width)
@@ -40,11 +47,11 @@ def load_checkpoint(directory: Path, config: HfConfig, width: Width, cache_dir: 
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, width, entry)
     checkpoint = Checkpoint(directory)
     try:
-        compress(checkpoint, entry, build)
+        compress(checkpoint, entry, build_first)
         cached = load_cached(entry, build)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
-    return cached or build(CompressedWeights(checkpoint, MemoryWriter()))
+    return cached or build_first(CompressedWeights(checkpoint, MemoryWriter()))
 
 
 def refuse_quantized(config: HfConfig) -> None:
@@ -70,7 +77,7 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
 
 
-def compress(tensors: Tensors, entry: Path, build: Build) -> None:
+def compress(tensors: Tensors, entry: Path, build: BuildFirst) -> None:
     """Makes the cache entry: building the graph is what asks for each weight once."""
     with EntryWriter(entry) as writer:
         weights = CompressedWeights(tensors, writer)

@@ -19,8 +19,10 @@ class CompressedWeights:
         self._tensors = tensors
         self._writer = writer
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
+        self.used: set[str] = set()  # names of tensors
 
     def matrix(self, wanted: Wanted, width: Width) -> Matrix:
+        self.used.update(tensor.name for tensor in wanted.tensors)
         encoding, pieces = self._pieces(wanted, width)
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
 
@@ -40,6 +42,7 @@ class CompressedWeights:
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Takes any shape: what is no matrix is small."""
+        self.used.add(name)
         rows = self._tensors.rows(Tensor(name, shape))
         values, entry = self._writer.append(chunk.reshape(-1) for chunk in rows)
         self.index[name] = {"shape": shape, "parts": {"values": entry}}

@@ -11,7 +11,7 @@ long as its shape says, and shards lie beside their index. So nothing is read th
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,6 +75,9 @@ class Checkpoint:
         self._tensors: dict[str, TensorLocation] = {}
         for path in find_files(directory):
             self._tensors |= {text_model_name(name): location for name, location in read_header(path).items()}
+
+    def names(self) -> Iterable[str]:
+        return self._tensors
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         self._locate(tensor.name, tensor.shape)

@@ -51,6 +51,10 @@ class Matrix:
 class Tensors(Protocol):
     """A checkpoint's tensors, by the names that transformers gives them, a few rows at a time."""
 
+    def names(self) -> Iterable[str]:
+        """Returns all that can be asked for: a tensor stored as values and scales is one."""
+        ...
+
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         """Returns the encoding that `parts` gives; None where the tensor is stored as plain numbers.
 

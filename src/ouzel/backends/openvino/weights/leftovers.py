@@ -1,0 +1,51 @@
+"""A checkpoint's tensors are all used: one that is left over belongs to another model than was built."""
+
+import logging
+import re
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.errors import ModelLoadError
+
+logger = logging.getLogger(__name__)
+
+# Older versions of transformers saved what they compute from config.json, too.
+_COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
+_LAYER = re.compile(r"\.layers\.(\d+)\.")
+
+
+def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[str], *, has_other_modes: bool) -> None:
+    """Raises ModelLoadError where a tensor is not used that the language model should have used.
+
+    Layers that predict further tokens are left out, as is the head of a model that takes its embedding for one, and
+    what a checkpoint of several modes has for its other modes.
+    """
+    own = {_part_of(name) for name in used}
+    left_out = set()
+    for name in sorted(set(names) - used):
+        part = _part_of(name)
+        if part == "mtp" or _predicts_further(config, name) or (has_other_modes and part not in own):
+            left_out.add(part)
+        elif not _COMPUTED.search(name) and not (name == "lm_head.weight" and part not in own):
+            raise ModelLoadError(
+                f"tensor {name} is in the checkpoint, "
+                f"but a {config.model_type} with this config.json has no such tensor"
+            )
+    if left_out:
+        logger.info("not used of the checkpoint: %s", ", ".join(sorted(left_out)))
+
+
+def _part_of(name: str) -> str:
+    """Returns `model.layers` of `model.layers.0.mlp.up_proj.weight`, and `lm_head` of `lm_head.weight`."""
+    first, _, rest = name.partition(".")
+    return f"{first}.{rest.partition('.')[0]}" if first in {"model", "backbone"} else first
+
+
+def _predicts_further(config: HfConfig, name: str) -> bool:
+    layer = _LAYER.search(name)
+    return (
+        layer is not None
+        and int(layer[1]) >= config.size("num_hidden_layers")
+        and config.integer("num_nextn_predict_layers", 0) > 0
+    )
