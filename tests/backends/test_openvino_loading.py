@@ -92,7 +92,15 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "config.json is a list": (lambda d: (d / "config.json").write_text("[]"), "must hold a JSON object"),
     "unknown model_type": (
         lambda d: change_config(d, model_type="mamba9"),
-        "mamba9 is not supported; supported: llama, mistral, qwen2, qwen3",
+        "mamba9 is not supported; .*supported: .*llama, .*mistral, .*qwen2, .*qwen3",
+    ),
+    "model_type of a near kind": (
+        lambda d: change_config(d, model_type="qwen3_vl"),
+        "qwen3_vl is not supported; nearest: qwen3",
+    ),
+    "model_type that cannot be": (
+        lambda d: change_config(d, model_type="gemma2"),
+        "gemma2 is not supported: its attention caps the scores",
     ),
     "no model_type": (lambda d: change_config(d, model_type=None), "model_type is missing"),
     "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),
