@@ -213,6 +213,10 @@ def test_info_says_what_was_decided(directory: Path) -> None:
     assert info.load_s > 0
 
 
+def test_auto_makes_int8_of_plain_weights(directory: Path) -> None:
+    assert create(directory, weights="auto").info.weights == "int8"
+
+
 def test_the_context_shrinks_to_what_the_cache_holds(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
     info = create(directory, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)).info
     assert info.max_model_len == info.num_blocks * info.block_size < 40960

@@ -83,7 +83,7 @@ class StoredInFourBits:
 
 def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
-    matrix = weights.matrix(Wanted((Tensor("packed", (4, 6)),), (4, 6), (3, 2, 1, 0)), "int8")
+    matrix = weights.matrix(Wanted((Tensor("packed", (4, 6)),), (4, 6), (3, 2, 1, 0)), "auto")
     assert matrix.encoding == StoredInFourBits.encoding
     np.testing.assert_array_equal(matrix.parts["values"], pack_nibbles(StoredInFourBits.levels[::-1]))
     np.testing.assert_array_equal(matrix.parts["scales"][:, 0], [9, 6, 3, 0])
@@ -92,5 +92,11 @@ def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> Non
 def test_tensors_that_are_not_stored_alike_are_compressed_together() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
     wanted = Wanted((Tensor("packed", (4, 6)), Tensor("plain", (4, 6))), (8, 6))
-    matrix = weights.matrix(wanted, "bf16")
-    assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("bf16"), (8, 6))
+    matrix = weights.matrix(wanted, "auto")
+    assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("u8", "f32", "u8"), (8, 6))
+
+
+def test_a_width_that_was_asked_for_is_made_of_what_is_stored_compressed_too() -> None:
+    weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
+    matrix = weights.matrix(Wanted((Tensor("packed", (4, 6)),), (4, 6)), "bf16")
+    assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("bf16"), (4, 6))

@@ -27,7 +27,7 @@ def test_a_port_of_metrics_that_cannot_be(arguments: tuple[str, ...], message: s
 def test_defaults() -> None:
     options = parse()
 
-    assert (options.model.model, options.model.weights, options.server.port) == ("", "int8", 8000)
+    assert (options.model.model, options.model.weights, options.server.port) == ("", "auto", 8000)
 
 
 def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> None:

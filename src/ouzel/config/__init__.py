@@ -23,7 +23,7 @@ __all__ = [
     "StoreConfig",
 ]
 
-Weights = Literal["int8", "int4", "bf16", "f32"]
+Weights = Literal["auto", "int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
 Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
@@ -44,7 +44,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = ()
-    weights: Annotated[Weights, option("Compression of safetensors weights while reading.", is_common=True)] = "int8"
+    weights: Annotated[
+        Weights,
+        option(
+            "Compression of weights while reading; auto keeps what is quantised already, and makes int8 of the rest.",
+            is_common=True,
+        ),
+    ] = "auto"
     max_model_len: (
         Annotated[
             int, Meta(ge=1), option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)

@@ -76,7 +76,7 @@ def make_runner(
         backend="openvino",
         model_type=config.model_type,
         device=engine.device,
-        weights="ir" if is_ir_directory(Path(model.model)) else model.weights,
+        weights=language_model.weights,
         precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
         kv_cache_dtype=type_name(inputs[0].dtype),
         vocab_size=language_model.vocab_size,

@@ -46,6 +46,7 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
         hidden_size=config.size("hidden_size"),
         vocab_size=vocabulary.get_length() if vocabulary.is_static else config.size("vocab_size"),
         max_positions=config.size("max_position_embeddings"),
+        weights="ir",
         mapping=mapping,
     )
 

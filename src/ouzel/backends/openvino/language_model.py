@@ -21,5 +21,6 @@ class LanguageModel:
     hidden_size: int
     vocab_size: int
     max_positions: int
+    weights: str = ""  # how they are encoded, in a word or two; its loader knows
     mapping: mmap.mmap | None = None  # the file that the arrays lie in
     cache_entry: Path | None = None  # of an earlier start, that the weights were taken from

@@ -12,7 +12,7 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
-from ouzel.backends.openvino.weights.encodings import Width
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, WidthOption
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
 from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
@@ -25,14 +25,15 @@ BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that kno
 logger = logging.getLogger(__name__)
 
 
-def load_checkpoint(directory: Path, config: HfConfig, width: Width, cache_dir: str) -> LanguageModel:
-    text, plan = config.text_model(), WeightPlan.of(width)
-    family_build = family(text.model_type)
+def load_checkpoint(directory: Path, config: HfConfig, width: WidthOption, cache_dir: str) -> LanguageModel:
+    text = config.text_model()
+    width = AUTO_WIDTH if width == "auto" else width
+    plan, family_build = WeightPlan.of(width), family(text.model_type)
     if text is not config:
         logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
 
     def build(weights: Weights) -> LanguageModel:
-        return family_build(text, Builder(weights, plan))
+        return replace(family_build(text, Builder(weights, plan)), weights=width)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)

@@ -10,7 +10,7 @@ from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
-from ouzel.backends.openvino.weights.encodings import Width
+from ouzel.backends.openvino.weights.encodings import WidthOption
 from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
 
@@ -42,7 +42,7 @@ class Builder:
         *,
         has_bias: bool = False,
         row_order: tuple[int, ...] | None = None,
-        width: Width | None = None,
+        width: WidthOption | None = None,
     ) -> Node:
         """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
         weight = self._weight(name, num_rows, num_columns, width or self._plan.layers, row_order)
@@ -78,7 +78,7 @@ class Builder:
         )
 
     def _weight(
-        self, name: str, num_rows: int, num_columns: int, width: Width, row_order: tuple[int, ...] | None = None
+        self, name: str, num_rows: int, num_columns: int, width: WidthOption, row_order: tuple[int, ...] | None = None
     ) -> Node:
         shape = (num_rows, num_columns)
         wanted = Wanted((Tensor(name + ".weight", shape),), shape, row_order)

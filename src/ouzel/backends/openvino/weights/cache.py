@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 import ouzel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.weights.encodings import Encoding, Width
+from ouzel.backends.openvino.weights.encodings import Encoding, WidthOption
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.weights.source import Array, Matrix, Wanted
 
@@ -53,7 +53,7 @@ class CachedWeights:
             # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
-    def matrix(self, wanted: Wanted, width: Width) -> Matrix:
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
         """`width` is the entry's: it is part of its name."""
         entry = self._index[wanted.key]
         if tuple(entry["shape"]) != wanted.shape:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Width, encoder, encoding_of
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, Parts, WidthOption, encoder, encoding_of
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
 
 
@@ -21,7 +21,7 @@ class CompressedWeights:
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
         self.used: set[str] = set()  # names of tensors
 
-    def matrix(self, wanted: Wanted, width: Width) -> Matrix:
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
         self.used.update(tensor.name for tensor in wanted.tensors)
         encoding, pieces = self._pieces(wanted, width)
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
@@ -48,11 +48,13 @@ class CompressedWeights:
         self.index[name] = {"shape": shape, "parts": {"values": entry}}
         return values.astype(np.float32, copy=False).reshape(shape)
 
-    def _pieces(self, wanted: Wanted, width: Width) -> tuple[Encoding, Iterator[Parts]]:
+    def _pieces(self, wanted: Wanted, width: WidthOption) -> tuple[Encoding, Iterator[Parts]]:
         """Returns what the rows will be encoded as, and them."""
-        stored = {self._tensors.stored_encoding(tensor) for tensor in wanted.tensors}
-        if len(stored) == 1 and (encoding := stored.pop()) is not None:
-            return encoding, chain.from_iterable(map(self._tensors.parts, wanted.tensors))
+        if width == "auto":
+            stored = {self._tensors.stored_encoding(tensor) for tensor in wanted.tensors}
+            if len(stored) == 1 and (encoding := stored.pop()) is not None:
+                return encoding, chain.from_iterable(map(self._tensors.parts, wanted.tensors))
+            width = AUTO_WIDTH
         encode = encoder(width)
         rows = chain.from_iterable(map(self._tensors.rows, wanted.tensors))
         return encoding_of(width, wanted.shape[-1]), (encode(chunk) for chunk in rows)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Width
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, WidthOption
 
 Array = NDArray[np.generic]
 
@@ -70,8 +70,8 @@ class Tensors(Protocol):
 
 
 class Weights(Protocol):
-    def matrix(self, wanted: Wanted, width: Width) -> Matrix:
-        """Compresses to `width`, or keeps what is stored compressed already."""
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+        """Compresses to `width`; with auto, keeps what is stored compressed already."""
         ...
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...
