@@ -12,6 +12,7 @@ import uvloop
 import ouzel
 from ouzel.cli.descriptors import with_max_connections
 from ouzel.cli.help import full_help, short_help
+from ouzel.cli.inspect import inspected
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listener import bound, bound_for_metrics
 from ouzel.cli.model_directory import locate_model
@@ -26,6 +27,12 @@ from ouzel.errors import OuzelError
 from ouzel.observability import LogFormat, configure_logging
 
 logger = logging.getLogger(__name__)
+
+
+_COMMANDS = {
+    "serve": "Serve a model over the OpenAI API; `ouzel serve -h` lists the common options, --help all.",
+    "inspect": "Print what would be loaded of a model, and what it would take; with the options of serve.",
+}
 
 
 class _Help(argparse.Action):
@@ -46,15 +53,11 @@ def build_parser() -> OneLineParser:
     parser = OneLineParser(prog="ouzel", description=ouzel.__doc__, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"ouzel {ouzel.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve_parser = commands.add_parser(
-        "serve",
-        help="Serve a model over the OpenAI API; `ouzel serve -h` lists the common options, --help all.",
-        allow_abbrev=False,
-        add_help=False,
-    )
-    serve_parser.add_argument("-h", "--help", nargs=0, action=_Help)
-    serve_parser.add_argument("model", nargs="?", default=argparse.SUPPRESS)
-    add_options(serve_parser)
+    for name, text in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, allow_abbrev=False, add_help=False)
+        command.add_argument("-h", "--help", nargs=0, action=_Help)
+        command.add_argument("model", nargs="?", default=argparse.SUPPRESS)
+        add_options(command)
     return parser
 
 
@@ -64,12 +67,12 @@ def read_command_line(argv: Sequence[str], environment: Mapping[str, str] | None
     parser = build_parser()
     namespace, unknown = parser.parse_known_args(ovms_flags.rest)
     arguments = ovms_flags.values | vars(namespace)
-    del arguments["command"]
+    command = str(arguments.pop("command"))
     if unknown:
         parser.error(_unknown_message(unknown, str(arguments.get("model", ""))))
     options = read_options(arguments, environment)
     ovms_flags.check_profile(options.server.profile)
-    return replace(options, remarks=(*options.remarks, *ovms_flags.remarks))
+    return replace(options, command=command, remarks=(*options.remarks, *ovms_flags.remarks))
 
 
 def _unknown_message(arguments: Sequence[str], model: str) -> str:
@@ -92,6 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         has_metrics_port = observability.metrics_port is not None
         options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))
         check_without_model(options.model)
+        if options.command == "inspect":
+            sys.stdout.write(inspected(options, locate_model(options.model.model)))
+            return 0
         traces = open_traces(observability.otlp_traces_endpoint)
         with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
             local = locate_model(options.model.model)  # may download for minutes: not in the event loop

@@ -33,6 +33,7 @@ class Options:
     server: ServerConfig
     store: StoreConfig
     observability: ObservabilityConfig
+    command: str = "serve"
     remarks: tuple[str, ...] = ()  # for the log
 
 

@@ -46,15 +46,22 @@ def cache_inputs(compiled: ov.CompiledModel) -> list[CacheInput]:
 
 
 def plan_cache(
-    inputs: list[CacheInput], max_model_len: int, max_num_seqs: int, kv_cache_gib: float | None
+    inputs: list[CacheInput],
+    max_model_len: int,
+    max_num_seqs: int,
+    kv_cache_gib: float | None,
+    *,
+    num_taken_bytes: int = 0,
 ) -> CachePlan:
+    """Raises ModelLoadError where the memory does not hold two blocks. Of what is free now, `num_taken_bytes` will not
+    be free then."""
     block_size = next(entry.block_shape[1] for entry in inputs if entry.name.startswith("value_cache."))
     block_bytes = sum(entry.block_bytes for entry in inputs)
     wanted = max_num_seqs * -(-max_model_len // block_size)
     if kv_cache_gib is not None:
         num_blocks = int(kv_cache_gib * 2**30) // block_bytes
     else:
-        num_blocks = min(wanted, int(available_bytes() * DEFAULT_MEMORY_SHARE) // block_bytes)
+        num_blocks = min(wanted, int((available_bytes() - num_taken_bytes) * DEFAULT_MEMORY_SHARE) // block_bytes)
     if num_blocks < 2:
         raise ModelLoadError(
             f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of {block_size} tokens), "

@@ -14,6 +14,7 @@ from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, en
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, WidthOption
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights
@@ -53,6 +54,17 @@ def load_checkpoint(directory: Path, config: HfConfig, width: WidthOption, cache
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
     return cached or build_first(CompressedWeights(checkpoint, MemoryWriter()))
+
+
+def measure_checkpoint(directory: Path, config: HfConfig, width: WidthOption) -> tuple[LanguageModel, MeasuredWeights]:
+    """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that."""
+    text = config.text_model()
+    refuse_quantized(text)
+    checkpoint = Checkpoint(directory)
+    weights = MeasuredWeights(checkpoint)
+    model = family(text.model_type)(text, Builder(weights, WeightPlan.of(width)))
+    refuse_leftovers(text, checkpoint.names(), weights.used, has_other_modes=text is not config)
+    return model, weights
 
 
 def refuse_quantized(config: HfConfig) -> None:

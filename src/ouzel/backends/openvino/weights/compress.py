@@ -50,14 +50,21 @@ class CompressedWeights:
 
     def _pieces(self, wanted: Wanted, width: WidthOption) -> tuple[Encoding, Iterator[Parts]]:
         """Returns what the rows will be encoded as, and them."""
-        if width == "auto":
-            stored = {self._tensors.stored_encoding(tensor) for tensor in wanted.tensors}
-            if len(stored) == 1 and (encoding := stored.pop()) is not None:
-                return encoding, chain.from_iterable(map(self._tensors.parts, wanted.tensors))
-            width = AUTO_WIDTH
+        if (stored := kept_encoding(self._tensors, wanted, width)) is not None:
+            return stored, chain.from_iterable(map(self._tensors.parts, wanted.tensors))
+        width = AUTO_WIDTH if width == "auto" else width
         encode = encoder(width)
         rows = chain.from_iterable(map(self._tensors.rows, wanted.tensors))
         return encoding_of(width, wanted.shape[-1]), (encode(chunk) for chunk in rows)
+
+
+def kept_encoding(tensors: Tensors, wanted: Wanted, width: WidthOption) -> Encoding | None:
+    """Returns what all of the wanted tensors are stored in; None where they have to be encoded.
+
+    Raises ModelLoadError where one is missing or has another shape.
+    """
+    stored = {tensors.stored_encoding(tensor) for tensor in wanted.tensors}
+    return stored.pop() if width == "auto" and len(stored) == 1 else None
 
 
 def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None) -> Iterator[Parts]:

@@ -56,6 +56,20 @@ def encoding_of(width: Width, columns: int) -> Encoding:
             assert_never(width)
 
 
+_DTYPES = {"f32": np.float32, "bf16": np.uint16, "f16": np.float16, "i8": np.int8}  # others are bytes
+_HALF_BYTES = {"u4", "i4", "f4e2m1", "nf4"}
+
+
+def empty_parts(encoding: Encoding, rows: int, columns: int) -> Parts:
+    """Returns zeros; the system gives them memory when they are first touched."""
+    width = columns // 2 if encoding.values in _HALF_BYTES else columns
+    parts: Parts = {"values": np.zeros((rows, width), _DTYPES.get(encoding.values, np.uint8))}
+    for name, dtype in (("scales", encoding.scales), ("zeros", encoding.zeros)):
+        if dtype is not None:
+            parts[name] = np.zeros((rows, encoding.num_groups(columns)), _DTYPES.get(dtype, np.uint8))
+    return parts
+
+
 def int4_group_size(columns: int) -> int:
     """Returns the largest usual group that divides a row; otherwise the whole row is one group."""
     return next((size for size in INT4_GROUP_SIZES if columns % size == 0), columns)

@@ -1,0 +1,104 @@
+"""What would be loaded of a model directory, and what it would take; only headers and config.json are read."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
+from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.ir import IR_FILE, is_ir_directory, load_ir
+from ouzel.backends.openvino.kv_cache import cache_inputs, plan_cache
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.config import EngineConfig, ModelConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """Sizes are in bytes."""
+
+    model_type: str
+    text_model_type: str  # of a checkpoint of several modes, what its language model is; else the same
+    weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
+    num_parameters: int  # 0: an IR does not say
+    precision: str
+    kv_cache_dtype: str
+    kv_token_bytes: int
+    num_kv_tokens: int  # that the cache would hold
+    max_positions: int  # tokens, the model's own limit
+    max_model_len: int  # tokens of one request, as it would be served
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(size for _, size in self.weights)
+
+    @property
+    def kv_cache_bytes(self) -> int:
+        return self.kv_token_bytes * self.num_kv_tokens
+
+
+def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
+    """Takes a local directory as model.model. Raises ModelLoadError where it could not be served."""
+    core = ov.Core()
+    check_options(core, engine)
+    directory = Path(model.model)
+    config = read_hf_config(directory)
+    if is_ir_directory(directory):
+        language_model, num_parameters = load_ir(core, directory, config), 0
+        weights: tuple[tuple[str, int], ...] = (("ir", (directory / IR_FILE).with_suffix(".bin").stat().st_size),)
+    else:
+        language_model, measured = measure_checkpoint(directory, config, model.weights)
+        num_parameters = measured.num_parameters
+        weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
+    compiled = compile_graph(core, attention_alone(language_model), engine)
+    inputs = cache_inputs(compiled)
+    asked = model.max_model_len or language_model.max_positions
+    taken = sum(size for _, size in weights)
+    plan = plan_cache(inputs, asked, engine.max_num_seqs, engine.kv_cache_gib, num_taken_bytes=taken)
+    return Inspection(
+        model_type=config.model_type,
+        text_model_type=config.text_model().model_type,
+        weights=weights,
+        num_parameters=num_parameters,
+        precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
+        kv_cache_dtype=type_name(inputs[0].dtype),
+        kv_token_bytes=sum(entry.block_bytes for entry in inputs) // plan.block_size,
+        num_kv_tokens=plan.num_blocks * plan.block_size,
+        max_positions=language_model.max_positions,
+        max_model_len=plan.max_model_len,
+    )
+
+
+def encoding_name(encoding: Encoding) -> str:
+    """Returns `i4, f16 scales of 128`, or `bf16` where there are no scales."""
+    if encoding.scales is None:
+        return encoding.values
+    columns = f"of {encoding.group_size}" if encoding.group_size else "of a row"
+    zeros = f", {encoding.zeros} zero points" if encoding.zeros else ""
+    return f"{encoding.values}, {encoding.scales} scales{zeros} {columns}"
+
+
+def attention_alone(model: LanguageModel) -> LanguageModel:
+    """Returns a graph that has nothing of the model but its caches: compiling it says what they are."""
+    graph = PagedGraph()
+    outputs = [
+        attention_of(graph, node) for node in model.graph.get_ops() if node.get_type_name() == "PagedAttentionExtension"
+    ]
+    return replace(model, graph=graph.finish(graph.sampled(ops.concat(outputs, -1))), arrays=graph.arrays, mapping=None)
+
+
+def attention_of(graph: PagedGraph, node: Node) -> Node:
+    facts = {name: node.get_rt_info()[name].astype(int) for name in ("num_k_heads", "k_head_size", "v_head_size")}
+    num_heads, key_dim, value_dim = facts.values()
+    key_name, value_name = (node.input_value(index).get_node().get_friendly_name() for index in (3, 4))
+    num_query_heads = node.input_value(0).get_partial_shape()[1].get_length() // key_dim
+    query = graph.input(f"query.{key_name}", [-1, num_query_heads, key_dim], ov.Type.f32)
+    key = graph.input(f"key.{key_name}", [-1, num_heads, key_dim], ov.Type.f32)
+    value = graph.input(f"value.{key_name}", [-1, num_heads * value_dim], ov.Type.f32)
+    cache = KvInputs(*(graph.input(name, [-1] * 4, ov.Type.dynamic) for name in (key_name, value_name)))
+    sizes = {"num_kv_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
+    return paged_attention(graph, query, key, value, cache, scale=1.0, **sizes)

@@ -1,0 +1,40 @@
+"""A graph can be built of weights that are not read, to see what it would be made of."""
+
+import math
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.compress import kept_encoding
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, WidthOption, empty_parts, encoding_of
+from ouzel.backends.openvino.weights.source import Matrix, Tensor, Tensors, Wanted
+
+
+class MeasuredWeights:
+    """Implements `Weights`: each has its shape and type, is zero, and takes no memory."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self._tensors = tensors
+        self.used: set[str] = set()  # names of tensors
+        self.num_parameters = 0
+        self.bytes_by_encoding: Counter[Encoding] = Counter()
+
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+        encoding = kept_encoding(self._tensors, wanted, width)
+        if encoding is None:
+            encoding = encoding_of(AUTO_WIDTH if width == "auto" else width, wanted.shape[-1])
+        parts = empty_parts(encoding, math.prod(wanted.shape[:-1]), wanted.shape[-1])
+        self._count(wanted.tensors, encoding, sum(part.nbytes for part in parts.values()))
+        return Matrix(encoding, wanted.shape, parts)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        tensor, zeros = Tensor(name, shape), np.zeros(shape, np.float32)
+        self._tensors.stored_encoding(tensor)  # which says so where it is missing
+        self._count((tensor,), Encoding("f32"), zeros.nbytes)
+        return zeros
+
+    def _count(self, tensors: tuple[Tensor, ...], encoding: Encoding, num_bytes: int) -> None:
+        self.used.update(tensor.name for tensor in tensors)
+        self.num_parameters += sum(math.prod(tensor.shape) for tensor in tensors)
+        self.bytes_by_encoding[encoding] += num_bytes

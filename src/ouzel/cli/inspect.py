@@ -1,0 +1,89 @@
+"""`ouzel inspect` tells what `ouzel serve` would load of a model, without loading it."""
+
+import textwrap
+from dataclasses import replace as replaced
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.model_options import check_with_model, output_format
+from ouzel.cli.options import Options
+from ouzel.tokenizer.model_files import read_chat_templates
+
+if TYPE_CHECKING:
+    from ouzel.backends.openvino.inspection import Inspection
+
+_INDENT = 12
+_COLUMNS = 100
+
+
+def inspected(options: Options, local: LocalModel) -> str:
+    """Returns lines for people. Raises ModelLoadError where the model could not be served, and InvalidOption."""
+    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second to import
+
+    check_with_model(options.model, options.engine, local.directory)
+    model = msgspec.structs.replace(options.model, model=str(local.directory))
+    found = inspect_model(model, options.engine)
+    facts = {
+        "model": f"{local.name}: {_kind(found)}",
+        "weights": _weights(found),
+        "KV cache": _cache(found, options.engine.max_num_seqs),
+        "context": _context(found),
+        "chat": _chat(replaced(options, model=model), local),
+    }
+    return "".join(
+        textwrap.fill(f"{name:{_INDENT}}{text}", _COLUMNS, subsequent_indent=" " * _INDENT) + "\n"
+        for name, text in facts.items()
+    )
+
+
+def _kind(found: "Inspection") -> str:
+    kind = found.model_type
+    if found.text_model_type != found.model_type:
+        kind += f", of which the language model {found.text_model_type} is served"
+    return f"{kind}, {_count(found.num_parameters)} parameters" if found.num_parameters else kind
+
+
+def _weights(found: "Inspection") -> str:
+    if found.num_parameters == 0:
+        return f"{_size(found.weight_bytes)} in memory, from the IR as it is"
+    parts = "; ".join(f"{encoding}: {_size(size)}" for encoding, size in found.weights)
+    return f"{_size(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
+
+
+def _cache(found: "Inspection", max_num_seqs: int) -> str:
+    return (
+        f"{found.kv_cache_dtype}, {_size(found.kv_token_bytes)} a token: {_size(found.kv_cache_bytes)} "
+        f"for {found.num_kv_tokens} tokens of at most {max_num_seqs} sequences"
+    )
+
+
+def _context(found: "Inspection") -> str:
+    own = f"{found.max_model_len} tokens for a prompt and its answer"
+    if found.max_model_len < found.max_positions:
+        own += f" (the model's own limit is {found.max_positions}, the cache holds no more)"
+    return f"{own}; {found.num_kv_tokens // found.max_model_len} requests of this length at once"
+
+
+def _chat(options: Options, local: LocalModel) -> str:
+    templates = read_chat_templates(local.directory, options.model.chat_template)
+    if not templates:
+        return "no chat template: completions only"
+    chosen = output_format(local.directory, options.model)
+    calls, reasoning = (family.names[0] if family else "none" for family in (chosen.calls, chosen.reasoning))
+    return f"template with tool calls read as {calls}, reasoning as {reasoning}"
+
+
+def _size(num_bytes: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if num_bytes >= size:
+            return f"{num_bytes / size:.3g} {unit}"
+    return f"{num_bytes} bytes"
+
+
+def _count(number: int) -> str:
+    for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return str(number)

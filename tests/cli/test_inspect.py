@@ -1,0 +1,72 @@
+"""What `ouzel inspect` says of a model is what `ouzel serve` would make of it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.cli.app import main
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.demo import MODEL_DIRECTORY
+from tests.backends.conftest import GOLDEN
+
+IR = GOLDEN.parent / "optimum_ir" / "mistral-int8"
+ENGINES = {
+    "as it comes": EngineConfig(kv_cache_gib=0.01),
+    "exact": EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("directory", [GOLDEN / "qwen3", GOLDEN / "mistral", IR], ids=lambda path: path.name)
+def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineConfig, tmp_path: Path) -> None:
+    model = ModelConfig(model=str(directory), weights="int4", cache_dir=str(tmp_path))
+    found = inspect_model(model, engine)
+    info = create_runner(model, engine).info
+    assert (found.model_type, found.max_model_len) == (info.model_type, info.max_model_len)
+    assert (found.precision, found.kv_cache_dtype) == (info.precision, info.kv_cache_dtype)
+    assert found.num_kv_tokens == info.num_blocks * info.block_size
+    for written in tmp_path.glob("*/weights.bin"):  # each part begins at a multiple of 64 bytes
+        assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
+
+
+def test_nothing_is_written_and_no_weights_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = Path(shutil.copytree(GOLDEN / "llama", tmp_path / "model"))
+    weights = directory / "model.safetensors"
+    content = weights.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    weights.write_bytes(content[:start] + b"\xff" * (len(content) - start))  # all NaN
+    assert main(["inspect", str(directory), "--cache-dir", str(tmp_path / "cache")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("model       model: llama, ")
+    assert "no chat template: completions only" in said
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_demo_model_is_inspected_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--max-model-len", "2048", "--kv-cache-gib", "0.1"]) == 0
+    said = capsys.readouterr().out
+    assert "ouzel-demo: qwen3, 3.97 M parameters" in said
+    assert "context     2048 tokens" in said
+    assert "tool calls read as hermes" in said
+
+
+def test_what_could_not_be_served_is_refused_as_serving_would(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = Path(shutil.copytree(GOLDEN / "llama", tmp_path / "model"))
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps(config | {"intermediate_size": 96}))
+    assert main(["inspect", str(directory)]) == 1
+    assert "tensor model.layers.0.mlp.gate_proj.weight has the shape [128, 64]" in capsys.readouterr().err
+    (directory / "config.json").write_text(json.dumps(config | {"model_type": "llamma"}))
+    assert main(["inspect", str(directory)]) == 1
+    assert "model_type llamma is not supported; nearest: llama" in capsys.readouterr().err
+
+
+def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(MODEL_DIRECTORY), "--max-model-len", "5000"]) == 2
+    assert "--max-model-len: must be <= 4096, the model's own limit, given 5000" in capsys.readouterr().err
