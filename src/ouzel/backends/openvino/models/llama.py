@@ -1,4 +1,4 @@
-"""This builds Llama 2 and 3, and the many checkpoints that call themselves llama.
+"""Llama 2 and 3, and the many checkpoints that call themselves llama.
 
 Reference: transformers, models/llama/modeling_llama.py.
 """

@@ -1,0 +1,12 @@
+"""docs/models.md says of every family what the code and the golden checkpoints have."""
+
+from ouzel.backends.openvino.models import supported_model_types
+from tools.documents import models
+
+
+def test_the_document_is_that_of_the_code() -> None:
+    assert models.PATH.read_text() == models.models_document(), f"renew it: {models.COMMAND}"
+
+
+def test_every_family_has_a_golden_checkpoint() -> None:
+    assert set(models.golden_checkpoints()) == set(supported_model_types())

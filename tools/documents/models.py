@@ -1,0 +1,124 @@
+"""Writes docs/models.md from the code and its golden checkpoints: `uv run python -m tools.documents.models`."""
+
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ouzel.backends.openvino import models
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.parsers.registry import FAMILIES
+
+ROOT = Path(__file__).parents[2]
+PATH = ROOT / "docs" / "models.md"
+GOLDEN = ROOT / "tests" / "backends" / "golden"
+COMMAND = "uv run python -m tools.documents.models"
+
+_INTRODUCTION = """\
+# Models
+
+Generated from the code by `{command}`; a test keeps it true.
+
+`ouzel inspect MODEL` tells what would be loaded of a model, how large it gets in memory and on disk, and which context
+fits, without loading it. A checkpoint is recognised by `model_type` in its `config.json`; of one of several modes
+(`text_config`) the language model is served. A tensor that is missing, left over or of another shape, an unknown
+quantisation or variant of rotary positions is refused in a sentence that names it.
+
+## Families
+
+Each is held against `transformers` in float32: a tiny random checkpoint of each variant (`tests/backends/golden/`) must
+give its logits and its greedy tokens, however prompts are cut into chunks and sequences into batches. Random weights
+show that a graph computes the right formula; they do not show how well a trained checkpoint answers.
+
+| `model_type` | what it is | parts beside attention and feed-forward layers | checkpoints |
+|---|---|---|---|
+"""
+
+_CHATS = """
+## Chat formats
+
+How tool calls and reasoning are read follows the model's chat template, not its `model_type`; `--tool-parser` and
+`--reasoning-parser` name another. The first format whose marks are in the template counts:
+
+| names | tool calls | reasoning |
+|---|---|---|
+"""
+
+# Operation of the graph -> what it is for people.
+_PARTS = {
+    "PagedGatedDeltaNet": "gated delta net",
+    "PagedCausalConv1D": "short convolution",
+    "PagedSelectiveSSM": "Mamba-2",
+}
+
+
+def models_document() -> str:
+    text = _INTRODUCTION.format(command=COMMAND)
+    checkpoints = golden_checkpoints()
+    for model_type in models.supported_model_types():
+        directories = checkpoints.get(model_type, [])
+        cells = [f"`{model_type}`", description(model_type), ", ".join(parts_of(directories)) or "–"]
+        text += f"| {' | '.join([*cells, ', '.join(f'`{path.name}`' for path in directories)])} |\n"
+    text += _CHATS
+    for family in FAMILIES:
+        names = ", ".join(f"`{name}`" for name in family.names)
+        text += f"| {names} | {'yes' if family.calls else '–'} | {'yes' if family.reasoning else '–'} |\n"
+    return text
+
+
+def golden_checkpoints() -> dict[str, list[Path]]:
+    """Returns the directories of each model_type."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(GOLDEN.glob("*/config.json")):
+        config = json.loads(path.read_text())
+        found.setdefault(config.get("text_config", config)["model_type"], []).append(path.parent)
+    return found
+
+
+def description(model_type: str) -> str:
+    """Returns the first sentence of the family's file."""
+    document = importlib.import_module(f"{models.__name__}.{model_type}").__doc__ or ""
+    return " ".join(document.partition("\n\n")[0].split()).removesuffix(".").replace("|", "\\|")
+
+
+def parts_of(directories: list[Path]) -> list[str]:
+    """Returns what at least one of the checkpoints has."""
+    graphs = [measure_checkpoint(directory, read_hf_config(directory), "int8") for directory in directories]
+    return list(dict.fromkeys(part for model, weights in graphs for part in _parts(model, weights)))
+
+
+def _parts(model: LanguageModel, weights: MeasuredWeights) -> Iterator[str]:
+    nodes = model.graph.get_ops()
+    kinds = {node.get_type_name() for node in nodes}
+    attention = [node for node in nodes if node.get_type_name() == "PagedAttentionExtension"]
+    if any(_constant(node, 10) for node in attention):
+        yield "sliding windows"
+    if any(node.input_value(20).get_partial_shape()[1].get_length() for node in attention):
+        yield "attention sinks"
+    if len({node.get_rt_info()["k_head_size"].astype(int) for node in attention}) > 1:
+        yield "two head sizes"
+    if any(_sizes(node) for node in attention):
+        yield "latent attention"
+    if any("experts" in name for name in weights.used):
+        yield "experts"
+    if len(model.ropes) > 1:
+        yield "two kinds of rotary positions"
+    yield from (part for kind, part in _PARTS.items() if kind in kinds)
+
+
+def _constant(node: Node, index: int) -> int:
+    return int(node.input_value(index).get_node().data)
+
+
+def _sizes(node: Node) -> bool:
+    """Tells whether keys and values differ in size, as compressed ones do."""
+    facts = node.get_rt_info()
+    return bool(facts["k_head_size"].astype(int) != facts["v_head_size"].astype(int))
+
+
+if __name__ == "__main__":
+    PATH.write_text(models_document(), encoding="utf-8")
