@@ -18,19 +18,10 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from conversations import MODEL_DIRECTORY, SKILLS, Renderer
+from conversations import MODEL_DIRECTORY, Renderer
 from exchanges import Conversation
+from judging import ROOM, ROWS, is_right, skill_conversations
 from model import ModelConfig, Qwen3
-from sampling import Sampler
-from skills_tools import call_text
-
-ROOM = 120  # tokens that an answer may have beyond the expected one, and as many again as that has
-ROWS = [(skill, False) for skill in SKILLS if "drill" not in skill and skill != "long talk"] + [
-    ("arithmetic", True),
-    ("tool call", True),
-    ("repeat", True),
-    ("extraction", True),
-]
 
 
 class Answerer:
@@ -67,35 +58,6 @@ class Answerer:
         return self.generate(prompt, 2 * expected + ROOM).split("</think>")[-1].strip()
 
 
-def parsed_calls(text: str) -> list[str] | None:
-    """The tool calls in an answer in a form that can be compared, or None where one is not JSON."""
-    try:
-        found = [json.loads(part.split("</tool_call>")[0]) for part in text.split("<tool_call>")[1:]]
-    except ValueError:
-        return None
-    return sorted(json.dumps(item, sort_keys=True) for item in found)
-
-
-def parsed_json(text: str) -> object:
-    """The JSON value of an answer, or the text itself where it is none."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def is_right(item: Conversation, answer: str) -> bool:
-    """Whether an answer is what the conversation asked for."""
-    expected = item.messages[-1]
-    if item.check == "calls":
-        return parsed_calls(answer) == parsed_calls(call_text(expected["tool_calls"]))
-    if item.check == "json":
-        return parsed_json(answer) == parsed_json(expected["content"])
-    if item.check == "one_of":
-        return answer in {expected["content"], *item.accepted}
-    return answer == expected["content"]
-
-
 @functools.cache
 def shared_answerer(directory: Path) -> Answerer:
     """One model per process."""
@@ -107,9 +69,7 @@ def evaluate_row(row: tuple[str, bool], options: argparse.Namespace) -> dict[str
     """The share of right answers of one skill."""
     skill, thinking = row
     answerer, start, wrong = shared_answerer(options.model), time.time(), []
-    sampler = Sampler(77, held_out=not options.seen)
-    for _ in range(options.samples):
-        item = SKILLS[skill][0](sampler, thinking)
+    for item in skill_conversations(skill, thinking, options.samples, held_out=not options.seen):
         answer = answerer.answer(item)
         if not is_right(item, answer):
             wrong.append((item, answer))
