@@ -60,6 +60,20 @@ def test_rows_of_each_expert_are_brought_into_an_order(
     np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:, list(order)])
 
 
+@pytest.mark.parametrize("chunk_bytes", [1, 3 * 24, 5 * 24, 2**20])
+def test_some_rows_of_each_head_are_a_matrix_of_their_own(
+    weights: CompressedWeights, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache tells them from the other rows of the same tensor."""
+    monkeypatch.setattr("ouzel.backends.openvino.weights.safetensors.CHUNK_BYTES", chunk_bytes)
+    tensors = (Tensor("experts", (3, 4, 6)),)
+    upper = Wanted(tensors, (3, 1, 6), (0,), row_unit=4)
+    lower = Wanted(tensors, (3, 3, 6), (1, 2, 3), row_unit=4)
+    np.testing.assert_array_equal(values(weights, upper), EXPERTS[:, :1])
+    np.testing.assert_array_equal(values(weights, lower), EXPERTS[:, 1:])
+    assert len(weights.index) == 2
+
+
 class StoredInFourBits:
     """A checkpoint whose tensors called `packed` are in groups of two columns."""
 

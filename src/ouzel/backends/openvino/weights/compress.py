@@ -27,7 +27,7 @@ class CompressedWeights:
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
 
         def values() -> Iterator[Array]:
-            for parts in in_order(pieces, wanted.row_order):
+            for parts in in_order(pieces, wanted.row_order, wanted.row_unit):
                 yield parts.pop("values")
                 for name, part in parts.items():
                     small.setdefault(name, []).append(part)
@@ -67,19 +67,20 @@ def kept_encoding(tensors: Tensors, wanted: Wanted, width: WidthOption) -> Encod
     return stored.pop() if width == "auto" and len(stored) == 1 else None
 
 
-def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None) -> Iterator[Parts]:
-    """Gives the rows of each len(order) in that order; as they come where it is None."""
+def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0) -> Iterator[Parts]:
+    """Gives the rows of each unit in that order, which may leave some out; as they come where it is None."""
     if order is None:
         yield from pieces
         return
+    unit = unit or len(order)
     held: list[Parts] = []
     for piece in pieces:
         held.append(piece)
-        if sum(len(each["values"]) for each in held) >= len(order):
+        if sum(len(each["values"]) for each in held) >= unit:
             whole = {name: np.concatenate([each[name] for each in held]) for name in piece}
-            num_units = len(whole["values"]) // len(order)
-            rows = (np.arange(num_units)[:, None] * len(order) + np.array(order)).reshape(-1)
+            num_units = len(whole["values"]) // unit
+            rows = (np.arange(num_units)[:, None] * unit + np.array(order)).reshape(-1)
             yield {name: part[rows] for name, part in whole.items()}
-            rest = num_units * len(order)
+            rest = num_units * unit
             held = [{name: part[rest:] for name, part in whole.items()}]
-    assert not held or not len(held[0]["values"]), "rows come in whole orders"
+    assert not held or not len(held[0]["values"]), "rows come in whole units"

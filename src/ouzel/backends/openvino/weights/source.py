@@ -32,11 +32,16 @@ class Wanted:
 
     tensors: tuple[Tensor, ...]
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
-    row_order: tuple[int, ...] | None = None  # of each len(row_order) rows; None: as they come
+    row_order: tuple[int, ...] | None = None  # of each `row_unit` rows; None: as they come
+    row_unit: int = 0  # where the order leaves rows out; 0: as many as it has
 
     @property
     def key(self) -> str:
-        return " + ".join(tensor.name for tensor in self.tensors)
+        names = " + ".join(tensor.name for tensor in self.tensors)
+        if not self.row_unit:
+            return names
+        assert self.row_order
+        return f"{names}, rows {self.row_order[0]} to {self.row_order[-1]} of each {self.row_unit}"
 
 
 @dataclass(frozen=True, slots=True)
