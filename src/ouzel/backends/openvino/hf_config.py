@@ -92,6 +92,10 @@ class HfConfig:
             raise self._wrong(key, "an object", value)
         return HfConfig(value, f"{self._source}: {key}")
 
+    def with_defaults(self, **defaults: object) -> "HfConfig":
+        """Adds the values of keys that are left out; a key that is null stays so."""
+        return HfConfig(defaults | self.values, self._source)
+
     def text_model(self) -> "HfConfig":
         """Returns what a checkpoint of several modes says of its language model; of another checkpoint, all."""
         text = self.section("text_config")

@@ -52,6 +52,16 @@ class Builder:
         bias = self.array(name + ".bias", num_rows)
         return ops.add(product, self.graph.array(bias if row_order is None else bias[list(row_order)]))
 
+    def matrix_per_head(self, name: str, num_heads: int, num_rows: int, num_columns: int, rows: range) -> Node:
+        """Returns [heads, len(rows), columns] of a tensor that has `num_rows` rows for each head.
+
+        It is not compressed further than to bf16: the plugin would unpack such a matrix in every step.
+        """
+        shape = (num_heads, len(rows), num_columns)
+        tensor = Tensor(name + ".weight", (num_heads * num_rows, num_columns))
+        width: WidthOption = "f32" if self._plan.layers == "f32" else "bf16"
+        return self.graph.matrix(self._weights.matrix(Wanted((tensor,), shape, tuple(rows), num_rows), width))
+
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = weight_of(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalised(rows, norm), self.graph.array(weight))
