@@ -38,6 +38,12 @@ def test_greedy_tokens_are_those_of_transformers(golden: Golden, load: Load) -> 
     assert Driver(load(golden.directory)).greedy(golden.prompt, len(golden.greedy)) == golden.greedy
 
 
+@pytest.mark.parametrize("chunk_len", [1, 7, 31, 33])
+def test_chunks_give_the_same_tokens(golden: Golden, load: Load, chunk_len: int) -> None:
+    assert Driver(load(golden.directory)).greedy(golden.prompt, 8, chunk_len) == golden.greedy[:8]
+
+
+@pytest.mark.release("chunks of every size")
 def test_every_chunk_size_gives_the_same_tokens(golden: Golden, load: Load) -> None:
     runner = load(golden.directory)
     for chunk_len in range(1, len(golden.prompt) + 1):
