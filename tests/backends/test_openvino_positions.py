@@ -30,9 +30,13 @@ def test_frequencies_of_the_checkpoints(name: str) -> None:
 @pytest.mark.parametrize("case", ROPE_CASES, ids=lambda case: case["config"]["rope_parameters"]["rope_type"])
 def test_frequencies_of_every_variant(case: dict[str, Any]) -> None:
     config = HfConfig(case["config"])
-    rope = read_rope(config, config.size("head_dim"))
+    rope = read_rope(config, config.size("head_dim"), rotates_partly=True)
     np.testing.assert_allclose(rope.inverse_frequencies, case["inverse_frequencies"], rtol=1e-6)
     assert rope.scale == pytest.approx(case["attention_scaling"])
+    if "long_inverse_frequencies" in case:
+        longest = rope.for_context(4097)
+        np.testing.assert_allclose(longest.inverse_frequencies, case["long_inverse_frequencies"], rtol=1e-6)
+        np.testing.assert_array_equal(rope.for_context(4096).inverse_frequencies, rope.inverse_frequencies)
 
 
 def test_older_and_newer_keys_mean_the_same() -> None:
@@ -44,9 +48,32 @@ def test_older_and_newer_keys_mean_the_same() -> None:
 
 
 def test_an_unknown_variant_is_refused_by_name() -> None:
-    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "longrope", "factor": 2.0}})
-    with pytest.raises(ModelLoadError, match="longrope"):
+    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "axial", "factor": 2.0}})
+    with pytest.raises(ModelLoadError, match="axial"):
         read_rope(config, 64)
+
+
+def test_longrope_has_a_factor_for_each_frequency() -> None:
+    factors = {"short_factor": [1.0] * 31, "long_factor": [2.0] * 32}
+    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"type": "longrope", **factors}})
+    with pytest.raises(ModelLoadError, match="short_factor must be a list of 32 numbers"):
+        read_rope(config, 64)
+
+
+def test_heads_turn_partly_only_in_families_that_know_that() -> None:
+    config = HfConfig({"max_position_embeddings": 64, "partial_rotary_factor": 0.5})
+    assert read_rope(config, 64, rotates_partly=True).inverse_frequencies.shape == (16,)
+    with pytest.raises(ModelLoadError, match=r"partial_rotary_factor 0\.5 is not supported"):
+        read_rope(config, 64)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 1.5, -0.5])
+def test_a_part_of_a_head_is_an_even_number_of_its_dimensions(share: float) -> None:
+    config = HfConfig({"max_position_embeddings": 64, "rope_parameters": {"partial_rotary_factor": share}})
+    with pytest.raises(
+        ModelLoadError, match=f"must leave an even number of the 64 dimensions of a head, found {share}"
+    ):
+        read_rope(config, 64, rotates_partly=True)
 
 
 def test_yarn_reaches_as_far_as_its_factor() -> None:

@@ -124,6 +124,11 @@ CONFIGS: list[Json] = [
         "rope_parameters": ROPE | {"rope_type": "yarn", "original_max_position_embeddings": 1024},
     },
     {"max_position_embeddings": 4096, "rope_scaling": None, "rope_parameters": ROPE},
+    {
+        "max_position_embeddings": 8192,
+        "original_max_position_embeddings": 3000,
+        "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1000},
+    },
 ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from tools.golden import cases
 from tools.golden.cases import BASE, Case
@@ -59,6 +60,11 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
         "logits": prompt_logits.numpy().astype(np.float32),
         "greedy": np.array(greedy, np.int64),
     }
+    scaling = getattr(model.config, "rope_parameters", None) or {}
+    if scaling.get("rope_type") == "longrope":
+        short = torch.tensor([token_ids[: scaling["original_max_position_embeddings"]]])
+        with torch.no_grad():  # by the short factors, as the sequence is no longer than the original context
+            outputs["short_logits"] = model(short, use_cache=False).logits[0].numpy().astype(np.float32)
     rotary = getattr(model.model, "rotary_emb", None)
     if hasattr(rotary, "inv_freq"):  # one rope for all layers
         outputs["inverse_frequencies"] = rotary.inv_freq.numpy().astype(np.float32)
@@ -71,6 +77,10 @@ def older_rope_keys(path: Path) -> None:
     config = json.loads(path.read_text())
     parameters = config.pop("rope_parameters")
     config["rope_theta"] = parameters.pop("rope_theta")
+    if "partial_rotary_factor" in parameters:
+        config["partial_rotary_factor"] = parameters.pop("partial_rotary_factor")
+    if "original_max_position_embeddings" in config:
+        parameters.pop("original_max_position_embeddings", None)
     config["rope_scaling"] = None if parameters["rope_type"] == "default" else parameters
     if config["model_type"] == "smollm3":  # its default, and defaults were left out
         del config["tie_word_embeddings"]
@@ -94,14 +104,21 @@ def make_case(name: str, case: Case) -> None:
     print(f"{name}: seed {seed}, smallest gap {gap:.3f} deviations, {num_tokens} different tokens")
 
 
+def rounded(frequencies: torch.Tensor) -> list[float]:
+    return [float(f"{value:.9g}") for value in frequencies.tolist()]
+
+
 def make_rope_cases() -> None:
     made = []
     for settings in ROPE_CASES:
         config = AutoConfig.for_model(**{**BASE, "model_type": "llama", "num_hidden_layers": 1, **settings})
         rotary = AutoModelForCausalLM.from_config(config).model.rotary_emb
-        frequencies = [float(f"{value:.9g}") for value in rotary.inv_freq.tolist()]
         scaling = float(f"{float(rotary.attention_scaling):.9g}")
-        made.append({"config": settings, "inverse_frequencies": frequencies, "attention_scaling": scaling})
+        case = {"config": settings, "inverse_frequencies": rounded(rotary.inv_freq), "attention_scaling": scaling}
+        if rotary.rope_type == "longrope":
+            beyond = config.rope_parameters["original_max_position_embeddings"] + 1
+            case["long_inverse_frequencies"] = rounded(ROPE_INIT_FUNCTIONS["longrope"](config, "cpu", beyond)[0])
+        made.append(case)
     (GOLDEN / "rope.json").write_text(json.dumps(made, indent=1) + "\n")
 
 

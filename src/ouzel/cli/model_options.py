@@ -34,6 +34,7 @@ class _Dimensions(msgspec.Struct):
     """Holds what of config.json bounds the context."""
 
     max_position_embeddings: int | None = None
+    original_max_position_embeddings: int | None = None
     rope_parameters: _Rope | None = None
     rope_scaling: _Rope | None = None
     num_hidden_layers: int | None = None
@@ -48,7 +49,7 @@ class _Dimensions(msgspec.Struct):
         scaling = self.rope_parameters or self.rope_scaling or _Rope()
         if positions is None or is_ir or (scaling.rope_type or scaling.type) != "yarn":
             return positions
-        original = scaling.original_max_position_embeddings or positions
+        original = self.original_max_position_embeddings or scaling.original_max_position_embeddings or positions
         return max(positions, int(original * (scaling.factor or positions / original)))
 
     def kv_bytes_per_token(self, element_bytes: int) -> int | None:

@@ -108,4 +108,43 @@ ROPE_CASES: list[dict[str, Any]] = [
             "yarn", 10000.0, factor=8.0, original_max_position_embeddings=2048, attention_factor=1.3
         ),
     },
+    {
+        "head_dim": 16,
+        "max_position_embeddings": 131072,
+        "rope_parameters": rope(
+            "longrope",
+            short_factor=[1.0, 1.0, 1.1, 1.2, 1.5, 1.9, 2.4, 3.0],
+            long_factor=[1.1, 1.3, 2.2, 5.5, 9.1, 20.0, 40.0, 64.5],
+            original_max_position_embeddings=4096,
+        ),
+    },
+    {
+        "head_dim": 16,
+        "max_position_embeddings": 8192,
+        "rope_parameters": rope(
+            "longrope",
+            short_factor=[1.0, 1.5, 2.0, 2.5, 3.0, 3.5],
+            long_factor=[2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+            original_max_position_embeddings=4096,
+            partial_rotary_factor=0.75,
+            factor=16.0,
+            attention_factor=1.4,
+        ),
+    },
+    {
+        "head_dim": 16,
+        "max_position_embeddings": 8192,
+        "rope_parameters": rope("linear", factor=2.0, partial_rotary_factor=0.5),
+    },
+    {
+        "head_dim": 32,
+        "max_position_embeddings": 16384,
+        "rope_parameters": rope(
+            "yarn",
+            10000.0,
+            factor=8.0,
+            original_max_position_embeddings=2048,
+            partial_rotary_factor=0.25,
+        ),
+    },
 ]

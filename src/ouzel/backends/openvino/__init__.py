@@ -87,6 +87,7 @@ def make_runner(
         max_num_batched_tokens=engine.max_num_batched_tokens,
         load_s=0.0,  # known when the checks are done
     )
+    language_model = language_model.for_context(plan.max_model_len)
     return OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model, info)
 
 

@@ -84,6 +84,12 @@ class HfConfig:
             raise self._wrong(key, f"a list of {length} integers", value)
         return value
 
+    def numbers(self, key: str, length: int) -> list[float]:
+        value = self.values.get(key)
+        if not isinstance(value, list) or len(value) != length:
+            raise self._wrong(key, f"a list of {length} numbers", value)
+        return [HfConfig({key: item}, self._source).number(key) for item in value]
+
     def section(self, key: str) -> "HfConfig | None":
         value = self.values.get(key)
         if value is None:

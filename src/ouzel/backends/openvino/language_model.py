@@ -1,7 +1,7 @@
 """A loader hands this to the runner."""
 
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,3 +24,7 @@ class LanguageModel:
     weights: str = ""  # how they are encoded, in a word or two; its loader knows
     mapping: mmap.mmap | None = None  # the file that the arrays lie in
     cache_entry: Path | None = None  # of an earlier start, that the weights were taken from
+
+    def for_context(self, max_model_len: int) -> "LanguageModel":
+        """Returns it with what depends on the length of the longest request."""
+        return replace(self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()})

@@ -60,6 +60,7 @@ class DecoderShape:
         tied_by_default: bool = False,  # where config.json does not say
         default_theta: float = 10000.0,
         default_head_dim: int | None = None,  # None: the hidden size divided by the heads
+        rotates_partly: bool = False,  # the family knows `partial_rotary_factor`
     ) -> "DecoderShape":
         """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
         norm = Norm(config.number("rms_norm_eps", 1e-6))
@@ -68,7 +69,7 @@ class DecoderShape:
             num_layers=config.size("num_hidden_layers"),
             vocab_size=config.size("vocab_size"),
             norm=norm,
-            rope=read_rope(config, attention.head_dim, default_theta),
+            rope=read_rope(config, attention.head_dim, default_theta, rotates_partly=rotates_partly),
             attention=attention,
             tied_embeddings=config.flag("tie_word_embeddings", tied_by_default),
         )

@@ -2,13 +2,15 @@
 
 The model graph takes cos and sin of the scheduled positions as inputs, so positions never pass through bf16 (a graph
 that computes them itself may be wrong by a quarter at position 4,000). Formulas: transformers,
-`modeling_rope_utils.py`; papers: linear (Chen 2023), YaRN (Peng 2023), llama3 (Llama 3.1 release).
+`modeling_rope_utils.py`; papers: linear (Chen 2023), YaRN (Peng 2023), llama3 (Llama 3.1 release), LongRoPE
+(Ding 2024).
 
 config.json writes the variant as `rope_scaling` + `rope_theta` (transformers 4) or as `rope_parameters` (5).
 """
 
+import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +18,49 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.hf_config import MAX_SIZE, HfConfig
 from ouzel.errors import ModelLoadError
 
-SUPPORTED = ("default", "linear", "dynamic", "llama3", "yarn")
+SUPPORTED = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LongFrequencies:
+    """LongRoPE has other frequencies for contexts of more than `original_positions` tokens."""
+
+    original_positions: int
+    inverse_frequencies: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Rope:
     """It turns positions into cos and sin."""
 
-    inverse_frequencies: NDArray[np.float64]  # [head_dim / 2]
-    scale: float  # of cos and sin: YaRN's attention factor, else 1
+    inverse_frequencies: NDArray[np.float64]  # [rotated dimensions of a head / 2]
+    scale: float  # of cos and sin: the attention factor of YaRN and LongRoPE, else 1
     max_positions: int  # as far as the model can go
+    beyond: LongFrequencies | None = None  # until `for_context` has chosen
+
+    def for_context(self, max_model_len: int) -> "Rope":
+        """Chooses the frequencies that serve requests of up to so many tokens, all with the same ones.
+
+        Transformers chooses by the tokens that a sequence has by now. Keys in the cache are turned already, and other
+        requests read them: so one server keeps to one choice.
+        """
+        if self.beyond is None:
+            return self
+        is_long = max_model_len > self.beyond.original_positions
+        logger.info(
+            "longrope: max_model_len is %d, so the %s factors serve all requests; up to %d the short ones would",
+            max_model_len,
+            "long" if is_long else "short",
+            self.beyond.original_positions,
+        )
+        frequencies = self.beyond.inverse_frequencies if is_long else self.inverse_frequencies
+        return replace(self, inverse_frequencies=frequencies, beyond=None)
 
     def cos_sin(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns cos and sin, each [T, head_dim / 2]."""
+        """Returns cos and sin, each [T, rotated dimensions / 2]."""
+        assert self.beyond is None, "the context is known by now"
         angles = positions[:, None] * self.inverse_frequencies
         cos, sin = np.cos(angles), np.sin(angles)
         if self.scale != 1.0:
@@ -36,31 +68,48 @@ class Rope:
         return cos.astype(np.float32), sin.astype(np.float32)
 
 
-def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0) -> Rope:
-    """Raises ModelLoadError also where the numbers are each possible and the angles they come to are not."""
-    if head_dim % 2:
-        raise ModelLoadError(f"config.json: head_dim must be even, found {head_dim}")
+def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0, *, rotates_partly: bool = False) -> Rope:
+    """Only a family that `rotates_partly` knows `partial_rotary_factor`, the share of each head that is turned.
+
+    Raises ModelLoadError also where the numbers are each possible and the angles they come to are not.
+    """
+    num_dims = rotated_dims(config, head_dim, rotates_partly=rotates_partly)
     try:
         with np.errstate(all="ignore"):
-            rope = compute_rope(config, head_dim, default_theta)
+            rope = compute_rope(config, num_dims, default_theta)
     except (ArithmeticError, ValueError) as error:
         raise ModelLoadError(f"config.json: the rotary positions cannot be computed: {error}") from error
-    if not (np.isfinite(rope.inverse_frequencies).all() and math.isfinite(rope.scale)):
+    frequencies = [rope.inverse_frequencies, *([rope.beyond.inverse_frequencies] if rope.beyond else [])]
+    if not (np.isfinite(frequencies).all() and math.isfinite(rope.scale)):
         raise ModelLoadError("config.json: the rotary positions cannot be computed: they are no finite numbers")
     if rope.max_positions > MAX_SIZE:
         raise ModelLoadError(f"config.json: the rotary positions must be <= {MAX_SIZE}, found {rope.max_positions}")
     return rope
 
 
-def compute_rope(config: HfConfig, head_dim: int, default_theta: float) -> Rope:
-    scaling = config.section("rope_parameters") or config.section("rope_scaling") or HfConfig({})
-    theta = scaling.number("rope_theta", config.number("rope_theta", default_theta))
+def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> int:
+    """Returns how many dimensions of a head are turned, the first ones."""
+    if head_dim % 2:
+        raise ModelLoadError(f"config.json: head_dim must be even, found {head_dim}")
+    share = rope_section(config).number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))
+    if share != 1.0 and not rotates_partly:
+        raise ModelLoadError(f"config.json: partial_rotary_factor {share} is not supported, only 1")
+    num_dims = int(head_dim * share)
+    if num_dims % 2 or not 0 < num_dims <= head_dim:
+        raise ModelLoadError(
+            f"config.json: partial_rotary_factor must leave an even number of the {head_dim} dimensions of a head, "
+            f"found {share}"
+        )
+    return num_dims
+
+
+def compute_rope(config: HfConfig, num_dims: int, default_theta: float) -> Rope:
+    scaling, theta = rope_section(config), rope_theta(config, default_theta)
     max_positions = config.size("max_position_embeddings")
-    if (rotated := scaling.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))) != 1.0:
-        raise ModelLoadError(f"config.json: partial_rotary_factor {rotated} is not supported, only 1")
-    if theta <= 0:
-        raise ModelLoadError(f"config.json: rope_theta must be > 0, found {theta}")
-    plain = theta ** -(np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
+    # Phi-3 writes it beside the section, and there it counts first.
+    original = scaling.size("original_max_position_embeddings", max_positions)
+    original = config.size("original_max_position_embeddings", original)
+    plain = plain_frequencies(theta, num_dims)
     match rope_type(scaling):
         case "default":
             return Rope(plain, 1.0, max_positions)
@@ -69,13 +118,20 @@ def compute_rope(config: HfConfig, head_dim: int, default_theta: float) -> Rope:
         case "linear":
             return Rope(plain / scaling.number("factor"), 1.0, max_positions)
         case "llama3":
-            return Rope(llama3_frequencies(plain, scaling, max_positions), 1.0, max_positions)
+            return Rope(llama3_frequencies(plain, scaling, original), 1.0, max_positions)
         case "yarn":
-            return yarn_rope(plain, theta, scaling, max_positions)
+            return yarn_rope(plain, theta, scaling, original, max_positions)
+        case "longrope" | "su":  # its older name
+            return longrope(plain, scaling, original, max_positions)
         case unknown:
             raise ModelLoadError(
                 f"config.json: rope type {unknown} is not supported; supported: {', '.join(SUPPORTED)}"
             )
+
+
+def rope_section(config: HfConfig) -> HfConfig:
+    """Returns what is written about rotary positions, in the newer key or the older one."""
+    return config.section("rope_parameters") or config.section("rope_scaling") or HfConfig({})
 
 
 def rope_type(scaling: HfConfig) -> str:
@@ -83,19 +139,29 @@ def rope_type(scaling: HfConfig) -> str:
     return scaling.text("rope_type", scaling.text("type", "default"))
 
 
-def llama3_frequencies(plain: NDArray[np.float64], scaling: HfConfig, max_positions: int) -> NDArray[np.float64]:
+def rope_theta(config: HfConfig, default: float = 10000.0) -> float:
+    theta = rope_section(config).number("rope_theta", config.number("rope_theta", default))
+    if theta <= 0:
+        raise ModelLoadError(f"config.json: rope_theta must be > 0, found {theta}")
+    return theta
+
+
+def plain_frequencies(theta: float, num_dims: int) -> NDArray[np.float64]:
+    frequencies: NDArray[np.float64] = theta ** -(np.arange(0, num_dims, 2, dtype=np.float64) / num_dims)
+    return frequencies
+
+
+def llama3_frequencies(plain: NDArray[np.float64], scaling: HfConfig, original: int) -> NDArray[np.float64]:
     """Divides long waves by the factor, keeps short ones, and blends those between."""
     factor = scaling.number("factor")
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
-    original = scaling.size("original_max_position_embeddings", max_positions)
     turns = original * plain / (2 * math.pi)  # of each frequency within the original context
     kept_share = np.clip((turns - low) / (high - low), 0.0, 1.0)
     return (1 - kept_share) * plain / factor + kept_share * plain
 
 
-def yarn_rope(plain: NDArray[np.float64], theta: float, scaling: HfConfig, max_positions: int) -> Rope:
+def yarn_rope(plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, max_positions: int) -> Rope:
     """Keeps dimensions that turn often within the original context, and divides slow ones by the factor."""
-    original = scaling.size("original_max_position_embeddings", max_positions)
     factor = scaling.number("factor", max_positions / original)
     dimensions = 2 * len(plain)
 
@@ -120,3 +186,12 @@ def yarn_scale(scaling: HfConfig, factor: float) -> float:
         return scaling.number("attention_factor")
     weight, weight_all = scaling.number("mscale", 0.0), scaling.number("mscale_all_dim", 0.0)
     return mscale(weight) / mscale(weight_all) if weight and weight_all else mscale(1.0)
+
+
+def longrope(plain: NDArray[np.float64], scaling: HfConfig, original: int, max_positions: int) -> Rope:
+    """Divides each frequency by a factor of its own, of `short_factor` within the original context."""
+    short, long = (plain / np.array(scaling.numbers(key, len(plain))) for key in ("short_factor", "long_factor"))
+    factor = scaling.number("factor", max_positions / original)
+    usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+    scale = scaling.number("attention_factor", usual)
+    return Rope(short, scale, max_positions, LongFrequencies(original, long))
