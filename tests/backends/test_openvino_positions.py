@@ -2,14 +2,17 @@
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.selfcheck import check_runner
+from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
 from tests.backends.conftest import GOLDEN, Load, read_golden
@@ -76,6 +79,20 @@ def test_a_part_of_a_head_is_an_even_number_of_its_dimensions(share: float) -> N
         read_rope(config, 64, rotates_partly=True)
 
 
+def test_a_context_within_the_original_one_takes_the_short_factors(cache_dir: Path) -> None:
+    """The golden logits of phi3 are of the long ones."""
+    golden = read_golden("phi3")
+    short_logits = np.load(golden.directory / "golden.npz")["short_logits"]
+    runner = create_runner(
+        ModelConfig(model=str(golden.directory), weights="f32", cache_dir=str(cache_dir), max_model_len=32),
+        EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02),
+    )
+    _, logits = Driver(runner).prefill(golden.prompt[:32], 20)
+    assert relative_error(logits, short_logits) < 1e-5
+    assert relative_error(logits, golden.logits[:32]) > 0.1
+    runner.close()
+
+
 def test_yarn_reaches_as_far_as_its_factor() -> None:
     scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
     assert read_rope(HfConfig({"max_position_embeddings": 40960, "rope_scaling": scaling}), 64).max_positions == 131072
@@ -90,7 +107,7 @@ def test_angles_at_far_positions_are_exact() -> None:
 
 
 @pytest.mark.parametrize("shift", [300, 1_000, 4_000, 30_000])
-@pytest.mark.parametrize("name", ["llama", "llama3", "minicpm3", "mistral", "qwen2", "qwen3"])
+@pytest.mark.parametrize("name", ["llama", "llama3", "minicpm3", "mistral", "phi3", "qwen2", "qwen3"])
 def test_shifted_positions_change_no_more_than_rounding(name: str, shift: int, load: Load) -> None:
     """In bf16 where the CPU has it, else in f32: what `auto` serves. Measured: 0.042 at most, at any shift."""
     golden = read_golden(name)

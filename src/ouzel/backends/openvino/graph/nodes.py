@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.library import ops, ov
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
 
@@ -24,6 +24,11 @@ def real(value: float) -> Node:
 
 def empty(dtype: type[np.generic], rank: int = 1) -> Node:
     return ops.constant(np.zeros([0] * rank, dtype))
+
+
+def output_of(node: Node) -> Node:
+    """Returns the only output of a node; of outputs, which `split` gives, the same again."""
+    return node if isinstance(node, ov.Output) else node.output(0)
 
 
 def split_heads(rows: Node, num_heads: int, head_dim: int) -> Node:

@@ -1,0 +1,33 @@
+"""Families that differ from llama in their projections, norms, activations, or in what they rotate."""
+
+from typing import Any
+
+from tools.golden.cases import Case, rope
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "vocab_size": 160,
+    "max_position_embeddings": 4096,
+}
+LONGROPE = rope(
+    "longrope",
+    short_factor=[1.0, 1.1, 1.3, 1.6, 2.0, 2.5],
+    long_factor=[1.2, 2.0, 4.0, 7.0, 12.0, 20.0],
+    partial_rotary_factor=0.75,
+)
+
+CASES: dict[str, Case] = {
+    "phi3": Case(
+        {
+            **SMALL,
+            "model_type": "phi3",
+            "rope_parameters": LONGROPE,
+            "original_max_position_embeddings": 32,
+            "sliding_window": 24,
+        },
+        older_rope_keys=True,
+    ),
+}
