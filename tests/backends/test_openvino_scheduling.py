@@ -14,7 +14,7 @@ from ouzel.engine.core import EngineCore
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineInfo, EngineRequest
 from tests.backends.conftest import Golden, Load
-from tests.engine.requests import Results, make_request, run, run_alone
+from tests.engine.requests import make_request, run, run_alone
 
 BEAMS = BeamSearchParams(width=2)
 
