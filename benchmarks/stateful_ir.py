@@ -20,10 +20,9 @@ from ouzel.backends.openvino.graph.self_attention import project
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.compress import CompressedWeights
-from ouzel.backends.openvino.weights.encodings import Width
-from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import MemoryWriter
+from ouzel.config.weights import WeightPlan, read_weights
 
 
 class StatefulGraph(PagedGraph):
@@ -108,19 +107,19 @@ class StatefulGraph(PagedGraph):
 class StatefulBuilder(Builder):
     graph: StatefulGraph
 
-    def __init__(self, checkpoint: Path, width: Width, graph: StatefulGraph) -> None:
-        super().__init__(CompressedWeights(Checkpoint(checkpoint), MemoryWriter()), WeightPlan.of(width))
+    def __init__(self, checkpoint: Path, plan: WeightPlan, graph: StatefulGraph) -> None:
+        super().__init__(CompressedWeights(Checkpoint(checkpoint), MemoryWriter()), plan)
         self.graph = graph
 
 
-def write_stateful_ir(checkpoint: Path, out: Path, width: Width = "int8") -> None:
+def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> None:
     """Writes openvino_model.xml and .bin; plain RoPE only, of llama or qwen3."""
     config = read_hf_config(checkpoint)
     shape, mlp = DecoderShape.read(config), MlpShape.read(config)
     theta = config.number("rope_theta", 10_000.0)
-    b = StatefulBuilder(checkpoint, width, StatefulGraph(shape.attention.head_dim, theta))
+    b = StatefulBuilder(checkpoint, read_weights(weights), StatefulGraph(shape.attention.head_dim, theta))
     hidden_size = shape.attention.hidden_size
-    embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size)
+    embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings)
     x = b.embedded(embedding)
     for layer in range(shape.num_layers):
         prefix = f"model.layers.{layer}."

@@ -124,7 +124,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     backend: str
     model_type: str
     device: str
-    weights: str  # int8, int4, bf16, f32, ir, or the format of a quantised checkpoint that is kept
+    weights: str  # as --weights has it (int8; int4,head=int4), ir, or the format of a quantised checkpoint that is kept
     precision: str  # of inference: bf16, f16 or f32
     kv_cache_dtype: str
     vocab_size: int

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
-from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision, Weights
+from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import ModelRunner
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -57,7 +57,7 @@ def load(cache_dir: Path) -> Load:
     made: dict[tuple[object, ...], ModelRunner] = {}
 
     def load_once(
-        directory: Path, weights: Weights = "f32", precision: Precision = "f32", kv_cache_dtype: KvCacheDtype = "f32"
+        directory: Path, weights: str = "f32", precision: Precision = "f32", kv_cache_dtype: KvCacheDtype = "f32"
     ) -> ModelRunner:
         key = (directory, weights, precision, kv_cache_dtype)
         if key not in made:

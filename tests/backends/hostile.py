@@ -18,6 +18,7 @@ from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.cli.engines import expected_vocab_size, grammar_tokenizer
 from ouzel.cli.model_options import output_format
 from ouzel.config import ModelConfig
+from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.tokenizer.huggingface import load_tokenizer
@@ -36,7 +37,7 @@ def open_model(directory: Path) -> None:
     output_format(directory, ModelConfig(model=str(directory)))
     sampling_defaults(directory)
     with tempfile.TemporaryDirectory() as cache_dir:
-        load_checkpoint(directory, config, "int8", cache_dir)
+        load_checkpoint(directory, config, read_weights("int8"), cache_dir)
 
 
 def report(directory: Path, output: int) -> None:

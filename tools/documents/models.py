@@ -11,6 +11,7 @@ from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.config.weights import read_weights
 from ouzel.parsers.registry import FAMILIES
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +88,8 @@ def description(model_type: str) -> str:
 
 def parts_of(directories: list[Path]) -> list[str]:
     """Returns what at least one of the checkpoints has."""
-    graphs = [measure_checkpoint(directory, read_hf_config(directory), "int8") for directory in directories]
+    plan = read_weights("int8")
+    graphs = [measure_checkpoint(directory, read_hf_config(directory), plan) for directory in directories]
     return list(dict.fromkeys(part for model, weights in graphs for part in _parts(model, weights)))
 
 

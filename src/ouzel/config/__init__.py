@@ -12,6 +12,7 @@ from msgspec import Meta
 from ouzel.config.limits import LimitsConfig
 from ouzel.config.observability import ObservabilityConfig
 from ouzel.config.option import option
+from ouzel.config.weights import read_weights
 
 __all__ = [
     "API_KEY_PATTERN",
@@ -23,7 +24,6 @@ __all__ = [
     "StoreConfig",
 ]
 
-Weights = Literal["auto", "int8", "int4", "bf16", "f32"]
 Precision = Literal["auto", "bf16", "f16", "f32"]
 Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
@@ -45,9 +45,11 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     weights: Annotated[
-        Weights,
+        str,
         option(
-            "Compression of weights while reading; auto keeps what is quantised already, and makes int8 of the rest.",
+            "Compression of weights while reading: auto (keeps what is quantised already, and makes int8 of the rest), "
+            "int8, int4, bf16 or f32; then those of parts that differ, of layers, experts, embedding and head: "
+            "int4,head=int4.",
             is_common=True,
         ),
     ] = "auto"
@@ -91,6 +93,9 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     cache_dir: Annotated[
         str, option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
     ] = ""
+
+    def __post_init__(self) -> None:
+        read_weights(self.weights)
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):

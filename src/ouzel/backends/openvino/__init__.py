@@ -18,6 +18,7 @@ from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 from ouzel.types import EngineInfo
@@ -106,7 +107,7 @@ def read_config(directory: Path) -> HfConfig:
 def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
     if is_ir_directory(directory):
         return load_ir(core, directory, config)
-    return load_checkpoint(directory, config, model.weights, model.cache_dir)
+    return load_checkpoint(directory, config, read_weights(model.weights), model.cache_dir)
 
 
 def accept_shorter_context(option: int | None, max_model_len: int, longest: int) -> None:

@@ -15,6 +15,7 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         language_model, num_parameters = load_ir(core, directory, config), 0
         weights: tuple[tuple[str, int], ...] = (("ir", (directory / IR_FILE).with_suffix(".bin").stat().st_size),)
     else:
-        language_model, measured = measure_checkpoint(directory, config, model.weights)
+        language_model, measured = measure_checkpoint(directory, config, read_weights(model.weights))
         num_parameters = measured.num_parameters
         weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
     compiled = compile_graph(core, attention_alone(language_model), engine)

@@ -12,12 +12,12 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
-from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, WidthOption
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights
+from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 
 Build = Callable[[Weights], LanguageModel]
@@ -26,15 +26,14 @@ BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that kno
 logger = logging.getLogger(__name__)
 
 
-def load_checkpoint(directory: Path, config: HfConfig, width: WidthOption, cache_dir: str) -> LanguageModel:
+def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str) -> LanguageModel:
     text = config.text_model()
-    width = AUTO_WIDTH if width == "auto" else width
-    plan, family_build = WeightPlan.of(width), family(text.model_type)
+    plan, family_build = plan.with_auto(AUTO_WIDTH), family(text.model_type)
     if text is not config:
         logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
 
     def build(weights: Weights) -> LanguageModel:
-        return replace(family_build(text, Builder(weights, plan)), weights=width)
+        return replace(family_build(text, Builder(weights, plan)), weights=str(plan))
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
@@ -43,10 +42,10 @@ def load_checkpoint(directory: Path, config: HfConfig, width: WidthOption, cache
 
     refuse_quantized(text)
     files = [directory / "config.json", *find_files(directory)]
-    entry = entry_path(cache_dir, directory, files, width)
+    entry = entry_path(cache_dir, directory, files, str(plan))
     if (cached := load_cached(entry, build)) is not None:
         return replace(cached, cache_entry=entry)
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, width, entry)
+    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
     checkpoint = Checkpoint(directory)
     try:
         compress(checkpoint, entry, build_first)
@@ -56,13 +55,13 @@ def load_checkpoint(directory: Path, config: HfConfig, width: WidthOption, cache
     return cached or build_first(CompressedWeights(checkpoint, MemoryWriter()))
 
 
-def measure_checkpoint(directory: Path, config: HfConfig, width: WidthOption) -> tuple[LanguageModel, MeasuredWeights]:
+def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that."""
     text = config.text_model()
     refuse_quantized(text)
     checkpoint = Checkpoint(directory)
     weights = MeasuredWeights(checkpoint)
-    model = family(text.model_type)(text, Builder(weights, WeightPlan.of(width)))
+    model = family(text.model_type)(text, Builder(weights, plan))
     refuse_leftovers(text, checkpoint.names(), weights.used, has_other_modes=text is not config)
     return model, weights
 

@@ -10,9 +10,9 @@ from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
-from ouzel.backends.openvino.weights.encodings import WidthOption
-from ouzel.backends.openvino.weights.plan import WeightPlan
 from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
+from ouzel.config.weights import WeightPlan, WidthOption
+from ouzel.errors import ModelLoadError
 
 
 class Builder:
@@ -67,9 +67,15 @@ class Builder:
         product = ops.multiply(normalised(rows, norm), self.graph.array(weight))
         return ops.add(product, self.graph.array(self.array(name + ".bias", size))) if norm.has_bias else product
 
-    def embedding(self, name: str, num_rows: int, num_columns: int) -> Node:
-        """Returns the matrix, for `embedded` and, where it is tied, instead of `head`."""
-        return self._weight(name, num_rows, num_columns, self._plan.embedding)
+    def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Node:
+        """Returns the matrix, for `embedded` and, where it is the head too, instead of `head`."""
+        width = self._plan.tied if is_head else self._plan.embedding
+        if width is None:
+            raise ModelLoadError(
+                "config.json ties embedding and head, which are one matrix: --weights must name the same width for "
+                f"both, given embedding={self._plan.embedding} and head={self._plan.head}"
+            )
+        return self._weight(name, num_rows, num_columns, width)
 
     def embedded(self, embedding: Node) -> Node:
         return ops.gather(embedding, self.graph.token_ids, ops.constant(np.int64(0)))

@@ -112,7 +112,7 @@ def attention_of(b: Builder, shape: DecoderShape) -> Part:
 def build_decoder(b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Part | None = None) -> LanguageModel:
     hidden_size = shape.attention.hidden_size
     mixer = mixer or attention_of(b, shape)
-    embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size)
+    embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings)
     x = scaled(b.embedded(embedding), shape.embedding_factor)
     for layer in range(shape.num_layers):
         x = decoder_layer(b, x, layer, shape, (mixer, feed_forward))

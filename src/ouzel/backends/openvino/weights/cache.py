@@ -1,6 +1,6 @@
 """Compressed weights are kept on disk: they are made from a checkpoint once, and mapped into memory from then on.
 
-An entry is a directory `<directory's name>-<encoding>-<source key>-<content key>/` with
+An entry is a directory `<directory's name>-<weights>-<source key>-<content key>/` with
 
     weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT bytes
     index.json    name -> encoding, shape, and dtype, shape, offset of each part; checksums (entry_check.py)
@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 
 import ouzel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.weights.encodings import Encoding, WidthOption
+from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.weights.source import Array, Matrix, Wanted
+from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
@@ -138,11 +139,11 @@ def remove_abandoned(root: Path) -> None:
                 shutil.rmtree(directory)
 
 
-def entry_path(cache_dir: str, directory: Path, files: list[Path], encoding: str) -> Path:
+def entry_path(cache_dir: str, directory: Path, files: list[Path], weights: str) -> Path:
     source = directory.resolve()
     facts = [FORMAT, ouzel.__version__, ov.__version__]
     facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return cache_root(cache_dir) / f"{source.name[:64]}-{encoding}-{digest(str(source))}-{digest(json.dumps(facts))}"
+    return cache_root(cache_dir) / f"{source.name[:64]}-{weights}-{digest(str(source))}-{digest(json.dumps(facts))}"
 
 
 def digest(text: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, Parts, WidthOption, encoder, encoding_of
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, Parts, encoder, encoding_of
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
+from ouzel.config.weights import WidthOption
 
 
 class CompressedWeights:

@@ -19,8 +19,8 @@ from typing import Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-Width = Literal["int8", "int4", "bf16", "f32"]  # as users name them
-WidthOption = Literal["auto"] | Width  # auto: what is stored compressed stays so, the rest becomes AUTO_WIDTH
+from ouzel.config.weights import Width
+
 Values = Literal["f32", "bf16", "u8", "i8", "u4", "i4", "f4e2m1", "nf4"]
 Scales = Literal["f32", "f16", "f8e8m0"]
 Zeros = Literal["u8", "f16", "f32"]

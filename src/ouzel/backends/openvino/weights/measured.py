@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.compress import kept_encoding
-from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, WidthOption, empty_parts, encoding_of
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, empty_parts, encoding_of
 from ouzel.backends.openvino.weights.source import Matrix, Tensor, Tensors, Wanted
+from ouzel.config.weights import WidthOption
 
 
 class MeasuredWeights:

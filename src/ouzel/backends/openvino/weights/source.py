@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, WidthOption
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+from ouzel.config.weights import WidthOption
 
 Array = NDArray[np.generic]
 
