@@ -29,13 +29,20 @@ SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 CHUNK_BYTES = 32 * 2**20  # of float32 rows handed out at a time
 MAX_HEADER_BYTES = 32 * 2**20  # of a header or an index: ten times what a model of 100,000 tensors has
-_STORED_AS: dict[str, np.dtype[Any]] = {  # Any: one of three element types
+PLAIN_TYPES = ("BF16", "F16", "F32")
+_READ_AS: dict[str, np.dtype[Any]] = {  # Any: one of many element types
     "BF16": np.dtype("<u2"),
     "F16": np.dtype("<f2"),
     "F32": np.dtype("<f4"),
+    "U8": np.dtype("u1"),
+    "I8": np.dtype("i1"),
+    "I32": np.dtype("<i4"),
+    "I64": np.dtype("<i8"),
+    "F8_E4M3": np.dtype("u1"),
+    "F8_E8M0": np.dtype("u1"),
 }
-_ELEMENT_BYTES = {"U8": 1, "I8": 1, "BOOL": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "F64": 8, "I64": 8, "U64": 8} | {
-    name: stored.itemsize for name, stored in _STORED_AS.items()
+_ELEMENT_BYTES = {"BOOL": 1, "I16": 2, "U16": 2, "U32": 4, "F64": 8, "U64": 8} | {
+    name: stored.itemsize for name, stored in _READ_AS.items()
 }
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -62,7 +69,8 @@ class ShardIndex(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class TensorLocation:
     path: Path
-    dtype: str  # a key of _STORED_AS
+    name: str  # in that file
+    dtype: str  # as safetensors spells it
     shape: tuple[int, ...]
     offset: int  # bytes from the start of the file
 
@@ -80,7 +88,7 @@ class Checkpoint:
         return self._tensors
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
-        self._locate(tensor.name, tensor.shape)
+        self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         return None
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
@@ -88,26 +96,20 @@ class Checkpoint:
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         """Gives the tensor as float32, split along its first axis."""
-        location = self._locate(tensor.name, tensor.shape)
+        location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         if tensor.is_transposed:
-            unit = (math.prod(tensor.shape[-2:]),)
-            for whole in self._read(location, math.prod(tensor.shape[:-2]), unit):
+            for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
                 for each in whole:
-                    yield each.reshape(tensor.shape[-2:]).T
+                    yield to_float32(each, location.dtype).reshape(tensor.shape[-2:]).T
         else:
-            yield from self._read(location, math.prod(tensor.shape[:-1]), tensor.shape[-1:])
+            for chunk in read_chunks(location, tensor.shape[-1]):
+                yield to_float32(chunk, location.dtype)
 
-    def _read(self, location: TensorLocation, num_rows: int, row: tuple[int, ...]) -> Iterator[NDArray[np.float32]]:
-        rows_per_chunk = max(1, CHUNK_BYTES // (4 * math.prod(row)))
-        stored = _STORED_AS[location.dtype]
-        with location.path.open("rb") as file:
-            file.seek(location.offset)
-            for start in range(0, num_rows, rows_per_chunk):
-                num_chunk = min(rows_per_chunk, num_rows - start)
-                raw = np.fromfile(file, stored, num_chunk * math.prod(row))
-                yield to_float32(raw, location.dtype).reshape(num_chunk, *row)
+    def find(self, name: str) -> TensorLocation | None:
+        return self._tensors.get(name)
 
-    def _locate(self, name: str, shape: tuple[int, ...]) -> TensorLocation:
+    def locate(self, name: str, shape: tuple[int, ...], *dtypes: str) -> TensorLocation:
+        """Raises ModelLoadError where the tensor is missing, or of another shape or type."""
         location = self._tensors.get(name)
         if location is None:
             raise ModelLoadError(f"{self._directory}: tensor {name} is missing from the safetensors files")
@@ -116,11 +118,35 @@ class Checkpoint:
                 f"{location.path}: tensor {name} has the shape {list(location.shape)}, "
                 f"but config.json asks for {list(shape)}"
             )
-        if location.dtype not in _STORED_AS:
+        if location.dtype not in dtypes:
             raise ModelLoadError(
-                f"{location.path}: tensor {name} is stored as {location.dtype}; supported are {', '.join(_STORED_AS)}"
+                f"{location.path}: tensor {name} is stored as {location.dtype}; supported are {', '.join(dtypes)}"
             )
         return location
+
+    def read(self, name: str, shape: tuple[int, ...], *dtypes: str) -> NDArray[Any]:
+        """Returns a small tensor whole, its elements as they are stored."""
+        [whole] = read_chunks(self.locate(name, shape, *dtypes), math.prod(shape), rows_per_chunk=1)
+        return whole.reshape(shape)
+
+    def floats(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)
+
+
+def chunk_rows(columns: int) -> int:
+    """Returns how many rows of a matrix to hand out at a time."""
+    return max(1, CHUNK_BYTES // (4 * columns))
+
+
+def read_chunks(location: TensorLocation, row: int, rows_per_chunk: int = 0) -> Iterator[NDArray[Any]]:
+    """Gives [some rows, row], elements as they are stored."""
+    rows_per_chunk = rows_per_chunk or chunk_rows(row)
+    stored, num_rows = _READ_AS[location.dtype], math.prod(location.shape) // row
+    with location.path.open("rb") as file:
+        file.seek(location.offset)
+        for start in range(0, num_rows, rows_per_chunk):
+            num_chunk = min(rows_per_chunk, num_rows - start)
+            yield np.fromfile(file, stored, num_chunk * row).reshape(num_chunk, row)
 
 
 def text_model_name(name: str) -> str:
@@ -130,7 +156,7 @@ def text_model_name(name: str) -> str:
     return name
 
 
-def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: the three stored types
+def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: one of PLAIN_TYPES
     if dtype == "BF16":  # the upper half of a float32
         return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return raw.astype(np.float32, copy=False)
@@ -186,7 +212,7 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
         raise ModelLoadError(f"{path} is not a safetensors file: {error!r}") from error
     check_layout(path, entries, size - data_start)
     return {
-        name: TensorLocation(path, entry.dtype, entry.shape, data_start + entry.data_offsets[0])
+        name: TensorLocation(path, name, entry.dtype, entry.shape, data_start + entry.data_offsets[0])
         for name, entry in entries.items()
     }
 
