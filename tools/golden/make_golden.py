@@ -53,6 +53,8 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
         for _ in range(GREEDY_LENGTH):
             best = torch.topk(logits[-1], 2)
             smallest_gap = min(smallest_gap, float((best.values[0] - best.values[1]) / logits[-1].std()))
+            if smallest_gap < SMALLEST_GAP:
+                break  # another seed
             greedy.append(int(best.indices[0]))
             logits = model(torch.tensor([token_ids + greedy]), use_cache=False).logits[0]
     outputs = {
