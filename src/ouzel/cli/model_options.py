@@ -22,6 +22,9 @@ _AUTO, _RESPONSE_TEMPLATE = "auto", "response_template"
 _PARSERS = ("tool_parser", "reasoning_parser")
 _LEAST_ELEMENT_BYTES: dict[KvCacheDtype, int] = {"auto": 1, "u8": 1, "bf16": 2, "f16": 2, "f32": 4}
 
+# Families all of whose layers cache keys and values of every head. Of others the engine says what the cache holds.
+_WITH_EQUAL_LAYERS = frozenset({"llama", "mistral", "qwen2", "qwen3", "smollm3"})
+
 
 class _Rope(msgspec.Struct):
     rope_type: str | None = None
@@ -33,6 +36,7 @@ class _Rope(msgspec.Struct):
 class _Dimensions(msgspec.Struct):
     """Holds what of config.json bounds the context."""
 
+    model_type: str | None = None
     max_position_embeddings: int | None = None
     original_max_position_embeddings: int | None = None
     rope_parameters: _Rope | None = None
@@ -53,12 +57,15 @@ class _Dimensions(msgspec.Struct):
         return max(positions, int(original * (scaling.factor or positions / original)))
 
     def kv_bytes_per_token(self, element_bytes: int) -> int | None:
-        """Returns the least that keys and values of one token take: the scales of u8 come on top."""
+        """Returns the least that keys and values of one token take: the scales of u8 come on top.
+
+        None where layers may be of several kinds.
+        """
         heads = self.num_key_value_heads or self.num_attention_heads
         head_dim = self.head_dim
         if head_dim is None and self.hidden_size and self.num_attention_heads:
             head_dim = min(self.hidden_size // self.num_attention_heads, 128)  # 128: Qwen3's, where it is not written
-        if not (self.num_hidden_layers and heads and head_dim):
+        if self.model_type not in _WITH_EQUAL_LAYERS or not (self.num_hidden_layers and heads and head_dim):
             return None
         return 2 * self.num_hidden_layers * heads * head_dim * element_bytes
 
