@@ -14,6 +14,8 @@ READING = EngineReading(
     num_running=3,
     num_waiting=2,
     num_used_blocks=25,
+    num_state_slots=80,
+    num_used_state_slots=20,
     num_prefix_query_tokens=40,
     num_prefix_hit_tokens=30,
 )

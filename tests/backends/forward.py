@@ -9,12 +9,16 @@ from ouzel.engine.base import ForwardBatch, ModelRunner
 
 Logits = NDArray[np.float32]
 
+NUM_SLOTS = 3  # of each sequence
+
 
 @dataclass
 class Sequence:
-    """Tokens in the cache, and the blocks that they lie in."""
+    """Tokens in the cache, the blocks that they lie in, and the slots of its own for states."""
 
     blocks: list[int]
+    slots: tuple[int, ...]
+    slot: int = 0  # of its present state; of another sequence, where it goes on from that one's
     num_cached: int = 0
     shift: int = 0  # added to all positions
 
@@ -27,8 +31,15 @@ class Driver:
 
     def sequence(self, shift: int = 0) -> Sequence:
         first = self._num_sequences * self.blocks_per_sequence
+        blocks = list(range(first, first + self.blocks_per_sequence))
+        first_slot = 1 + self._num_sequences * NUM_SLOTS
         self._num_sequences += 1
-        return Sequence(list(range(first, first + self.blocks_per_sequence)), shift=shift)
+        return Sequence(blocks, tuple(range(first_slot, first_slot + NUM_SLOTS)), shift=shift)
+
+    def next_slot(self, sequence: Sequence) -> int:
+        """Each step writes another one, so that a test can go back by two steps."""
+        own = sequence.slots
+        return own[(own.index(sequence.slot) + 1) % len(own)] if sequence.slot in own else own[0]
 
     def step(self, work: list[tuple[Sequence, list[int]]], *, all_rows: bool = False) -> Logits:
         """Computes new tokens of each sequence; logits of the last one of each, or of all."""
@@ -41,6 +52,7 @@ class Driver:
         positions = [
             np.arange(sequence.num_cached, end) + sequence.shift for (sequence, _), end in zip(work, ends, strict=True)
         ]
+        slots = [(sequence.slot, self.next_slot(sequence)) for sequence, _ in work]
         batch = ForwardBatch(
             token_ids=np.concatenate([token_ids for _, token_ids in work]).astype(np.int64),
             positions=np.concatenate(positions).astype(np.int64),
@@ -50,9 +62,10 @@ class Driver:
             block_indices_begins=np.cumsum([0, *map(len, tables)]).astype(np.int32),
             max_context_len=max(ends),
             sampled_rows=np.arange(begins[-1]) if all_rows else (begins[1:] - 1).astype(np.int64),
+            state_slots=np.array(slots, np.int32) if self.runner.info.num_state_slots else None,
         )
-        for (sequence, _), end in zip(work, ends, strict=True):
-            sequence.num_cached = end
+        for (sequence, _), end, (_, written) in zip(work, ends, slots, strict=True):
+            sequence.num_cached, sequence.slot = end, written
         return self.runner.run(batch).copy()
 
     def prefill(self, prompt: list[int], chunk_len: int, shift: int = 0) -> tuple[Sequence, Logits]:

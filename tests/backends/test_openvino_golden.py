@@ -139,10 +139,10 @@ def test_a_step_that_is_run_again_gives_the_same_logits(golden: Golden, load: Lo
     """As after a rejected proposal: what that left in the block is no part of the sequence."""
     driver = Driver(load(golden.directory, "int8", "f32", "u8"))
     sequence, _ = driver.prefill(golden.prompt, len(golden.prompt))
-    end = sequence.num_cached
+    end, slot = sequence.num_cached, sequence.slot
     first = driver.step([(sequence, [5])])
     driver.step([(sequence, [6, 7, 8])])
-    sequence.num_cached = end
+    sequence.num_cached, sequence.slot = end, slot
     np.testing.assert_array_equal(driver.step([(sequence, [5])]), first)
 
 

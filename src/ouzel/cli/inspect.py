@@ -28,13 +28,15 @@ def inspected(options: Options, local: LocalModel) -> str:
     facts = {
         "model": f"{local.name}: {_kind(found)}",
         "weights": _weights(found),
-        "KV cache": _cache(found, options.engine.max_num_seqs),
+        "KV cache": _cache(found),
+        "states": _states(found),
         "context": _context(found),
         "chat": _chat(replaced(options, model=model), local),
     }
     return "".join(
         textwrap.fill(f"{name:{_INDENT}}{text}", _COLUMNS, subsequent_indent=" " * _INDENT) + "\n"
         for name, text in facts.items()
+        if text
     )
 
 
@@ -52,11 +54,19 @@ def _weights(found: "Inspection") -> str:
     return f"{_size(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
 
 
-def _cache(found: "Inspection", max_num_seqs: int) -> str:
+def _cache(found: "Inspection") -> str:
     return (
         f"{found.kv_cache_dtype}, {_size(found.kv_token_bytes)} a token: {_size(found.kv_cache_bytes)} "
-        f"for {found.num_kv_tokens} tokens of at most {max_num_seqs} sequences"
+        f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
     )
+
+
+def _states(found: "Inspection") -> str:
+    """Returns nothing for a model without recurrent layers."""
+    if not found.num_state_slots:
+        return ""
+    size = _size(found.num_state_slots * found.state_slot_bytes)
+    return f"{_size(found.state_slot_bytes)} a sequence: {size} for {found.num_state_slots} of running and kept ones"
 
 
 def _context(found: "Inspection") -> str:

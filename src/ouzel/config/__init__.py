@@ -120,6 +120,17 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    state_cache_gib: (
+        Annotated[
+            float,
+            Meta(ge=0, le=2**20),
+            option(
+                "GiB of states of recurrent layers (LFM2, Qwen3.5, ...) that are kept for prompts that begin alike.",
+                unset="eight for each of max_num_seqs, at most 10 % of the free memory",
+            ),
+        ]
+        | None
+    ) = None
     max_num_seqs: Annotated[int, Meta(ge=1, le=4096), option("Sequences in one batch.", is_common=True)] = 128
     max_num_batched_tokens: Annotated[
         int, Meta(ge=16), option("Tokens in one step; prompts beyond it are prefilled in chunks.")

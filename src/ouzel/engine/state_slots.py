@@ -102,3 +102,8 @@ def state_slots(info: EngineInfo) -> StateSlots | None:
 def num_slots(max_num_seqs: int, num_kept: int) -> int:
     """Returns how many slots the tables need, that of zeros included."""
     return 1 + 2 * max_num_seqs + num_kept
+
+
+def num_sequences(num_slots: int) -> int:
+    """Returns how many sequences can run on so many slots, none of which are kept."""
+    return (num_slots - 1) // 2

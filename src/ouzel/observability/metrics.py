@@ -58,6 +58,8 @@ class EngineReading:
     num_running: int = 0
     num_waiting: int = 0
     num_used_blocks: int = 0
+    num_state_slots: int = 0
+    num_used_state_slots: int = 0
     num_prefix_query_tokens: int = 0
     num_prefix_hit_tokens: int = 0
     num_preemptions: int = 0
@@ -175,6 +177,7 @@ def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Re
     sizes = {"block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}  # vLLM's labels
     adapters = {"max_lora": "0", "running_lora_adapters": "", "waiting_lora_adapters": ""}
     used_share = engine.num_used_blocks / max(engine.num_blocks, 1)
+    used_states = engine.num_used_state_slots / max(engine.num_state_slots, 1)
 
     def gauge(documentation: str, value: float, further: dict[str, str] | None = None) -> _Reading:
         return _Reading("gauge", documentation, labels | (further or {}), value)
@@ -186,6 +189,7 @@ def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Re
         "num_requests_running": gauge("Sequences in the batch.", engine.num_running),
         "num_requests_waiting": gauge("Sequences waiting for the batch.", engine.num_waiting),
         "kv_cache_usage_perc": gauge("Used share of the KV blocks, 0 to 1.", used_share),
+        "state_slots_usage_perc": gauge("Used share of the slots for recurrent states, kept ones too.", used_states),
         "cache_config_info": gauge("Shape of the KV cache.", 1, sizes),
         "lora_requests_info": gauge("Adapters in use, as routers ask for them; the time.", time.time(), adapters),
         "prefix_cache_queries": counter("Prompt tokens looked up.", engine.num_prefix_query_tokens),

@@ -41,6 +41,7 @@ class Watch:
             step_age_s=engine.step_age_s,
             block_size=info.block_size,
             num_blocks=info.num_blocks,
+            num_state_slots=info.num_state_slots,
         )
         if stats is None:
             return without_stats
@@ -50,6 +51,7 @@ class Watch:
             num_running=stats.num_running,
             num_waiting=stats.num_waiting,
             num_used_blocks=stats.num_used_blocks,
+            num_used_state_slots=stats.num_used_state_slots,
             num_prefix_query_tokens=stats.num_prefix_query_tokens,
             num_prefix_hit_tokens=stats.num_prefix_hit_tokens,
             num_preemptions=stats.num_preemptions,

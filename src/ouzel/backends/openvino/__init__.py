@@ -10,13 +10,15 @@ import msgspec
 from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import KvCache, cache_inputs, plan_cache
+from ouzel.backends.openvino.kv_cache import KvCache, cache_tables, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner
+from ouzel.backends.openvino.state_check import check_operations
+from ouzel.backends.openvino.state_tables import StateTables, plan_states, state_tables
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
@@ -67,10 +69,13 @@ def make_runner(
     core: ov.Core, language_model: LanguageModel, config: HfConfig, model: ModelConfig, engine: EngineConfig
 ) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
+    check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mapping):
         compiled = compile_graph(core, language_model, engine)
-    inputs = cache_inputs(compiled)
-    plan = plan_cache(inputs, max_model_len, engine.max_num_seqs, engine.kv_cache_gib)
+    cache, states = cache_tables(compiled), state_tables(compiled)
+    state_plan = plan_states(states, engine)
+    max_num_seqs, num_taken = state_plan.max_num_seqs, state_plan.num_bytes
+    plan = plan_cache(cache, max_model_len, max_num_seqs, engine.kv_cache_gib, num_taken_bytes=num_taken)
     if plan.max_model_len < max_model_len:
         accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
     info = EngineInfo(
@@ -79,17 +84,18 @@ def make_runner(
         device=engine.device,
         weights=language_model.weights,
         precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
-        kv_cache_dtype=type_name(inputs[0].dtype),
+        kv_cache_dtype=type_name(cache[0].dtype),
         vocab_size=language_model.vocab_size,
         max_model_len=plan.max_model_len,
         block_size=plan.block_size,
         num_blocks=plan.num_blocks,
-        max_num_seqs=engine.max_num_seqs,
+        max_num_seqs=max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
+        num_state_slots=state_plan.num_slots,
         load_s=0.0,  # known when the checks are done
     )
-    language_model = language_model.for_context(plan.max_model_len)
-    return OpenVINORunner(compiled, KvCache(inputs, plan.num_blocks), language_model, info)
+    caches = KvCache(cache, plan.num_blocks), StateTables(states, state_plan)
+    return OpenVINORunner(compiled, caches, language_model.for_context(plan.max_model_len), info)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

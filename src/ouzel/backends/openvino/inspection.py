@@ -9,10 +9,12 @@ from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.ir import IR_FILE, is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import cache_inputs, plan_cache
+from ouzel.backends.openvino.kv_cache import cache_tables, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.backends.openvino.state_tables import STATE_PREFIX, plan_states
+from ouzel.backends.openvino.tables import tables_of
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
@@ -32,6 +34,9 @@ class Inspection:
     num_kv_tokens: int  # that the cache would hold
     max_positions: int  # tokens, the model's own limit
     max_model_len: int  # tokens of one request, as it would be served
+    max_num_seqs: int
+    num_state_slots: int  # 0: the model has no recurrent layers
+    state_slot_bytes: int
 
     @property
     def weight_bytes(self) -> int:
@@ -56,21 +61,27 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         num_parameters = measured.num_parameters
         weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
     compiled = compile_graph(core, attention_alone(language_model), engine)
-    inputs = cache_inputs(compiled)
+    tables = cache_tables(compiled)
     asked = model.max_model_len or language_model.max_positions
     taken = sum(size for _, size in weights)
-    plan = plan_cache(inputs, asked, engine.max_num_seqs, engine.kv_cache_gib, num_taken_bytes=taken)
+    precision = compiled.get_property("INFERENCE_PRECISION_HINT")
+    states = plan_states(tables_of(language_model.graph, STATE_PREFIX, dtype=precision), engine, num_taken_bytes=taken)
+    taken += states.num_bytes
+    plan = plan_cache(tables, asked, states.max_num_seqs, engine.kv_cache_gib, num_taken_bytes=taken)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
         weights=weights,
         num_parameters=num_parameters,
-        precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
-        kv_cache_dtype=type_name(inputs[0].dtype),
-        kv_token_bytes=sum(entry.block_bytes for entry in inputs) // plan.block_size,
+        precision=type_name(precision),
+        kv_cache_dtype=type_name(tables[0].dtype),
+        kv_token_bytes=sum(table.row_bytes for table in tables) // plan.block_size,
         num_kv_tokens=plan.num_blocks * plan.block_size,
         max_positions=language_model.max_positions,
         max_model_len=plan.max_model_len,
+        max_num_seqs=states.max_num_seqs,
+        num_state_slots=states.num_slots,
+        state_slot_bytes=states.slot_bytes,
     )
 
 

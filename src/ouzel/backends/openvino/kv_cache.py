@@ -1,31 +1,20 @@
 """The KV cache is paged: memory decides how many blocks there are, and tensors hold them.
 
-Shapes and element types come from the compiled model's `key_cache.N` and `value_cache.N` inputs (dimension 0 is the
-number of blocks, dimension 2 of value_cache the block size); they depend on device, precision and KV type.
+They are the compiled model's inputs `key_cache.N` and `value_cache.N` (dimension 0 is the number of blocks, dimension 2
+of value_cache the block size).
 """
 
 import logging
-import math
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import available_bytes
+from ouzel.backends.openvino.tables import Table, allocate, tables_of
 from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY_SHARE = 0.4  # of the free memory
-
-
-@dataclass(frozen=True)
-class CacheInput:
-    name: str
-    dtype: ov.Type
-    block_shape: tuple[int, ...]
-
-    @property
-    def block_bytes(self) -> int:
-        return math.prod(self.block_shape) * int(self.dtype.bitwidth) // 8
 
 
 @dataclass(frozen=True)
@@ -35,18 +24,15 @@ class CachePlan:
     max_model_len: int  # what was asked for, or less when the cache holds less
 
 
-def cache_inputs(compiled: ov.CompiledModel) -> list[CacheInput]:
-    inputs = []
-    for port in compiled.inputs:
-        name = port.get_any_name()
-        if name.startswith(("key_cache.", "value_cache.")):
-            shape = tuple(dimension.get_length() for dimension in list(port.get_partial_shape())[1:])
-            inputs.append(CacheInput(name, port.get_element_type(), shape))
-    return inputs
+def cache_tables(compiled: ov.CompiledModel) -> list[Table]:
+    tables = tables_of(compiled, "key_cache.", "value_cache.")
+    if not tables:
+        raise ModelLoadError("a model of recurrent layers only is not supported: one at least must be attention")
+    return tables
 
 
 def plan_cache(
-    inputs: list[CacheInput],
+    tables: list[Table],
     max_model_len: int,
     max_num_seqs: int,
     kv_cache_gib: float | None,
@@ -55,8 +41,8 @@ def plan_cache(
 ) -> CachePlan:
     """Raises ModelLoadError where the memory does not hold two blocks. Of what is free now, `num_taken_bytes` will not
     be free then."""
-    block_size = next(entry.block_shape[1] for entry in inputs if entry.name.startswith("value_cache."))
-    block_bytes = sum(entry.block_bytes for entry in inputs)
+    block_size = next(table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
+    block_bytes = sum(table.row_bytes for table in tables)
     wanted = max_num_seqs * -(-max_model_len // block_size)
     if kv_cache_gib is not None:
         num_blocks = int(kv_cache_gib * 2**30) // block_bytes
@@ -74,14 +60,11 @@ def plan_cache(
 class KvCache:
     """It holds the tensors of all layers; block ids index their first dimension."""
 
-    def __init__(self, inputs: list[CacheInput], num_blocks: int) -> None:
-        # The memory is taken from the system page by page, when a block is first written.
+    def __init__(self, tables: list[Table], num_blocks: int) -> None:
         try:
-            self.tensors = {
-                entry.name: ov.Tensor(entry.dtype, ov.Shape([num_blocks, *entry.block_shape])) for entry in inputs
-            }
+            self.tensors = allocate(tables, num_blocks)
         except RuntimeError as error:
-            gib = num_blocks * sum(entry.block_bytes for entry in inputs) / 2**30
+            gib = num_blocks * sum(table.row_bytes for table in tables) / 2**30
             raise ModelLoadError(f"kv_cache_gib: the memory for {gib:.0f} GiB cannot be had") from error
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:

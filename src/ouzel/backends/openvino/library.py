@@ -6,6 +6,8 @@ declared missing in this process first. An embedding program that has imported e
 """
 
 import sys
+from functools import cache
+from pathlib import Path
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: importing it fails from now on
 
@@ -13,5 +15,18 @@ import openvino as ov  # noqa: E402
 from openvino import op  # noqa: E402
 from openvino import opset13 as ops  # noqa: E402
 from openvino._offline_transformations import paged_attention_transformation  # noqa: E402
+from openvino.utils.node_factory import NodeFactory  # noqa: E402
 
-__all__ = ["op", "ops", "ov", "paged_attention_transformation"]
+__all__ = ["internal_operations", "op", "ops", "ov", "paged_attention_transformation"]
+
+
+@cache
+def internal_operations() -> NodeFactory:
+    """Returns the factory that knows the operations of the CPU plugin, which are in no opset. It loads that library.
+
+    Raises RuntimeError where it cannot be loaded.
+    """
+    factory = NodeFactory("opset13")
+    for library in sorted((Path(ov.__file__).parent / "libs").glob("*openvino_*_cpu_plugin.*")):
+        factory.add_extension(library)
+    return factory

@@ -6,26 +6,31 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.state_tables import StateTables
 from ouzel.engine.base import ForwardBatch
 from ouzel.types import EngineInfo
 
 
 class OpenVINORunner:
-    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the KV cache."""
+    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the caches."""
 
     def __init__(
-        self, compiled: ov.CompiledModel, kv_cache: KvCache, language_model: LanguageModel, info: EngineInfo
+        self,
+        compiled: ov.CompiledModel,
+        caches: tuple[KvCache, StateTables],
+        language_model: LanguageModel,
+        info: EngineInfo,
     ) -> None:
         self.info = info
         self._compiled = compiled
-        self._kv_cache = kv_cache
+        self._kv_cache, self._states = caches
         self._weights = language_model.arrays
         self._ropes = language_model.ropes
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the request's inputs, which it only points to
         # Inputs are told apart by name, once: setting them by index is faster by a third of a millisecond a step.
         self._indices = {port.get_any_name(): index for index, port in enumerate(compiled.inputs)}
-        for name, tensor in kv_cache.tensors.items():
+        for name, tensor in (self._kv_cache.tensors | self._states.tensors).items():
             self._request.set_tensor(name, tensor)
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
@@ -48,6 +53,7 @@ class OpenVINORunner:
             "block_indices_begins": batch.block_indices_begins,
             "max_context_len": np.array(batch.max_context_len, np.int32),
             "sampled_rows": batch.sampled_rows,
+            **self._states.inputs(batch.state_slots),
         }
         if "position_ids" in self._indices:
             inputs["position_ids"] = batch.positions
@@ -60,5 +66,5 @@ class OpenVINORunner:
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
-        del self._request, self._compiled, self._kv_cache, self._weights
+        del self._request, self._compiled, self._kv_cache, self._states, self._weights
         self._arrays = []

@@ -1,11 +1,13 @@
 """A model must agree with itself: that is checked at start-up, in the serving precision.
 
-The same few tokens are run in one chunk, in two chunks (the second reads the paged cache), and with all positions
-shifted by thousands (rotary positions are relative, so nothing may change). What differs is rounding: 1-5 % of the
-logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and is 25 % and more off here.
+The same few tokens are run in one chunk, in three chunks (which read the paged cache, and the state that the one before
+left), and with all positions shifted by thousands (rotary positions are relative, so nothing may change). What differs
+is rounding: 1-5 % of the logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and
+is 25 % and more off here.
 """
 
 import logging
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,11 @@ from ouzel.errors import ModelLoadError
 logger = logging.getLogger(__name__)
 
 NUM_TOKENS = 40  # more than one block of 32
-FIRST_CHUNK = 19
-COMPARED_ROWS = 8  # the last ones
+MIDDLE_CHUNK = 13
+COMPARED_ROWS = 8  # the last ones, which are the last chunk: states of short convolutions last for two or three rows
 SHIFT = 4000  # positions
+WHOLE_SLOTS = (0, 1)  # of states, that are read and written
+CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
 LARGEST_CHUNK_CHANGE = 0.2
 LARGEST_SHIFT_CHANGE = 0.1
 ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks may do so under the shift, too
@@ -34,19 +38,22 @@ def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) ->
     With `is_rotary` positions are relative; else (learned positions, perhaps) a shift may change the logits.
     """
     num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
-    if num_tokens <= FIRST_CHUNK + COMPARED_ROWS:
+    if num_tokens < COMPARED_ROWS + MIDDLE_CHUNK + COMPARED_ROWS:
         logger.warning("no self-check: %d tokens of context are too few", num_tokens)
         return
     token_ids = np.random.default_rng(0).integers(0, runner.info.vocab_size, num_tokens)
     shift = min(SHIFT, max_positions - num_tokens)
-    whole = run_chunk(runner, token_ids, 0, 0)
-    run_chunk(runner, token_ids[:FIRST_CHUNK], 0, 0)
-    chunk_change = relative_change(run_chunk(runner, token_ids[FIRST_CHUNK:], FIRST_CHUNK, 0), whole)
-    shift_change = relative_change(run_chunk(runner, token_ids, 0, shift), whole)
+    whole = run_chunk(runner, token_ids, slice(0, num_tokens))
+    last_begin = num_tokens - COMPARED_ROWS
+    begins = (0, last_begin - MIDDLE_CHUNK, last_begin, num_tokens)
+    for chunk, slots in zip(pairwise(begins), CHUNK_SLOTS, strict=True):
+        last = run_chunk(runner, token_ids, slice(*chunk), slots)
+    chunk_change = relative_change(last, whole)
+    shift_change = relative_change(run_chunk(runner, token_ids, slice(0, num_tokens), shift=shift), whole)
     logger.debug("self-check: chunks change the logits by %.4f, a shift by %.4f", chunk_change, shift_change)
     if not chunk_change <= LARGEST_CHUNK_CHANGE:  # so that NaN fails
         raise SelfCheckFailed(
-            f"self-check: computing the prompt in two chunks changes the logits by {chunk_change:.0%}; "
+            f"self-check: computing the prompt in several chunks changes the logits by {chunk_change:.0%}; "
             f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run correctly on this device"
         )
     largest = max(LARGEST_SHIFT_CHANGE, ALLOWED_NOISE_RATIO * chunk_change)
@@ -59,20 +66,29 @@ def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) ->
         )
 
 
-def run_chunk(runner: ModelRunner, token_ids: NDArray[np.int64], past: int, shift: int) -> NDArray[np.float32]:
+def run_chunk(
+    runner: ModelRunner,
+    token_ids: NDArray[np.int64],
+    chunk: slice,
+    slots: tuple[int, int] = WHOLE_SLOTS,
+    *,
+    shift: int = 0,
+) -> NDArray[np.float32]:
     """Returns the logits of the chunk's last rows; its sequence lies in the first blocks."""
-    end = past + len(token_ids)
+    past, end = chunk.start, chunk.stop
     num_blocks = -(-end // runner.info.block_size)
+    has_states = runner.info.num_state_slots > 0
     logits = runner.run(
         ForwardBatch(
-            token_ids=token_ids,
+            token_ids=token_ids[chunk],
             positions=np.arange(past + shift, end + shift, dtype=np.int64),
             past_lens=np.array([past], np.int32),
-            subsequence_begins=np.array([0, len(token_ids)], np.int32),
+            subsequence_begins=np.array([0, end - past], np.int32),
             block_indices=np.arange(num_blocks, dtype=np.int32),
             block_indices_begins=np.array([0, num_blocks], np.int32),
             max_context_len=end,
-            sampled_rows=np.arange(len(token_ids) - COMPARED_ROWS, len(token_ids), dtype=np.int64),
+            sampled_rows=np.arange(end - past - COMPARED_ROWS, end - past, dtype=np.int64),
+            state_slots=np.array([slots], np.int32) if has_states else None,
         )
     )
     return logits.copy()

@@ -4,6 +4,8 @@ Constants are written so that the CPU plugin keeps them compressed: Convert, Sub
 the weights of FullyConnected and Gather.
 """
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
 _PAGING = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins")
+_STATE_PAGING = ("state_slots", "state_slots_begins", "state_interval")
 
 
 class PagedGraph:
@@ -31,6 +34,13 @@ class PagedGraph:
         parameter.set_friendly_name(name)
         self.parameters.append(parameter)
         return parameter
+
+    @cached_property
+    def state_paging(self) -> list[Node]:
+        """Adds the inputs by which operations with states know which slots each sequence reads and writes."""
+        past_lens, subsequence_begins, *_ = self.paging
+        slots, slots_begins, interval = (self.input(name, [-1], ov.Type.i32) for name in _STATE_PAGING)
+        return [subsequence_begins, slots, slots_begins, past_lens, interval]
 
     def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
         """Points into the array; nothing is copied."""

@@ -1,0 +1,115 @@
+"""Operations with states are held against numpy before a model is served.
+
+They belong to the runtime's CPU plugin, whose next version may have another order of inputs, another layout of states
+or other attributes under the same names. So each that a graph has is run by itself, in the sizes that it has there, on
+two sequences: one begins, reading the slot of zeros, and one goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.library import internal_operations, ops, ov
+from ouzel.errors import ModelLoadError
+
+Array = NDArray[np.float32]
+
+NUM_SLOTS = 5
+BEGINS = (0, 5, 6)  # of the sequences' rows
+SLOTS = (0, 1, 3, 2)  # the first sequence reads 0 and writes 1, the second reads 3 and writes 2
+PAGING = (BEGINS, SLOTS, (0, 2, 4), (0, 7), (2**30, 2**30))  # the last five inputs: see `PagedGraph.state_paging`
+LARGEST_ERROR = 1e-3  # relative; rounding is 1e-6
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`compute` takes all inputs of one sequence, its state among them, and returns its rows and its next state."""
+
+    compute: Callable[..., tuple[Array, Array]]
+    state_index: int  # which of the inputs is the table of states
+    negative: int | None = None  # which is negative: a decay
+    positive: int | None = None
+
+
+def check_operations(core: ov.Core, graph: ov.Model, device: str) -> None:
+    """Raises ModelLoadError, with the operation's name, where one does not compute what our graphs take it for."""
+    checked = set()
+    for node in graph.get_ops():
+        reference = REFERENCES.get(node.get_type_name())
+        key = (node.get_type_name(), *(str(port.get_partial_shape()) for port in node.inputs()))
+        if reference is not None and key not in checked:
+            checked.add(key)
+            check_operation(core, node, reference, device)
+
+
+def check_operation(core: ov.Core, node: Node, reference: Reference, device: str) -> None:
+    arrays = random_inputs(node, reference)
+    states = arrays[reference.state_index]
+    expected_states = states.copy()
+    expected_rows = []
+    for index, own in enumerate(map(slice, *zip(*pairwise(BEGINS), strict=True))):
+        read, written = SLOTS[2 * index : 2 * index + 2]
+        inputs = [array[own] if has_rows(node, i) else array for i, array in enumerate(arrays)]
+        inputs[reference.state_index] = states[read]
+        rows, expected_states[written] = reference.compute(*inputs)
+        expected_rows.append(rows)
+    rows = run(core, node, arrays, device)
+    name = node.get_type_name()
+    for what, found, expected in (("rows", rows, np.concatenate(expected_rows)), ("states", states, expected_states)):
+        error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+        if not error <= LARGEST_ERROR:  # so that NaN fails
+            raise ModelLoadError(
+                f"the operation {name} of this runtime, OpenVINO {ov.get_version()}, gives {what} that are "
+                f"{error:.0%} off: the model's layers would be computed wrongly"
+            )
+
+
+def has_rows(node: Node, index: int) -> bool:
+    return bool(node.get_input_partial_shape(index)[0].is_dynamic)
+
+
+def random_inputs(node: Node, reference: Reference) -> list[Array]:
+    """Returns all inputs but PAGING: a row for each token, a row for each slot, or weights."""
+    random = np.random.default_rng(0)
+    arrays = []
+    for index in range(node.get_input_size() - len(PAGING)):
+        first, *others = list(node.get_input_partial_shape(index))
+        num_rows = NUM_SLOTS if index == reference.state_index else BEGINS[-1]
+        shape = (num_rows if first.is_dynamic else first.get_length(), *(each.get_length() for each in others))
+        array = random.normal(scale=0.5, size=shape).astype(np.float32)
+        if index in (reference.negative, reference.positive):
+            array = np.abs(array) if index == reference.positive else -np.abs(array)
+        arrays.append(array)
+    arrays[reference.state_index][0] = 0
+    return arrays
+
+
+def run(core: ov.Core, node: Node, arrays: list[Array], device: str) -> Array:
+    """Runs the operation with the attributes of the node, in f32; the table among the arrays is written to."""
+    inputs = [*arrays, *(np.array(values, np.int32) for values in PAGING)]
+    shapes = [node.get_input_partial_shape(index) for index in range(len(inputs))]
+    parameters = [ops.parameter(shape, array.dtype) for shape, array in zip(shapes, inputs, strict=True)]
+    outputs = [parameter.output(0) for parameter in parameters]
+    copy = internal_operations().create(node.get_type_name(), outputs, node.get_attributes())
+    model = ov.Model([ops.result(copy.output(0))], parameters, "state_check")
+    compiled = core.compile_model(model, device, {"INFERENCE_PRECISION_HINT": ov.Type.f32})
+    request = compiled.create_infer_request()
+    for index, array in enumerate(inputs):
+        request.set_input_tensor(index, ov.Tensor(array, shared_memory=True))
+    request.infer()
+    return np.array(request.get_output_tensor(0).data)
+
+
+def convolve(rows: Array, state: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
+    """Weighs the last K values of each channel; `state` has them, [C, K], and so has the next one."""
+    kernel_size = state.shape[1]
+    values = np.concatenate([state, rows.T], axis=1)
+    windows = np.stack([values[:, end - kernel_size : end] for end in range(kernel_size + 1, values.shape[1] + 1)])
+    return (windows * weight[:, 0]).sum(axis=2) + (bias if bias.size else 0), values[:, -kernel_size:]
+
+
+REFERENCES = {"PagedCausalConv1D": Reference(convolve, state_index=1)}

@@ -1,0 +1,102 @@
+"""States of recurrent layers lie in slots of tables, the compiled model's inputs `state.<kind>.<layer>`.
+
+A slot has the state of one sequence in all layers; `engine/state_slots.py` says who has which. Memory is planned for
+them first: two for each sequence that may run, and those that are kept for prompts to come.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.memory import available_bytes
+from ouzel.backends.openvino.tables import Table, allocate, tables_of
+from ouzel.config import EngineConfig
+from ouzel.engine.state_slots import num_sequences, num_slots
+from ouzel.errors import ModelLoadError
+
+logger = logging.getLogger(__name__)
+
+STATE_PREFIX = "state."  # of the inputs' names
+RUNNING_MEMORY_SHARE = 0.4  # of the free memory, for the states of sequences that run
+KEPT_MEMORY_SHARE = 0.1
+KEPT_PER_SEQUENCE = 8
+_INTERVAL = 2**30  # tokens after which an operation would go on to a sequence's next slot: never
+
+
+@dataclass(frozen=True)
+class StatePlan:
+    max_num_seqs: int  # what was asked for, or less where there is no memory for so many
+    num_slots: int  # 0: the model has no states
+    slot_bytes: int
+
+    @property
+    def num_bytes(self) -> int:
+        return self.num_slots * self.slot_bytes
+
+
+def state_tables(compiled: ov.CompiledModel) -> list[Table]:
+    return tables_of(compiled, STATE_PREFIX)
+
+
+def plan_states(tables: list[Table], engine: EngineConfig, *, num_taken_bytes: int = 0) -> StatePlan:
+    """Raises ModelLoadError where not even one sequence has room. Of what is free now, `num_taken_bytes` will not be
+    free then."""
+    if not tables:
+        return StatePlan(engine.max_num_seqs, 0, 0)
+    slot_bytes = sum(table.row_bytes for table in tables)
+    free_bytes = available_bytes() - num_taken_bytes
+    num_running = min(engine.max_num_seqs, num_sequences(int(free_bytes * RUNNING_MEMORY_SHARE) // slot_bytes))
+    if num_running < 1:
+        raise ModelLoadError(
+            f"the states of a sequence need {num_slots(1, 0) * slot_bytes / 2**30:.2f} GiB, the memory left is less"
+        )
+    if num_running < engine.max_num_seqs:
+        logger.warning(
+            "max_num_seqs is %d instead of %d: the memory holds no more states", num_running, engine.max_num_seqs
+        )
+    num_kept = num_kept_states(engine, num_running, slot_bytes, free_bytes)
+    plan = StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes)
+    logger.info(
+        "states: %d slots of %.2f MiB, %.2f GiB; %d of them for prompts that begin alike",
+        plan.num_slots,
+        slot_bytes / 2**20,
+        plan.num_bytes / 2**30,
+        num_kept,
+    )
+    return plan
+
+
+def num_kept_states(engine: EngineConfig, num_running: int, slot_bytes: int, free_bytes: int) -> int:
+    if not engine.prefix_caching:
+        return 0
+    if engine.state_cache_gib is not None:
+        return int(engine.state_cache_gib * 2**30) // slot_bytes
+    return min(KEPT_PER_SEQUENCE * num_running, int(free_bytes * KEPT_MEMORY_SHARE) // slot_bytes)
+
+
+class StateTables:
+    """It holds the tensors of all recurrent layers; slots index their first dimension."""
+
+    def __init__(self, tables: list[Table], plan: StatePlan) -> None:
+        try:
+            self.tensors = allocate(tables, plan.num_slots)
+        except RuntimeError as error:
+            gib = plan.num_bytes / 2**30
+            raise ModelLoadError(f"state_cache_gib: the memory for {gib:.0f} GiB cannot be had") from error
+        for tensor in self.tensors.values():
+            tensor.data[0] = 0  # which sequences begin with
+
+    def inputs(self, slots: NDArray[np.int32] | None) -> dict[str, NDArray[np.generic]]:
+        """Takes [B, 2], that are read and written; returns what the graph's operations take, by the inputs' names."""
+        if not self.tensors:
+            return {}
+        assert slots is not None, "the model has states"
+        num_sequences = len(slots)
+        return {
+            "state_slots": slots.reshape(-1),
+            "state_slots_begins": np.arange(0, 2 * num_sequences + 1, 2, dtype=np.int32),
+            "state_interval": np.full(num_sequences, _INTERVAL, np.int32),
+        }

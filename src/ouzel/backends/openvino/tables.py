@@ -1,0 +1,39 @@
+"""A model's caches are tables, inputs of the compiled model whose first dimension is for us to choose.
+
+Shapes and element types come from the compiled model; they depend on device, precision and KV type.
+"""
+
+import math
+from dataclasses import dataclass
+
+from ouzel.backends.openvino.library import ov
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    dtype: ov.Type
+    row_shape: tuple[int, ...]  # of a block, or of a slot
+
+    @property
+    def row_bytes(self) -> int:
+        return math.prod(self.row_shape) * int(self.dtype.bitwidth) // 8
+
+
+def tables_of(model: ov.CompiledModel | ov.Model, *prefixes: str, dtype: ov.Type | None = None) -> list[Table]:
+    """Takes `dtype` instead of what the inputs have: that of a compiled model may be another than its graph's."""
+    found = []
+    for port in model.inputs:
+        name = port.get_any_name()
+        if name.startswith(prefixes):
+            shape = tuple(dimension.get_length() for dimension in list(port.get_partial_shape())[1:])
+            found.append(Table(name, dtype or port.get_element_type(), shape))
+    return found
+
+
+def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
+    """Returns them by name. The memory is taken from the system page by page, when a row is first written.
+
+    Raises RuntimeError where it cannot be had.
+    """
+    return {table.name: ov.Tensor(table.dtype, ov.Shape([num_rows, *table.row_shape])) for table in tables}
