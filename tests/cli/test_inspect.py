@@ -21,7 +21,9 @@ ENGINES = {
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
-@pytest.mark.parametrize("directory", [GOLDEN / "qwen3", GOLDEN / "mistral", IR], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "directory", [GOLDEN / "qwen3", GOLDEN / "mistral", GOLDEN / "lfm2", IR], ids=lambda path: path.name
+)
 def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineConfig, tmp_path: Path) -> None:
     model = ModelConfig(model=str(directory), weights="int4", cache_dir=str(tmp_path))
     found = inspect_model(model, engine)
@@ -29,6 +31,7 @@ def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineCo
     assert (found.model_type, found.max_model_len) == (info.model_type, info.max_model_len)
     assert (found.precision, found.kv_cache_dtype) == (info.precision, info.kv_cache_dtype)
     assert found.num_kv_tokens == info.num_blocks * info.block_size
+    assert (found.max_num_seqs, found.num_state_slots) == (info.max_num_seqs, info.num_state_slots)
     for written in tmp_path.glob("*/weights.bin"):  # each part begins at a multiple of 64 bytes
         assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
 

@@ -91,8 +91,8 @@ def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
     return tuple(window if layer >= first else 0 for layer in range(num_layers))
 
 
-def feed_forward_of(shape: MlpShape) -> Part:
-    return lambda b, rows, layer: gated_mlp(b, rows, f"model.layers.{layer}.mlp.", shape)
+def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
+    return lambda b, rows, layer: gated_mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
 
 
 def attention_of(b: Builder, shape: DecoderShape) -> Part:

@@ -16,6 +16,7 @@ class MlpShape:
     activation: Activation = "silu"
     has_bias: bool = False
     fused_name: str = ""  # of the tensor that holds gate and up, where it is one
+    names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
 
     @classmethod
     def read(cls, config: HfConfig) -> "MlpShape":
@@ -29,12 +30,13 @@ class MlpShape:
 def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
     """down(activation(gate(x)) * up(x)), [T, hidden_size] to the same."""
     hidden, inner = shape.hidden_size, shape.inner_size
+    gate_name, up_name, down_name = (prefix + name for name in shape.names)
     if shape.fused_name:
         gate, up = split(
             b.linear(rows, prefix + shape.fused_name, hidden, 2 * inner, has_bias=shape.has_bias), inner, inner
         )
     else:
-        gate = b.linear(rows, prefix + "gate_proj", hidden, inner, has_bias=shape.has_bias)
-        up = b.linear(rows, prefix + "up_proj", hidden, inner, has_bias=shape.has_bias)
+        gate = b.linear(rows, gate_name, hidden, inner, has_bias=shape.has_bias)
+        up = b.linear(rows, up_name, hidden, inner, has_bias=shape.has_bias)
     inner_rows = ops.multiply(activate(gate, shape.activation), up)
-    return b.linear(inner_rows, prefix + "down_proj", inner, hidden, has_bias=shape.has_bias)
+    return b.linear(inner_rows, down_name, inner, hidden, has_bias=shape.has_bias)

@@ -31,6 +31,7 @@ class AttentionShape:
     is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
+    qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm, *, default_head_dim: int | None = None) -> "AttentionShape":
@@ -65,8 +66,9 @@ def self_attention(
 ) -> Node:
     """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions."""
     query, key, value = project(b, rows, prefix, shape)
-    query = in_heads(b, query, prefix + "q_norm", shape.num_heads, shape)
-    key = in_heads(b, key, prefix + "k_norm", shape.num_kv_heads, shape)
+    query_norm, key_norm = shape.qk_norm_names
+    query = in_heads(b, query, prefix + query_norm, shape.num_heads, shape)
+    key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
     if angles is not None:
         query, key = (rotate(heads, angles, shape.head_dim) for heads in (query, key))
     attended = paged_attention(

@@ -1,0 +1,219 @@
+"""Recurrent layers: their operations, their tables, and engines on hybrids under everything that moves states."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.graph.states import causal_conv, operation
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.memory import available_bytes
+from ouzel.backends.openvino.selfcheck import check_runner
+from ouzel.backends.openvino.state_check import REFERENCES, check_operation, check_operations
+from ouzel.backends.openvino.state_tables import plan_states
+from ouzel.backends.openvino.tables import Table
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.core import EngineCore
+from ouzel.engine.state_slots import num_slots
+from ouzel.errors import ModelLoadError
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineRequest, FinishReason
+from tests.backends.conftest import GOLDEN, Load, read_golden
+from tests.backends.forward import Driver, relative_error
+from tests.engine.requests import make_request, run, run_alone
+
+HYBRIDS = ["lfm2"]
+BLOCK = 32
+
+
+def conv_model() -> ov.Model:
+    graph = PagedGraph()
+    rows = graph.input("rows", [-1, 8], ov.Type.f32)
+    return graph.finish(causal_conv(graph, rows, 0, np.ones((8, 1, 3), np.float32), np.ones(8, np.float32)))
+
+
+@pytest.mark.parametrize("part", ["rows", "states"])
+def test_what_the_runtime_computes_otherwise_is_refused_by_name(part: str) -> None:
+    core, model = ov.Core(), conv_model()
+    check_operations(core, model, "CPU")
+    right = REFERENCES["PagedCausalConv1D"]
+
+    def otherwise(*inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        rows, states = right.compute(*inputs)
+        return (rows * 1.1, states) if part == "rows" else (rows, states[:, ::-1])
+
+    node = next(node for node in model.get_ops() if node.get_type_name() == "PagedCausalConv1D")
+    with pytest.raises(ModelLoadError, match=f"PagedCausalConv1D of this runtime, .* gives {part} that are"):
+        check_operation(core, node, dataclasses.replace(right, compute=otherwise), "CPU")
+
+
+def test_operations_and_attributes_that_are_missing_are_refused_by_name() -> None:
+    rows = ops.parameter([-1, 8], ov.Type.f32)
+    with pytest.raises(ModelLoadError, match="operation PagedNothing"):
+        operation("PagedNothing", [rows])
+    graph = PagedGraph()
+    inputs = [rows, ops.parameter([-1, 8, 3], ov.Type.f32), graph.array(np.ones((8, 1, 3), np.float32))]
+    with pytest.raises(ModelLoadError, match=r"operation PagedCausalConv1D .* no attribute sharpness"):
+        operation("PagedCausalConv1D", [*inputs, graph.array(np.ones(8, np.float32)), *graph.state_paging], sharpness=1)
+
+
+class Forgetful:
+    """A runner that begins each chunk with the state of zeros."""
+
+    def __init__(self, runner: ModelRunner) -> None:
+        self._runner = runner
+        self.info = runner.info
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        assert batch.state_slots is not None
+        slots = batch.state_slots * np.array([0, 1], np.int32)
+        return self._runner.run(dataclasses.replace(batch, state_slots=slots))
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._runner.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_the_self_check_finds_states_that_are_not_read(name: str, load: Load) -> None:
+    runner = load(read_golden(name).directory, "int8", "auto", "auto")
+    check_runner(runner, 40960, is_rotary=True)
+    with pytest.raises(ModelLoadError, match="several chunks"):
+        check_runner(Forgetful(runner), 40960, is_rotary=True)
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_two_go_on_from_one_state_which_stays_as_it_was(name: str, load: Load) -> None:
+    """In one step, so that a fork and a hit need no copy."""
+    golden = read_golden(name)
+    driver = Driver(load(golden.directory))
+    first, rest = golden.prompt[:BLOCK], golden.prompt[BLOCK:]
+    parent, _ = driver.prefill(first, BLOCK)
+
+    def child() -> tuple[object, list[int]]:
+        sequence = driver.sequence()
+        sequence.blocks[0], sequence.slot, sequence.num_cached = parent.blocks[0], parent.slot, BLOCK
+        return sequence, rest
+
+    together = driver.step([child(), child()], all_rows=True).reshape(2, len(rest), -1)  # type: ignore[list-item]
+    later = driver.step([child()], all_rows=True)  # type: ignore[list-item]
+    for logits in (*together, later):
+        assert relative_error(logits, golden.logits[BLOCK:]) < 1e-5
+
+
+def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
+    """Two convolutions with states of 32 channels and 3 values: 768 bytes a slot in f32."""
+    for options, num_kept in (
+        ({"state_cache_gib": 7700 / 2**30}, 10),
+        ({"state_cache_gib": 0.0}, 0),
+        ({}, 8 * 4),
+        ({"prefix_caching": False}, 0),
+    ):
+        engine = EngineConfig(precision="f32", kv_cache_gib=0.001, max_num_seqs=4, **options)
+        model = ModelConfig(model=str(GOLDEN / "lfm2"), weights="f32", cache_dir=str(tmp_path))
+        assert create_runner(model, engine).info.num_state_slots == num_slots(4, num_kept)
+
+
+def test_fewer_sequences_run_where_the_memory_holds_no_more_states(caplog: pytest.LogCaptureFixture) -> None:
+    """Slots of 1 GiB, of which 40 % of the free memory hold five, or two."""
+    tables = [Table("state.conv.0", ov.Type.f32, (2**28,))]
+    engine = EngineConfig(max_num_seqs=4, state_cache_gib=3.5)
+    plan = plan_states(tables, engine, num_taken_bytes=available_bytes() - int(13.75 * 2**30))
+    assert (plan.max_num_seqs, plan.num_slots, plan.num_bytes) == (2, num_slots(2, 3), num_slots(2, 3) * 2**30)
+    assert "max_num_seqs is 2 instead of 4" in caplog.text
+    with pytest.raises(ModelLoadError, match=r"the states of a sequence need 3\.00 GiB"):
+        plan_states(tables, engine, num_taken_bytes=available_bytes() - int(6.25 * 2**30))
+
+
+def test_a_model_without_attention_is_refused(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDEN / "lfm2", tmp_path / "model"))
+    config = json.loads((directory / "config.json").read_text())
+    config |= {"num_hidden_layers": 1, "layer_types": ["conv"]}
+    (directory / "config.json").write_text(json.dumps(config))
+    drop_tensors(directory / "model.safetensors", ["model.layers.1.", "model.layers.2."])
+    with pytest.raises(ModelLoadError, match="recurrent layers only is not supported"):
+        create_runner(ModelConfig(model=str(directory), cache_dir=str(tmp_path)), EngineConfig(kv_cache_gib=0.001))
+
+
+def drop_tensors(path: Path, prefixes: list[str]) -> None:
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header.pop("__metadata__", None)
+    data, kept = b"", {}
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        if not name.startswith(tuple(prefixes)):
+            begin, end = entry["data_offsets"]
+            kept[name] = entry | {"data_offsets": [len(data), len(data) + end - begin]}
+            data += content[start + begin : start + end]
+    encoded = json.dumps(kept).encode()
+    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + data)
+
+
+def hybrid_request(random: Random, common: list[int]) -> EngineRequest:
+    """Prompts that begin alike, for some blocks, and part; choices and beams."""
+    prompt = common[: random.randrange(100)] + [random.randrange(160) for _ in range(random.randrange(1, 50))]
+    form = random.choice(["greedy", "greedy", "choices", "beams"])
+    max_tokens = random.randrange(1, 40)
+    if form == "beams":
+        return make_request(prompt, max_tokens=max_tokens, n=2, beam_search=BeamSearchParams(width=3))
+    if form == "choices":
+        return make_request(prompt, max_tokens=max_tokens, n=3, temperature=0.8, seed=random.randrange(1000))
+    return make_request(prompt, max_tokens=max_tokens)
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_many_get_what_each_gets_alone(name: str, load: Load, tmp_path: Path) -> None:
+    """With hits, forks, beams, aborts and preemption, of 32 streams; alone is without a prefix cache."""
+    directory, random = read_golden(name).directory, Random(0)
+    common = [random.randrange(160) for _ in range(100)]
+    requests = [hybrid_request(random, common) for _ in range(48)]
+    aborted = {request.request_id: random.randrange(5, 60) for request in requests[::8]}
+    settings = EngineConfig(
+        precision="f32",
+        kv_cache_dtype="f32",
+        kv_cache_gib=KV_BYTES[name] / 2**30,
+        max_num_seqs=32,
+        state_cache_gib=1e-5,
+    )
+    model = ModelConfig(model=str(directory), weights="f32", cache_dir=str(tmp_path), max_model_len=256)
+    engine = EngineCore(create_runner(model, settings))
+    num_kept = engine.info.num_state_slots - num_slots(32, 0)
+
+    def abort(step: int) -> None:
+        for request_id, at in aborted.items():
+            if at == step:
+                engine.abort(request_id)
+
+    results = run(engine, requests, abort)
+
+    stats = engine.stats()
+    assert stats.num_preemptions > 0
+    assert stats.num_prefix_hit_tokens > 0
+    assert stats.num_used_blocks == 0
+    assert 0 < stats.num_used_state_slots <= num_kept
+    plain = EngineCore(load(directory), prefix_caching=False)
+    for request in requests:
+        for index, alone in enumerate(run_alone(plain, request)):
+            result = results[request.request_id, index]
+            assert result.finish_reason in (alone.finish_reason, FinishReason.ABORT)
+            if result.finish_reason is FinishReason.ABORT:
+                assert request.request_id in aborted
+                assert result.token_ids == alone.token_ids[: len(result.token_ids)]
+            else:
+                assert result.token_ids == alone.token_ids
+                assert result.final.score == pytest.approx(alone.final.score)
+    assert plain.stats().num_used_state_slots == 0
+
+
+KV_BYTES = {"lfm2": 70 * 4096}  # that preempt
