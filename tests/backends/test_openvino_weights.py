@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.compress import CompressedWeights
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, pack_nibbles
+from ouzel.backends.openvino.weights.encodings import MXFP4, Encoding, Parts, pack_nibbles
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
 
@@ -114,3 +114,44 @@ def test_a_width_that_was_asked_for_is_made_of_what_is_stored_compressed_too() -
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
     matrix = weights.matrix(Wanted((Tensor("packed", (4, 6)),), (4, 6)), "bf16")
     assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("bf16"), (4, 6))
+
+
+class StoredInMxfp4(StoredInFourBits):
+    encoding = MXFP4
+    levels = np.arange(128, dtype=np.uint8).reshape(2, 64) % 16
+
+    def parts(self, tensor: Tensor) -> Iterator[Parts]:
+        yield {"values": pack_nibbles(self.levels), "scales": np.array([[120, 127], [128, 131]], np.uint8)}
+
+
+def test_mxfp4_becomes_integers_that_are_the_same_numbers() -> None:
+    wanted = Wanted((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
+    matrix = CompressedWeights(StoredInMxfp4(), MemoryWriter()).matrix(wanted, "auto")
+    assert matrix.encoding == Encoding("i8", "f32", group_size=32)
+    levels = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+    scales = np.repeat(np.array([[2**-7, 1], [2, 16]], np.float32), 32, axis=1)
+    decoded = matrix.parts["values"].astype(np.float32) * np.repeat(matrix.parts["scales"], 32, axis=1)
+    np.testing.assert_array_equal(decoded, levels[StoredInMxfp4.levels] * scales)
+
+
+def test_nf4_becomes_integers_by_compression() -> None:
+    wanted = Wanted((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
+    stored = StoredInFourBits()
+    stored.encoding = Encoding("nf4", "f16", group_size=2)
+    assert CompressedWeights(stored, MemoryWriter()).matrix(wanted, "auto").encoding == Encoding("u8", "f32", "u8")
+
+
+def test_an_expert_is_a_part_of_the_matrix(weights: CompressedWeights) -> None:
+    matrix = weights.matrix(Wanted((Tensor("experts", (3, 4, 6)),), (3, 4, 6)), "f32")
+    assert matrix.expert(2).shape == (4, 6)
+    np.testing.assert_array_equal(matrix.expert(2).parts["values"], EXPERTS[2])
+    assert np.shares_memory(matrix.expert(2).parts["values"], matrix.parts["values"])
+
+
+def test_one_tensor_is_taken_instead_where_there_is_one(weights: CompressedWeights) -> None:
+    several = (Tensor("first", (4, 6)), Tensor("second", (4, 6)), Tensor("third", (4, 6)))
+    wanted = Wanted(several, (3, 4, 6), instead=Tensor("experts", (3, 4, 6)))
+    np.testing.assert_array_equal(values(weights, wanted), EXPERTS)
+    assert weights.used == {"experts"}
+    wanted = Wanted(several[:2], (2, 4, 6), instead=Tensor("missing", (2, 4, 6)))
+    np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:2])

@@ -37,7 +37,7 @@ def random_model(settings: dict[str, Any], dtype: torch.dtype, seed: int) -> Any
             elif name.endswith("bias"):
                 parameter.copy_(0.3 * noise)
             else:
-                parameter.copy_(noise * (1.5 / parameter.shape[1] ** 0.5))
+                parameter.copy_(noise * (1.5 / parameter.shape[-1] ** 0.5))
             parameter.copy_(parameter.to(dtype).float())
     return model
 

@@ -78,9 +78,12 @@ class HfConfig:
             raise self._wrong(key, f"a list of {length} strings", value)
         return value
 
-    def integers(self, key: str, length: int) -> list[int]:
+    def integers(self, key: str, length: int | None = None) -> list[int]:
+        """Reads a list of so many, or of any number."""
         value = self.values.get(key)
-        if not isinstance(value, list) or len(value) != length or not all(isinstance(item, int) for item in value):
+        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+            raise self._wrong(key, "a list of integers", value)
+        if length is not None and len(value) != length:
             raise self._wrong(key, f"a list of {length} integers", value)
         return value
 

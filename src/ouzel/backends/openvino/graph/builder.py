@@ -10,7 +10,7 @@ from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
-from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
+from ouzel.backends.openvino.weights.source import Matrix, Tensor, Wanted, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -61,6 +61,10 @@ class Builder:
         tensor = Tensor(name + ".weight", (num_heads * num_rows, num_columns))
         width: WidthOption = "f32" if self._plan.layers == "f32" else "bf16"
         return self.graph.matrix(self._weights.matrix(Wanted((tensor,), shape, tuple(rows), num_rows), width))
+
+    def experts(self, wanted: Wanted) -> Matrix:
+        """Returns [experts, rows, columns], of which the graph makes one expression, or one for each expert."""
+        return self._weights.matrix(wanted, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = weight_of(self.array(name + ".weight", size), norm)

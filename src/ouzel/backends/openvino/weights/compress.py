@@ -1,16 +1,36 @@
 """A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, Parts, encoder, encoding_of
+from ouzel.backends.openvino.weights.encodings import (
+    AUTO_WIDTH,
+    FLOATS_OF_FOUR_BITS,
+    INT8_OF_MXFP4,
+    MXFP4,
+    Encoding,
+    Parts,
+    encoder,
+    encoding_of,
+    int8_of_mxfp4,
+)
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
-from ouzel.config.weights import WidthOption
+from ouzel.config.weights import Width, WidthOption
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """It says what of a checkpoint a matrix is made of, and how."""
+
+    tensors: tuple[Tensor, ...]
+    stored: Encoding | None  # of all of them, where it is kept
+    width: Width  # that rows are compressed to where it is not
+    encoding: Encoding  # of the matrix
 
 
 class CompressedWeights:
@@ -23,8 +43,9 @@ class CompressedWeights:
         self.used: set[str] = set()  # names of tensors
 
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
-        self.used.update(tensor.name for tensor in wanted.tensors)
-        encoding, pieces = self._pieces(wanted, width)
+        origin = origin_of(wanted, width, self._tensors)
+        self.used.update(tensor.name for tensor in origin.tensors)
+        pieces = self._pieces(origin)
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
 
         def values() -> Iterator[Array]:
@@ -38,8 +59,8 @@ class CompressedWeights:
         parts["values"], entries["values"] = self._writer.append(values())
         for name, chunks in small.items():
             parts[name], entries[name] = self._writer.append(chunks)
-        self.index[wanted.key] = {"encoding": asdict(encoding), "shape": wanted.shape, "parts": entries}
-        return Matrix(encoding, wanted.shape, parts)
+        self.index[wanted.key] = {"encoding": asdict(origin.encoding), "shape": wanted.shape, "parts": entries}
+        return Matrix(origin.encoding, wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Takes any shape: what is no matrix is small."""
@@ -49,23 +70,26 @@ class CompressedWeights:
         self.index[name] = {"shape": shape, "parts": {"values": entry}}
         return values.astype(np.float32, copy=False).reshape(shape)
 
-    def _pieces(self, wanted: Wanted, width: WidthOption) -> tuple[Encoding, Iterator[Parts]]:
-        """Returns what the rows will be encoded as, and them."""
-        if (stored := kept_encoding(self._tensors, wanted, width)) is not None:
-            return stored, chain.from_iterable(map(self._tensors.parts, wanted.tensors))
-        width = AUTO_WIDTH if width == "auto" else width
-        encode = encoder(width)
-        rows = chain.from_iterable(map(self._tensors.rows, wanted.tensors))
-        return encoding_of(width, wanted.shape[-1]), (encode(chunk) for chunk in rows)
+    def _pieces(self, origin: Origin) -> Iterator[Parts]:
+        if origin.stored is None:
+            rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))
+            return map(encoder(origin.width), rows)
+        parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
+        return parts if origin.stored == origin.encoding else map(int8_of_mxfp4, parts)
 
 
-def kept_encoding(tensors: Tensors, wanted: Wanted, width: WidthOption) -> Encoding | None:
-    """Returns what all of the wanted tensors are stored in; None where they have to be encoded.
-
-    Raises ModelLoadError where one is missing or has another shape.
-    """
-    stored = {tensors.stored_encoding(tensor) for tensor in wanted.tensors}
-    return stored.pop() if width == "auto" and len(stored) == 1 else None
+def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:
+    """Raises ModelLoadError where a tensor is missing or has another shape."""
+    sources = wanted.tensors
+    if wanted.instead is not None and wanted.instead.name in tensors.names():
+        sources = (wanted.instead,)
+    encodings = {tensors.stored_encoding(tensor) for tensor in sources}
+    stored = encodings.pop() if width == "auto" and len(encodings) == 1 else None
+    is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
+    narrow: Width = AUTO_WIDTH if width == "auto" else width
+    if stored is None or (is_unpacked and stored != MXFP4):
+        return Origin(sources, None, narrow, encoding_of(narrow, wanted.shape[-1]))
+    return Origin(sources, stored, narrow, INT8_OF_MXFP4 if is_unpacked else stored)
 
 
 def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0) -> Iterator[Parts]:

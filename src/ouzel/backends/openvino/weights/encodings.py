@@ -43,6 +43,12 @@ class Encoding:
         return columns // self.group_size if self.group_size else 1
 
 
+FLOATS_OF_FOUR_BITS = ("f4e2m1", "nf4")
+MXFP4 = Encoding("f4e2m1", "f8e8m0", group_size=32)  # of the OCP's Microscaling Formats
+INT8_OF_MXFP4 = Encoding("i8", "f32", group_size=32)  # holds the same numbers
+_TWICE_F4E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
+
+
 def encoding_of(width: Width, columns: int) -> Encoding:
     """Returns what rows of so many columns are compressed to."""
     match width:
@@ -125,6 +131,13 @@ def pack_nibbles(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def unpack_nibbles(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.stack([packed & np.uint8(15), packed >> np.uint8(4)], axis=2).reshape(len(packed), -1)
+
+
+def int8_of_mxfp4(parts: Parts) -> Parts:
+    """Doubles the values, which makes integers of them, and halves the scales, 2 ** (f8e8m0 - 127)."""
+    exponents = parts["scales"].view(np.uint8).astype(np.int32)
+    values = _TWICE_F4E2M1[unpack_nibbles(parts["values"].view(np.uint8))]
+    return {"values": values, "scales": np.ldexp(np.float32(1), exponents - 128).astype(np.float32)}
 
 
 def encode_bf16(rows: NDArray[np.float32]) -> Parts:

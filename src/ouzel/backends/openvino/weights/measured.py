@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.compress import kept_encoding
-from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH, Encoding, empty_parts, encoding_of
+from ouzel.backends.openvino.weights.compress import origin_of
+from ouzel.backends.openvino.weights.encodings import Encoding, empty_parts
 from ouzel.backends.openvino.weights.source import Matrix, Tensor, Tensors, Wanted
 from ouzel.config.weights import WidthOption
 
@@ -22,11 +22,10 @@ class MeasuredWeights:
         self.bytes_by_encoding: Counter[Encoding] = Counter()
 
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
-        encoding = kept_encoding(self._tensors, wanted, width)
-        if encoding is None:
-            encoding = encoding_of(AUTO_WIDTH if width == "auto" else width, wanted.shape[-1])
+        origin = origin_of(wanted, width, self._tensors)
+        encoding = origin.encoding
         parts = empty_parts(encoding, math.prod(wanted.shape[:-1]), wanted.shape[-1])
-        self._count(wanted.tensors, encoding, sum(part.nbytes for part in parts.values()))
+        self._count(origin.tensors, encoding, sum(part.nbytes for part in parts.values()))
         return Matrix(encoding, wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -1,0 +1,146 @@
+"""A mixture of experts: each token is computed by a few of many feed-forward layers, and their results are added.
+
+    y[t] = sum over the chosen experts e of weight[t, e] * down_e(glu(gate_e(x[t]), up_e(x[t])))
+
+A row is a token for one of its experts; rows are sorted by expert, so that those of an expert lie together. Two forms
+of their products compute the same:
+
+sliced   a product for each expert with its slice of the rows; an expert without rows is skipped
+grouped  one product for all, GroupedMatMul, which becomes the plugin's GatherMatmul
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.activations import Activation, activate
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.nodes import Node, int32, integers, split
+from ouzel.backends.openvino.graph.routing import Choice
+from ouzel.backends.openvino.library import ops, ops17
+from ouzel.backends.openvino.weights.source import Tensor, Wanted
+
+MAX_SLICED_EXPERTS = 64
+
+Glu = Callable[[Node, Node], Node]  # of gate and up
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertTensors:
+    """It says where a checkpoint keeps its experts; names follow the layer's prefix.
+
+    There is a tensor for each expert and matrix, `experts.<number>.<name>.weight`, or one for all experts, in which up
+    is below gate or their rows alternate.
+    """
+
+    gate: str = "gate_proj"
+    up: str = "up_proj"
+    down: str = "down_proj"
+    all_gate_up: str = "experts.gate_up_proj"
+    all_down: str = "experts.down_proj"
+    are_separate: bool = True  # in published checkpoints; one for all is read, too
+    is_transposed: bool = False  # those for all are [experts, columns, rows]
+    is_alternating: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertsShape:
+    num_experts: int
+    hidden_size: int
+    inner_size: int
+    glu: Glu
+    tensors: ExpertTensors = ExpertTensors()
+    has_bias: bool = False  # one for all experts, `_bias` behind the name of their weights
+
+    @property
+    def row_order(self) -> tuple[int, ...] | None:
+        """Brings gate above up."""
+        count = 2 * self.inner_size
+        return (*range(0, count, 2), *range(1, count, 2)) if self.tensors.is_alternating else None
+
+
+@dataclass(frozen=True)
+class SortedRows:
+    tokens: Node  # [rows]
+    experts: Node  # [rows]
+    counts: Node  # [experts], their rows
+    ends: Node  # [experts], where their rows end
+    places: Node  # [T, num_chosen], the row of each choice
+
+
+def glu_of(activation: Activation) -> Glu:
+    return lambda gate, up: ops.multiply(activate(gate, activation), up)
+
+
+def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsShape) -> Node:
+    """Takes and returns [T, hidden_size]."""
+    order = sorted_rows(choice.experts, shape.num_experts)
+    inner, names = shape.inner_size, shape.tensors
+    sorted_tokens = ops.gather(rows, order.tokens, int32(0))
+    gate_up = wanted(prefix, shape, (names.gate, names.up), names.all_gate_up, (2 * inner, shape.hidden_size))
+    gate, up = split(product(b, sorted_tokens, order, gate_up, shape), inner, inner)
+    down = wanted(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
+    results = product(b, shape.glu(gate, up), order, down, shape)
+    of_choices = ops.gather(results, order.places, int32(0))  # [T, num_chosen, hidden_size]
+    return ops.reduce_sum(ops.multiply(of_choices, ops.unsqueeze(choice.weights, integers(2))), integers(1), False)
+
+
+def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
+    """Sorts the choices, [T, num_chosen], by counting: a row's place is how many belong before it."""
+    chosen = ops.reshape(experts, integers(-1), False)
+    ones = ops.equal(ops.unsqueeze(chosen, integers(1)), ops.constant(np.arange(num_experts, dtype=np.int32)))
+    ones = ops.convert(ones, "i32")  # [choices, experts]
+    counts = ops.reduce_sum(ones, integers(0), False)
+    ends = ops.cum_sum(counts, int32(0))
+    before = ops.subtract(ops.cum_sum(ones, int32(0)), int32(1))  # of the same expert, where there is a one
+    places = ops.add(before, ops.subtract(ends, counts))
+    places = ops.reduce_sum(ops.multiply(ones, places), integers(1), False)
+    choices = ops.range(int32(0), ops.squeeze(ops.shape_of(chosen, "i32"), integers(0)), int32(1), "i32")
+    order = ops.scatter_update(choices, places, choices, int32(0))  # the choice of each row
+    num_chosen = ops.gather(ops.shape_of(experts, "i32"), int32(1), int32(0))
+    return SortedRows(
+        tokens=ops.divide(order, num_chosen),
+        experts=ops.gather(chosen, order, int32(0)),
+        counts=counts,
+        ends=ends,
+        places=ops.reshape(places, ops.shape_of(experts), False),
+    )
+
+
+def wanted(prefix: str, shape: ExpertsShape, names: tuple[str, ...], name_of_all: str, size: tuple[int, int]) -> Wanted:
+    """Returns a matrix of each expert, [rows, columns], made of the tensors with these names below each other."""
+    num_experts, (num_rows, columns) = shape.num_experts, size
+    stored = (columns, num_rows) if shape.tensors.is_transposed else size
+    whole = Tensor(prefix + name_of_all, (num_experts, *stored), shape.tensors.is_transposed)
+    each = [
+        Tensor(f"{prefix}experts.{expert}.{name}.weight", (num_rows // len(names), columns))
+        for expert in range(num_experts)
+        for name in names
+    ]
+    return Wanted(
+        tensors=tuple(each) if shape.tensors.are_separate else (whole,),
+        shape=(num_experts, num_rows, columns),
+        row_order=shape.row_order if len(names) > 1 else None,
+        instead=whole if shape.tensors.are_separate else None,
+        is_integer=num_experts > MAX_SLICED_EXPERTS,  # grouped products unpack other four bits at every step
+    )
+
+
+def product(b: Builder, rows: Node, order: SortedRows, wanted: Wanted, shape: ExpertsShape) -> Node:
+    """Multiplies each row by the transpose of its expert's matrix."""
+    matrix = b.experts(wanted)
+    num_experts, num_rows, _ = matrix.shape
+    bias: NDArray[np.float32] | None = None
+    if shape.has_bias:
+        bias = b.array(wanted.tensors[0].name + "_bias", num_experts, num_rows)
+        bias = bias if wanted.row_order is None else bias[:, list(wanted.row_order)]
+    if num_experts > MAX_SLICED_EXPERTS:
+        results = ops17.grouped_matmul(rows, b.graph.matrix(matrix), order.ends)
+        return results if bias is None else ops.add(results, ops.gather(b.graph.array(bias), order.experts, int32(0)))
+    slices = ops.variadic_split(rows, int32(0), order.counts).outputs()
+    results = [ops.matmul(part, b.graph.matrix(matrix.expert(e)), False, True) for e, part in enumerate(slices)]
+    if bias is not None:
+        results = [ops.add(result, b.graph.array(bias[e])) for e, result in enumerate(results)]
+    return ops.concat(results, 0)

@@ -1,0 +1,111 @@
+"""A router chooses the experts of each token, and how much each of them counts.
+
+Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every precision: the
+chosen experts change where two scores are closer than their rounding.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.nodes import Node, integers, real, scaled
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops
+from ouzel.errors import ModelLoadError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Routing:
+    """It says how experts are chosen by their scores, and what becomes of the scores of those that are."""
+
+    num_experts: int
+    num_chosen: int
+    scores: Literal["softmax", "sigmoid", "softmax_of_chosen"] = "softmax"
+    has_bias: bool = False
+    num_groups: int = 1  # of neighbouring experts
+    num_chosen_groups: int = 1  # whose experts may be chosen
+    num_group_scores: int = 1  # a group's score is the sum of so many of its best
+    is_normalised: bool = False  # the chosen scores add up to one
+    added_to_sum: float = 0.0  # by which they are divided
+    smallest_sum: float = 0.0
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.num_chosen <= self.num_experts // self.num_groups * self.num_chosen_groups:
+            raise ModelLoadError(f"config.json: {self.num_chosen} experts of {self.num_experts} cannot be chosen")
+        if self.num_experts % self.num_groups or self.num_chosen_groups > self.num_groups:
+            raise ModelLoadError(
+                f"config.json: {self.num_experts} experts cannot be in {self.num_groups} groups, "
+                f"of which {self.num_chosen_groups} are chosen"
+            )
+
+    @classmethod
+    def read(cls, config: HfConfig) -> "Routing":
+        """Reads the keys that most families have."""
+        return cls(
+            num_experts=config.size("num_local_experts" if config.has("num_local_experts") else "num_experts"),
+            num_chosen=config.size("num_experts_per_tok"),
+            is_normalised=config.flag("norm_topk_prob", False),
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """It has the experts of each token, [T, num_chosen], and the weights of their results."""
+
+    experts: Node
+    weights: Node
+
+
+def route(
+    b: Builder,
+    rows: Node,
+    name: str,
+    hidden_size: int,
+    routing: Routing,
+    *,
+    correction: NDArray[np.float32] | None = None,
+) -> Choice:
+    """Takes [T, hidden_size]. A `correction`, [experts], is added to the scores for the choice alone."""
+    logits = b.linear(rows, name, hidden_size, routing.num_experts, has_bias=routing.has_bias, width="f32")
+    if routing.scores == "softmax_of_chosen":
+        chosen, experts = best(logits, routing.num_chosen)
+        return Choice(experts, ops.softmax(chosen, -1))
+    scores = ops.softmax(logits, -1) if routing.scores == "softmax" else ops.sigmoid(logits)
+    compared = scores if correction is None else ops.add(scores, b.graph.array(correction))
+    chosen, experts = best(within_groups(compared, routing), routing.num_chosen)
+    if correction is not None:
+        chosen = ops.gather_elements(scores, experts, 1)
+    return Choice(experts, scaled(normalised(chosen, routing) if routing.is_normalised else chosen, routing.factor))
+
+
+def within_groups(scores: Node, routing: Routing) -> Node:
+    """Takes away the experts of all groups but the best."""
+    num_groups = routing.num_groups
+    if num_groups == routing.num_chosen_groups:
+        return scores
+    groups = ops.reshape(scores, integers(0, num_groups, routing.num_experts // num_groups), True)
+    group_scores = ops.reduce_sum(best(groups, routing.num_group_scores)[0], integers(-1), False)
+    chosen = best(group_scores, routing.num_chosen_groups)[1]
+    one = ops.one_hot(chosen, ops.constant(np.int64(num_groups)), real(1.0), real(0.0), -1)  # [T, chosen, groups]
+    is_chosen = ops.greater(ops.reduce_sum(one, integers(1), False), real(0.5))
+    within = ops.select(ops.unsqueeze(is_chosen, integers(2)), groups, real(-1e30))
+    return ops.reshape(within, integers(0, routing.num_experts), True)
+
+
+def normalised(chosen: Node, routing: Routing) -> Node:
+    total = ops.reduce_sum(chosen, integers(-1), True)
+    if routing.added_to_sum:
+        total = ops.add(total, real(routing.added_to_sum))
+    if routing.smallest_sum:
+        total = ops.maximum(total, real(routing.smallest_sum))
+    return ops.divide(chosen, total)
+
+
+def best(scores: Node, count: int) -> tuple[Node, Node]:
+    """Returns the largest of the last axis and where they are, the largest first."""
+    found = ops.topk(scores, ops.constant(np.int64(count)), -1, "max", "value", index_element_type="i32")
+    return found.output(0), found.output(1)

@@ -1,0 +1,142 @@
+"""Mixtures of experts: both forms of their products, how checkpoints keep them, and how they are chosen."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.graph import experts
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.routing import Routing, route
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint, read_header
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
+from ouzel.engine.base import ModelRunner
+from ouzel.errors import ModelLoadError
+from tests.backends.conftest import Load, read_golden
+from tests.backends.forward import Driver, relative_error
+from tests.backends.test_openvino_weights import save
+
+EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+
+
+def create(directory: Path, cache_dir: Path) -> ModelRunner:
+    return create_runner(ModelConfig(model=str(directory), weights="f32", cache_dir=str(cache_dir)), EXACT)
+
+
+@pytest.mark.parametrize("name", ["qwen3-moe"])
+def test_grouped_products_are_those_of_slices(
+    name: str, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In prompts, and in steps of one token, in which most experts have no row."""
+    golden = read_golden(name)
+    sliced = Driver(load(golden.directory))
+    monkeypatch.setattr(experts, "MAX_SLICED_EXPERTS", 0)
+    grouped = Driver(create(golden.directory, tmp_path))
+
+    (sequence, logits), (other, other_logits) = (each.prefill(golden.prompt, 40) for each in (sliced, grouped))
+    assert relative_error(other_logits, logits) < 1e-5
+    assert relative_error(other_logits, golden.logits) < 1e-5
+    for token_id in golden.greedy[:8]:
+        rows = sliced.step([(sequence, [token_id])]), grouped.step([(other, [token_id])])
+        assert relative_error(rows[1], rows[0]) < 1e-5
+
+
+def test_experts_may_be_stored_as_one_tensor(tmp_path: Path) -> None:
+    golden = read_golden("qwen3-moe")
+    directory = tmp_path / "stacked"
+    shutil.copytree(golden.directory, directory)
+    save(directory / SINGLE_FILE, stacked(golden.directory))
+    _, logits = Driver(create(directory, tmp_path / "cache")).prefill(golden.prompt, 40)
+    assert relative_error(logits, golden.logits) < 1e-5
+
+
+def stacked(directory: Path) -> dict[str, NDArray[np.float32]]:
+    """Puts what is of each expert into one tensor."""
+    checkpoint = Checkpoint(directory)
+    tensors = {
+        name: np.concatenate(list(checkpoint.rows(Tensor(name, location.shape)))).reshape(location.shape)
+        for name, location in read_header(directory / SINGLE_FILE).items()
+    }
+    for prefix in ("model.layers.0.mlp.experts.", "model.layers.2.mlp.experts."):
+        each = [
+            [tensors.pop(f"{prefix}{number}.{name}_proj.weight") for name in ("gate", "up", "down")]
+            for number in range(5)
+        ]
+        tensors[prefix + "gate_up_proj"] = np.stack([np.concatenate([gate, up]) for gate, up, _ in each])
+        tensors[prefix + "down_proj"] = np.stack([down for _, _, down in each])
+    return tensors
+
+
+# Routing. Rows are the logits: the router's matrix is the identity.
+
+NUM_EXPERTS = 8
+CORRECTION = np.linspace(-0.4, 0.4, NUM_EXPERTS, dtype=np.float32)
+SOFTMAX = Routing(num_experts=NUM_EXPERTS, num_chosen=3)
+SIGMOID = replace(SOFTMAX, scores="sigmoid", is_normalised=True, factor=2.5)
+IN_GROUPS = replace(SIGMOID, num_groups=4, num_chosen_groups=2, num_group_scores=2, added_to_sum=1e-20)
+ROUTINGS = {
+    "softmax": (SOFTMAX, False),
+    "softmax, normalised": (replace(SOFTMAX, is_normalised=True), False),
+    "softmax, corrected": (replace(SOFTMAX, is_normalised=True, smallest_sum=0.7), True),
+    "softmax of the chosen": (replace(SOFTMAX, scores="softmax_of_chosen"), False),
+    "softmax, best of groups": (replace(SOFTMAX, num_groups=2, factor=1.5), False),
+    "sigmoid": (SIGMOID, False),
+    "sigmoid, corrected": (replace(SIGMOID, added_to_sum=0.25), True),
+    "sigmoid, groups": (IN_GROUPS, False),
+    "sigmoid, groups, corrected": (IN_GROUPS, True),
+}
+
+
+@pytest.mark.parametrize("name", ROUTINGS)
+def test_experts_are_chosen_as_the_routing_says(name: str, tmp_path: Path) -> None:
+    routing, is_corrected = ROUTINGS[name]
+    correction = CORRECTION if is_corrected else None
+    logits = np.random.default_rng(3).standard_normal((50, NUM_EXPERTS), np.float32) * 2
+    save(tmp_path / SINGLE_FILE, {"router.weight": np.eye(NUM_EXPERTS, dtype=np.float32)})
+    b = Builder(CompressedWeights(Checkpoint(tmp_path), MemoryWriter()), read_weights("f32"))
+    rows = ops.parameter([-1, NUM_EXPERTS], ov.Type.f32)
+    choice = route(b, rows, "router", NUM_EXPERTS, routing, correction=correction)
+    model = ov.Model([ops.result(choice.experts), ops.result(choice.weights)], [rows], "router")
+    compiled = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": ov.Type.f32})
+
+    experts, weights = compiled(logits).values()
+
+    for row in range(len(logits)):
+        expected = weights_of_token(logits[row].astype(np.float64), routing, correction)
+        assert set(experts[row].tolist()) == set(expected)
+        np.testing.assert_allclose(weights[row], [expected[expert] for expert in experts[row].tolist()], rtol=1e-5)
+
+
+def weights_of_token(
+    logits: NDArray[np.float64], routing: Routing, correction: NDArray[np.float32] | None
+) -> dict[int, float]:
+    """Goes through one token's experts by themselves."""
+    shares = np.exp(logits) / np.exp(logits).sum()
+    scores = 1 / (1 + np.exp(-logits)) if routing.scores == "sigmoid" else shares
+    compared = scores + (0 if correction is None else correction)
+    groups = np.split(np.arange(NUM_EXPERTS), routing.num_groups)
+    groups.sort(key=lambda group: -np.sort(compared[group])[-routing.num_group_scores :].sum())
+    allowed = np.concatenate(groups[: routing.num_chosen_groups])
+    chosen = sorted(allowed.tolist(), key=lambda expert: -compared[expert])[: routing.num_chosen]
+    total = sum(scores[chosen])
+    if routing.scores != "softmax_of_chosen" and not routing.is_normalised:
+        total = 1.0
+    total = max(total + routing.added_to_sum, routing.smallest_sum)
+    return {expert: float(scores[expert]) / total * routing.factor for expert in chosen}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"num_chosen": 9}, {"num_groups": 3}, {"num_groups": 4, "num_chosen_groups": 5}, {"num_groups": 8}],
+)
+def test_routings_that_cannot_be_are_refused(changes: dict[str, int]) -> None:
+    with pytest.raises(ModelLoadError, match=r"config.json: \d+ experts"):
+        replace(SOFTMAX, **changes)  # type: ignore[arg-type]
