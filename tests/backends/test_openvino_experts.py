@@ -31,7 +31,7 @@ def create(directory: Path, cache_dir: Path) -> ModelRunner:
     return create_runner(ModelConfig(model=str(directory), weights="f32", cache_dir=str(cache_dir)), EXACT)
 
 
-@pytest.mark.parametrize("name", ["qwen3-moe"])
+@pytest.mark.parametrize("name", ["qwen3-moe", "gpt-oss"])
 def test_grouped_products_are_those_of_slices(
     name: str, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
@@ -32,6 +31,7 @@ class AttentionShape:
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
+    has_sinks: bool = False  # a logit for each head that takes a share of the attention and adds nothing
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm, *, default_head_dim: int | None = None) -> "AttentionShape":
@@ -62,7 +62,6 @@ def self_attention(
     *,
     angles: Angles | None,
     sliding_window: int = 0,
-    sinks: NDArray[np.float32] | None = None,
 ) -> Node:
     """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions."""
     query, key, value = project(b, rows, prefix, shape)
@@ -82,7 +81,7 @@ def self_attention(
         value_dim=shape.head_dim,
         scale=shape.scale,
         sliding_window=sliding_window,
-        sinks=sinks,
+        sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
     )
     num_columns = shape.num_heads * shape.head_dim
     return b.linear(attended, prefix + shape.output_name, num_columns, shape.hidden_size, has_bias=shape.output_bias)
