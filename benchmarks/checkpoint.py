@@ -1,0 +1,133 @@
+"""Writes a random, sharded checkpoint of any supported config.json, to load shapes whose weights are not here.
+
+usage: uv run python -m benchmarks.checkpoint CONFIG_JSON OUT_DIR [--shard-gib 1] [--set num_hidden_layers=4 ...]
+
+Which tensors there are is asked of the family's own graph, so a family that can be served can be written. Matrices are
+normal with a deviation of one over the root of their columns, vectors normal around one, all of them bf16. No more
+than a few MiB is held in memory. Files beside CONFIG_JSON are copied: with a tokenizer's the directory can be served.
+"""
+
+import argparse
+import json
+import math
+import shutil
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.make_checkpoint import bfloat16_bytes
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.safetensors import INDEX_FILE
+from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.config.weights import read_weights
+
+Shapes = dict[str, tuple[int, ...]]
+CHUNK_ELEMENTS = 2**20  # of random numbers made at a time
+
+
+class AnyTensors:
+    """Implements `Tensors`: it has whatever is asked for, and remembers that."""
+
+    def __init__(self) -> None:
+        self.shapes: Shapes = {}
+
+    def names(self) -> Iterable[str]:
+        return self.shapes
+
+    def stored_encoding(self, tensor: Tensor) -> Encoding | None:
+        self.shapes[tensor.name] = tensor.shape
+        return None
+
+    def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
+        raise AssertionError(f"{tensor.name} is only measured")
+
+    def parts(self, tensor: Tensor) -> Iterator[Parts]:
+        raise AssertionError(f"{tensor.name} is only measured")
+
+
+def tensors_of(directory: Path) -> Shapes:
+    """Returns names and shapes of what the model of this config.json asks for, in the order of its layers."""
+    config, tensors = read_hf_config(directory).text_model(), AnyTensors()
+    family(config.model_type)(config, Builder(MeasuredWeights(tensors), read_weights("bf16")))
+    return tensors.shapes
+
+
+def shards(shapes: Shapes, shard_bytes: int) -> list[Shapes]:
+    """Cuts them into files of at most so many bytes, or of one tensor."""
+    found: list[Shapes] = [{}]
+    room = shard_bytes
+    for name, shape in shapes.items():
+        size = 2 * math.prod(shape)
+        if found[-1] and size > room:
+            found.append({})
+            room = shard_bytes
+        found[-1][name] = shape
+        room -= size
+    return found
+
+
+def write_shard(path: Path, shapes: Shapes, rng: np.random.Generator) -> None:
+    """Writes u64 length of the header, the header as JSON, then the tensors one after the other."""
+    ends = np.cumsum([0, *(2 * math.prod(shape) for shape in shapes.values())]).tolist()
+    header = {
+        name: {"dtype": "BF16", "shape": shape, "data_offsets": offsets}
+        for (name, shape), offsets in zip(shapes.items(), pairwise(ends), strict=True)
+    }
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(encoded)) + encoded)
+        for shape in shapes.values():
+            for chunk in random_chunks(shape, rng):
+                file.write(chunk)
+
+
+def random_chunks(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[bytes]:
+    count = math.prod(shape)
+    mean, deviation = (0.0, shape[-1] ** -0.5) if len(shape) > 1 else (1.0, 0.1)
+    for start in range(0, count, CHUNK_ELEMENTS):
+        values = rng.standard_normal(min(CHUNK_ELEMENTS, count - start), np.float32)
+        yield bfloat16_bytes(values * np.float32(deviation) + np.float32(mean))
+
+
+def write_checkpoint(config: Path, out: Path, shard_bytes: int, changes: dict[str, object]) -> int:
+    """Returns the number of parameters."""
+    out.mkdir(parents=True, exist_ok=True)
+    for path in config.parent.iterdir():
+        if path.suffix in {".json", ".jinja"} and not path.name.endswith(".index.json"):
+            shutil.copy(path, out)
+    (out / "config.json").write_text(json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n")
+    shapes = tensors_of(out)
+    files = shards(shapes, shard_bytes)
+    rng = np.random.default_rng(0)
+    weight_map: dict[str, str] = {}
+    for number, each in enumerate(files, 1):
+        name = f"model-{number:05}-of-{len(files):05}.safetensors"
+        write_shard(out / name, each, rng)
+        weight_map |= dict.fromkeys(each, name)
+    (out / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}, indent=2) + "\n")
+    return sum(map(math.prod, shapes.values()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=Path, help="a config.json")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--shard-gib", type=float, default=1.0)
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=JSON", help="values of config.json to change")
+    arguments = parser.parse_args()
+    changes = {key: json.loads(value) for key, _, value in (each.partition("=") for each in arguments.set)}
+    count = write_checkpoint(arguments.config, arguments.out, int(arguments.shard_gib * 2**30), changes)
+    print(f"{arguments.out}: {count / 1e9:.2f} billion parameters")
+
+
+if __name__ == "__main__":
+    main()
