@@ -32,10 +32,12 @@ def random_model(settings: dict[str, Any], dtype: torch.dtype, seed: int) -> Any
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
-            if "norm" in name:
-                parameter.copy_(1 + 0.2 * noise)
-            elif name.endswith("bias"):
+            if name.endswith("bias"):
                 parameter.copy_(0.3 * noise)
+            elif "norm" in name:
+                parameter.copy_(1 + 0.2 * noise)
+            elif parameter.dim() == 1:  # of an activation function
+                parameter.copy_(0.5 * noise)
             else:
                 parameter.copy_(noise * (1.5 / parameter.shape[-1] ** 0.5))
             parameter.copy_(parameter.to(dtype).float())

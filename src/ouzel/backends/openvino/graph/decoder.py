@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
+from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp, plain_mlp
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
@@ -92,7 +92,8 @@ def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
 
 
 def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
-    return lambda b, rows, layer: gated_mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
+    mlp = gated_mlp if shape.is_gated else plain_mlp
+    return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
 
 
 def attention_of(b: Builder, shape: DecoderShape) -> Part:

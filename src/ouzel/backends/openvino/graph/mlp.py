@@ -1,4 +1,4 @@
-"""Feed-forward layers, gated as most families have them."""
+"""Feed-forward layers, gated as most families have them, or plain."""
 
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ class MlpShape:
     has_bias: bool = False
     fused_name: str = ""  # of the tensor that holds gate and up, where it is one
     names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    is_gated: bool = True
 
     @classmethod
     def read(cls, config: HfConfig) -> "MlpShape":
@@ -40,3 +41,11 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
         up = b.linear(rows, up_name, hidden, inner, has_bias=shape.has_bias)
     inner_rows = ops.multiply(activate(gate, shape.activation), up)
     return b.linear(inner_rows, down_name, inner, hidden, has_bias=shape.has_bias)
+
+
+def plain_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
+    """down(activation(up(x))), [T, hidden_size] to the same."""
+    _, up_name, down_name = shape.names
+    up = b.linear(rows, prefix + up_name, shape.hidden_size, shape.inner_size, has_bias=shape.has_bias)
+    inner_rows = activate(up, shape.activation)
+    return b.linear(inner_rows, prefix + down_name, shape.inner_size, shape.hidden_size, has_bias=shape.has_bias)

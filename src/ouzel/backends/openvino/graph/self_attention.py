@@ -8,10 +8,14 @@ import numpy as np
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node, split, split_heads
-from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops
 from ouzel.errors import ModelLoadError
+
+# Over all heads of a row together; over each head, by the same weights or by its own; over each head once it is turned.
+QkNorm = Literal["row", "head", "own head", "turned head"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +30,7 @@ class AttentionShape:
     scale: float  # of the products of queries and keys
     qkv_bias: bool = False
     output_bias: bool = False
-    qk_norm: Literal["head", "row"] | None = None  # over each head, or over all heads of a row together
+    qk_norm: QkNorm | None = None
     is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
@@ -70,6 +74,9 @@ def self_attention(
     key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
     if angles is not None:
         query, key = (rotate(heads, angles, shape.head_dim) for heads in (query, key))
+    if shape.qk_norm == "turned head":
+        query = b.norm(query, prefix + query_norm, shape.head_dim, shape.norm)
+        key = b.norm(key, prefix + key_norm, shape.head_dim, shape.norm)
     attended = paged_attention(
         b.graph,
         query,
@@ -107,14 +114,20 @@ def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
     num_paired = shape.num_paired_dims
     if not num_paired:
         return None
+    assert shape.qk_norm is None, "weights of the norms would have to follow"
     one = np.arange(shape.head_dim)
     one[:num_paired] = np.concatenate([np.arange(0, num_paired, 2), np.arange(1, num_paired, 2)])
     return tuple((np.arange(num_heads)[:, None] * shape.head_dim + one).reshape(-1).tolist())
 
 
 def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: AttentionShape) -> Node:
-    """Returns [T, heads, head_dim], normalised where the family does that."""
+    """Returns [T, heads, head_dim], normalised where the family does that before it turns them."""
     if shape.qk_norm == "row":
         rows = b.norm(rows, norm_name, num_heads * shape.head_dim, shape.norm)
     heads = split_heads(rows, num_heads, shape.head_dim)
-    return b.norm(heads, norm_name, shape.head_dim, shape.norm) if shape.qk_norm == "head" else heads
+    if shape.qk_norm == "head":
+        return b.norm(heads, norm_name, shape.head_dim, shape.norm)
+    if shape.qk_norm == "own head":
+        weights = [b.array(f"{norm_name}.norms.{head}.weight", shape.head_dim) for head in range(num_heads)]
+        return ops.multiply(normalised(heads, shape.norm), b.graph.array(np.stack(weights)))
+    return heads
