@@ -30,4 +30,13 @@ CASES: dict[str, Case] = {
         },
         older_rope_keys=True,
     ),
+    "ernie4_5": Case(
+        {
+            **SMALL,
+            "model_type": "ernie4_5",
+            "rope_parameters": rope(theta=500000.0),
+            "head_dim": 32,
+            "use_bias": True,
+        },
+    ),
 }
