@@ -39,4 +39,5 @@ CASES: dict[str, Case] = {
             "use_bias": True,
         },
     ),
+    "glm": Case({**SMALL, "model_type": "glm", "rope_parameters": rope(), "head_dim": 32}),
 }

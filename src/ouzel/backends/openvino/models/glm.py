@@ -1,0 +1,34 @@
+"""GLM-4-9B and GLM-Edge turn half of each head, whose rotary coordinates lie side by side, and fuse gate and up.
+
+Reference: transformers, models/glm/modeling_glm.py and configuration_glm.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+
+DEFAULTS = {
+    "num_key_value_heads": 2,
+    "head_dim": 128,
+    "rms_norm_eps": 1.5625e-07,
+    "partial_rotary_factor": 0.5,
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
+    return build_decoder(b, decoder_shape(config), feed_forward_of(mlp_shape(config)))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
+    shape = DecoderShape.read(config, rotates_partly=True)
+    num_rotated = 2 * len(shape.rope.inverse_frequencies)
+    return shape.with_attention(qkv_bias=config.flag("attention_bias", True), num_paired_dims=num_rotated)
+
+
+def mlp_shape(config: HfConfig) -> MlpShape:
+    return replace(MlpShape.read(config), fused_name="gate_up_proj")
