@@ -40,4 +40,8 @@ CASES: dict[str, Case] = {
         },
     ),
     "glm": Case({**SMALL, "model_type": "glm", "rope_parameters": rope(), "head_dim": 32}),
+    "glm4": Case(
+        {**SMALL, "model_type": "glm4", "rope_parameters": rope(), "head_dim": 32, "attention_bias": True},
+        older_rope_keys=True,
+    ),
 }
