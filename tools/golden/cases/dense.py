@@ -44,4 +44,5 @@ CASES: dict[str, Case] = {
         {**SMALL, "model_type": "glm4", "rope_parameters": rope(), "head_dim": 32, "attention_bias": True},
         older_rope_keys=True,
     ),
+    "seed_oss": Case({**SMALL, "model_type": "seed_oss", "rope_parameters": rope(), "head_dim": 32}),
 }
