@@ -45,4 +45,7 @@ CASES: dict[str, Case] = {
         older_rope_keys=True,
     ),
     "seed_oss": Case({**SMALL, "model_type": "seed_oss", "rope_parameters": rope(), "head_dim": 32}),
+    "starcoder2": Case(
+        {**SMALL, "model_type": "starcoder2", "rope_parameters": rope(theta=100000.0), "sliding_window": 20}
+    ),
 }
