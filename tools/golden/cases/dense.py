@@ -48,4 +48,16 @@ CASES: dict[str, Case] = {
     "starcoder2": Case(
         {**SMALL, "model_type": "starcoder2", "rope_parameters": rope(theta=100000.0), "sliding_window": 20}
     ),
+    "stablelm": Case(
+        {**SMALL, "model_type": "stablelm", "rope_parameters": rope(), "use_qkv_bias": True}, older_rope_keys=True
+    ),
+    "stablelm-parallel": Case(
+        {
+            **SMALL,
+            "model_type": "stablelm",
+            "rope_parameters": rope(partial_rotary_factor=0.5),
+            "qk_layernorm": True,
+            "use_parallel_residual": True,
+        }
+    ),
 }
