@@ -60,4 +60,7 @@ CASES: dict[str, Case] = {
             "use_parallel_residual": True,
         }
     ),
+    "nemotron": Case(
+        {**SMALL, "model_type": "nemotron", "rope_parameters": rope(), "head_dim": 32}, older_rope_keys=True
+    ),
 }
