@@ -64,4 +64,5 @@ CASES: dict[str, Case] = {
         {**SMALL, "model_type": "nemotron", "rope_parameters": rope(), "head_dim": 32}, older_rope_keys=True
     ),
     "helium": Case({**SMALL, "model_type": "helium", "rope_parameters": rope(theta=100000.0), "head_dim": 16}),
+    "arcee": Case({**SMALL, "model_type": "arcee", "rope_parameters": rope(), "head_dim": 32}),
 }
