@@ -1,6 +1,6 @@
 """What golden checkpoints are made of: a file for each kind of family, each with its CASES."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,3 +33,4 @@ class Case:
     dtype: torch.dtype = torch.bfloat16
     largest_shard: str = "1GB"
     older_rope_keys: bool = False  # config.json is written as transformers 4 wrote it
+    factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
