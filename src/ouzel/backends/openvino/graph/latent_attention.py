@@ -16,7 +16,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, Part
 from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.rope import rope_type
+from ouzel.backends.openvino.graph.rope import rope_section, rope_type
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
@@ -69,7 +69,7 @@ class LatentShape:
 
 def yarn_factor(config: HfConfig) -> float:
     """Returns what the products are multiplied by where the context is extended and `mscale_all_dim` says so."""
-    scaling = config.section("rope_parameters") or config.section("rope_scaling") or HfConfig({})
+    scaling = rope_section(config)
     weight = scaling.number("mscale_all_dim", 0.0)
     if rope_type(scaling) == "default" or not weight or (factor := scaling.number("factor")) <= 1:
         return 1.0

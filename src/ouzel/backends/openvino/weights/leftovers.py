@@ -13,13 +13,15 @@ logger = logging.getLogger(__name__)
 # Older versions of transformers saved what they compute from config.json, too.
 _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
+_KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 
 
 def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[str], *, has_other_modes: bool) -> None:
     """Raises ModelLoadError where a tensor is not used that the language model should have used.
 
-    Layers that predict further tokens are left out, as is the head of a model that takes its embedding for one, and
-    what a checkpoint of several modes has for its other modes.
+    Layers that predict further tokens are left out, as is the head of a model that takes its embedding for one, what
+    makes keys and values in layers that share those of others, and what a checkpoint of several modes has for its
+    other modes.
     """
     own = {_part_of(name) for name in used}
     left_out = set()
@@ -27,6 +29,8 @@ def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[s
         part = _part_of(name)
         if part == "mtp" or _predicts_further(config, name) or (has_other_modes and part not in own):
             left_out.add(part)
+        elif _shares_keys_and_values(config, name):
+            left_out.add("keys and values of layers that share them")
         elif not _COMPUTED.search(name) and not (name == "lm_head.weight" and part not in own):
             raise ModelLoadError(
                 f"tensor {name} is in the checkpoint, "
@@ -49,3 +53,9 @@ def _predicts_further(config: HfConfig, name: str) -> bool:
         and int(layer[1]) >= config.size("num_hidden_layers")
         and config.integer("num_nextn_predict_layers", 0) > 0
     )
+
+
+def _shares_keys_and_values(config: HfConfig, name: str) -> bool:
+    layer = _LAYER.search(name)
+    first = config.size("num_hidden_layers") - config.integer("num_kv_shared_layers", 0)
+    return layer is not None and int(layer[1]) >= first and _KEYS_AND_VALUES.search(name) is not None

@@ -1,0 +1,169 @@
+"""The decoder of Gemma 4: layers of two kinds, of which the last may share the keys and values of earlier ones.
+
+x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))); where the checkpoint has embeddings for each layer,
+x += norm(projection(gelu(gate(x)) * embedding of the layer)); then x *= a scalar of the layer.
+
+Reference: transformers, models/gemma4/modeling_gemma4.py.
+"""
+
+from dataclasses import dataclass
+
+from ouzel.backends.openvino.graph.activations import Activation, activate
+from ouzel.backends.openvino.graph.attention import KvInputs, cache_inputs, paged_attention
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import softcapped
+from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
+from ouzel.backends.openvino.graph.nodes import Node, merge_heads, scaled, split, split_heads
+from ouzel.backends.openvino.graph.norms import Norm, normalised
+from ouzel.backends.openvino.graph.rope import Rope
+from ouzel.backends.openvino.graph.rotation import Angles, rotate
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gemma4Layer:
+    kind: str  # which rotary positions it has
+    head_dim: int
+    num_kv_heads: int
+    sliding_window: int  # 0: none
+    has_values: bool  # else the keys, before their norm, are the values, too
+    cache: int  # the layer whose keys and values it reads, an earlier one or itself
+    inner_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerEmbeddings:
+    """For each token there is a row of `size` numbers for each layer, in one table."""
+
+    size: int
+    vocab_size: int
+    factor: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gemma4Shape:
+    hidden_size: int
+    vocab_size: int
+    num_heads: int
+    layers: tuple[Gemma4Layer, ...]
+    ropes: dict[str, Rope]  # by kind
+    norm: Norm
+    activation: Activation
+    has_attention_bias: bool
+    tied_embeddings: bool
+    embedding_factor: float
+    layer_embeddings: LayerEmbeddings | None
+    logits_softcap: float  # 0: none
+
+
+@dataclass(frozen=True)
+class KeysAndValues:
+    """A layer's, of the scheduled tokens, and its cache."""
+
+    keys: Node  # [T, heads, head_dim]
+    values: Node  # [T, heads * head_dim]
+    cache: KvInputs
+
+
+def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
+    is_head = shape.tied_embeddings
+    embedding = b.embedding("model.embed_tokens", shape.vocab_size, shape.hidden_size, is_head=is_head)
+    x = scaled(b.embedded(embedding), shape.embedding_factor)
+    angles = {kind: b.angles(rope, kind) for kind, rope in shape.ropes.items()}
+    of_layers = layer_inputs(b, x, shape)
+    caches: dict[int, KeysAndValues] = {}
+    for index in range(len(shape.layers)):
+        x = ops.add(x, attention(b, x, index, shape, angles=angles, caches=caches))
+        x = ops.add(x, feed_forward(b, x, index, shape))
+        if of_layers:
+            x = ops.add(x, embedding_of_layer(b, x, index, shape, of_layers[index]))
+        x = ops.multiply(x, b.graph.array(b.array(f"model.layers.{index}.layer_scalar", 1)))
+    x = b.norm(b.graph.sampled(x), "model.norm", shape.hidden_size, shape.norm)
+    head = embedding if is_head else b.head("lm_head", shape.vocab_size, shape.hidden_size)
+    return b.language_model(
+        softcapped(ops.matmul(x, head, False, True), shape.logits_softcap),
+        hidden_size=shape.hidden_size,
+        vocab_size=shape.vocab_size,
+        max_positions=min(rope.max_positions for rope in shape.ropes.values()),
+    )
+
+
+def attention(
+    b: Builder, x: Node, index: int, shape: Gemma4Shape, *, angles: dict[str, Angles], caches: dict[int, KeysAndValues]
+) -> Node:
+    """Adds the layer to `caches` where it has keys and values of its own."""
+    layer, prefix = shape.layers[index], f"model.layers.{index}."
+    rows = b.norm(x, prefix + "input_layernorm", shape.hidden_size, shape.norm)
+    query = heads_of(b, rows, prefix + "self_attn.q_proj", shape.num_heads, layer.head_dim, shape=shape)
+    query = b.norm(query, prefix + "self_attn.q_norm", layer.head_dim, shape.norm)
+    if layer.cache == index:
+        caches[index] = keys_and_values(b, rows, index, shape, angles[layer.kind])
+    source = caches[layer.cache]
+    attended = paged_attention(
+        b.graph,
+        rotate(query, angles[layer.kind], layer.head_dim),
+        source.keys,
+        source.values,
+        source.cache,
+        num_kv_heads=layer.num_kv_heads,
+        key_dim=layer.head_dim,
+        value_dim=layer.head_dim,
+        scale=1.0,
+        sliding_window=layer.sliding_window,
+        writes_cache=layer.cache == index,
+    )
+    num_columns = shape.num_heads * layer.head_dim
+    output_name, bias = prefix + "self_attn.o_proj", shape.has_attention_bias
+    output = b.linear(attended, output_name, num_columns, shape.hidden_size, has_bias=bias)
+    return b.norm(output, prefix + "post_attention_layernorm", shape.hidden_size, shape.norm)
+
+
+def keys_and_values(b: Builder, rows: Node, index: int, shape: Gemma4Shape, angles: Angles) -> KeysAndValues:
+    """Keys are normalised with weights and rotated, values only normalised."""
+    layer, prefix = shape.layers[index], f"model.layers.{index}.self_attn."
+    keys = values = heads_of(b, rows, prefix + "k_proj", layer.num_kv_heads, layer.head_dim, shape=shape)
+    if layer.has_values:
+        values = heads_of(b, rows, prefix + "v_proj", layer.num_kv_heads, layer.head_dim, shape=shape)
+    keys = b.norm(keys, prefix + "k_norm", layer.head_dim, shape.norm)
+    return KeysAndValues(
+        rotate(keys, angles, layer.head_dim),
+        merge_heads(normalised(values, shape.norm)),
+        cache_inputs(b.graph, index),
+    )
+
+
+def heads_of(b: Builder, rows: Node, name: str, num_heads: int, head_dim: int, *, shape: Gemma4Shape) -> Node:
+    size, bias = num_heads * head_dim, shape.has_attention_bias
+    return split_heads(b.linear(rows, name, shape.hidden_size, size, has_bias=bias), num_heads, head_dim)
+
+
+def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
+    prefix, inner_size = f"model.layers.{index}.", shape.layers[index].inner_size
+    rows = b.norm(x, prefix + "pre_feedforward_layernorm", shape.hidden_size, shape.norm)
+    mlp = MlpShape(hidden_size=shape.hidden_size, inner_size=inner_size, activation=shape.activation)
+    rows = gated_mlp(b, rows, prefix + "mlp.", mlp)
+    return b.norm(rows, prefix + "post_feedforward_layernorm", shape.hidden_size, shape.norm)
+
+
+def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
+    """Returns [T, size] for each layer, of the tokens and of their embeddings; empty where there are none."""
+    table = shape.layer_embeddings
+    if table is None:
+        return []
+    num_layers, size = len(shape.layers), table.size
+    name, num_columns = "model.embed_tokens_per_layer", num_layers * size
+    packed = b.embedded(b.embedding(name, table.vocab_size, num_columns, is_head=False))
+    projected = b.linear(x, "model.per_layer_model_projection", shape.hidden_size, num_columns)
+    projected = split_heads(scaled(projected, shape.hidden_size**-0.5), num_layers, size)
+    projected = b.norm(projected, "model.per_layer_projection_norm", size, shape.norm)
+    both = ops.add(merge_heads(projected), scaled(packed, table.factor))
+    return split(scaled(both, 2**-0.5), *[size] * num_layers)
+
+
+def embedding_of_layer(b: Builder, x: Node, index: int, shape: Gemma4Shape, layer_input: Node) -> Node:
+    assert shape.layer_embeddings is not None
+    prefix, size = f"model.layers.{index}.", shape.layer_embeddings.size
+    gate = activate(b.linear(x, prefix + "per_layer_input_gate", shape.hidden_size, size), shape.activation)
+    rows = b.linear(ops.multiply(gate, layer_input), prefix + "per_layer_projection", size, shape.hidden_size)
+    return b.norm(rows, prefix + "post_per_layer_input_norm", shape.hidden_size, shape.norm)

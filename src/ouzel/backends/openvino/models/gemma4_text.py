@@ -1,0 +1,192 @@
+"""Gemma 4, the language model of its checkpoints that see and hear: E2B and E4B (embeddings for each layer, shared
+keys and values), 31B (keys that are the values, too) and 26B-A4B (experts beside a dense feed-forward layer).
+
+Reference: transformers, models/gemma4/modeling_gemma4.py and configuration_gemma4.py.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.gemma4 import Gemma4Layer, Gemma4Shape, LayerEmbeddings, build_gemma4
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.rope import Rope, read_rope, rope_type
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.weights.encodings import encode_bf16
+from ouzel.backends.openvino.weights.safetensors import to_float32
+from ouzel.errors import ModelLoadError
+
+SLIDING, FULL = "sliding_attention", "full_attention"
+
+DEFAULTS = {
+    "vocab_size": 262_144,
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "global_head_dim": 512,
+    "max_position_embeddings": 131_072,
+    "sliding_window": 512,
+    "hidden_size_per_layer_input": 256,
+    "vocab_size_per_layer_input": 262_144,
+}
+ROPES = {
+    SLIDING: {"rope_type": "default", "rope_theta": 10_000.0},
+    FULL: {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1_000_000.0},
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    return build_gemma4(b, read_shape(config.with_defaults(**DEFAULTS)))
+
+
+def read_shape(config: HfConfig) -> Gemma4Shape:
+    refuse_what_is_not_computed(config)
+    layers = read_layers(config)
+    head_dims = {layer.kind: layer.head_dim for layer in layers}
+    if any(layer.head_dim != head_dims[layer.kind] for layer in layers):
+        raise ModelLoadError("config.json: per_layer_config must have one head_dim for all layers of a kind")
+    return Gemma4Shape(
+        hidden_size=config.size("hidden_size"),
+        vocab_size=config.size("vocab_size"),
+        num_heads=config.size("num_attention_heads"),
+        layers=layers,
+        ropes={kind: rope_of(config, kind, head_dim) for kind, head_dim in head_dims.items()},
+        norm=Norm(config.number("rms_norm_eps", 1e-6)),
+        activation=read_activation(config, "hidden_activation", "gelu_pytorch_tanh"),
+        has_attention_bias=config.flag("attention_bias", False),
+        tied_embeddings=config.flag("tie_word_embeddings", True),
+        embedding_factor=root(config.size("hidden_size"), config),
+        layer_embeddings=read_layer_embeddings(config),
+        logits_softcap=config.number("final_logit_softcapping", 0.0),
+    )
+
+
+def refuse_what_is_not_computed(config: HfConfig) -> None:
+    if config.text("use_bidirectional_attention", "vision") != "vision":  # which is not of text
+        raise ModelLoadError(
+            "config.json: use_bidirectional_attention must be null or vision, "
+            f"found {config.text('use_bidirectional_attention')}"
+        )
+
+
+def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
+    kinds = read_kinds(config)
+    caches = read_caches(config, kinds)
+    inner_size, is_doubled = config.size("intermediate_size"), config.flag("use_double_wide_mlp", False)
+    window, is_alike = config.size("sliding_window"), config.flag("attention_k_eq_v", False)
+    layers = []
+    for index, kind in enumerate(kinds):
+        head_dim, num_kv_heads = sizes_of_heads(config, index, kind)
+        layers.append(
+            Gemma4Layer(
+                kind=kind,
+                head_dim=head_dim,
+                num_kv_heads=num_kv_heads,
+                sliding_window=window if kind == SLIDING else 0,
+                has_values=kind == SLIDING or not is_alike,
+                cache=caches[index],
+                inner_size=2 * inner_size if is_doubled and caches[index] != index else inner_size,
+            )
+        )
+    return tuple(layers)
+
+
+def read_caches(config: HfConfig, kinds: list[str]) -> list[int]:
+    """Returns for each layer the one whose keys and values it reads: the last layers, those of the last other layer of
+    their kind."""
+    num_shared = config.integer("num_kv_shared_layers", 0)
+    num_own = len(kinds) - num_shared
+    if num_shared < 0 or set(kinds[: max(num_own, 0)]) != set(kinds):
+        raise ModelLoadError(
+            f"config.json: num_kv_shared_layers must leave a layer of each kind of {len(kinds)}, found {num_shared}"
+        )
+    last = {kind: index for index, kind in enumerate(kinds[:num_own])}
+    return [*range(num_own), *(last[kind] for kind in kinds[num_own:])]
+
+
+def read_kinds(config: HfConfig) -> list[str]:
+    """Five of six have a window where config.json does not say; the last has none in any case."""
+    num_layers = config.size("num_hidden_layers")
+    kinds = [FULL if (index + 1) % 6 == 0 else SLIDING for index in range(num_layers)]
+    if config.has("layer_types"):
+        kinds = config.texts("layer_types", num_layers)
+    if unknown := set(kinds) - {SLIDING, FULL}:
+        raise ModelLoadError(f"config.json: layer_types must be {SLIDING} and {FULL}, found {', '.join(unknown)}")
+    return [*kinds[:-1], FULL]
+
+
+def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
+    """Returns a layer's head_dim and number of key-value heads.
+
+    Published checkpoints write what layers without a window have as `global_head_dim` and
+    `num_global_key_value_heads`; transformers 5 saves it in `per_layer_config`, by the number of the layer.
+    """
+    head_dim, num_kv_heads = config.size("head_dim"), config.size("num_key_value_heads")
+    layers = config.section("per_layer_config")
+    if layers is not None:
+        own = next((layers.section(key) for key in layers.values if key.isdecimal() and int(key) == index), None)
+        own = own or HfConfig({})
+        if unknown := set(own.values) - {"head_dim", "num_key_value_heads"}:
+            raise ModelLoadError(f"config.json: per_layer_config: {', '.join(sorted(unknown))} is not supported")
+        head_dim, num_kv_heads = own.size("head_dim", head_dim), own.size("num_key_value_heads", num_kv_heads)
+    elif kind == FULL:
+        head_dim = config.size("global_head_dim")
+        if config.flag("attention_k_eq_v", False):
+            num_kv_heads = config.size("num_global_key_value_heads", num_kv_heads)
+    num_heads = config.size("num_attention_heads")
+    if num_heads % num_kv_heads:
+        raise ModelLoadError(
+            f"config.json: num_attention_heads {num_heads} is no multiple of the {num_kv_heads} key-value heads "
+            f"of layer {index}"
+        )
+    return head_dim, num_kv_heads
+
+
+def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
+    """Proportional positions turn a share of each head, at the frequencies that the whole head would have."""
+    sections = config.section("rope_parameters") or HfConfig(dict(ROPES))
+    section = sections.section(kind)
+    if section is None:
+        raise ModelLoadError(f"config.json: rope_parameters must have {kind}")
+    is_proportional = rope_type(section) == "proportional"
+    parameters = section.values
+    if is_proportional:
+        parameters = {"rope_type": "default", "rope_theta": section.number("rope_theta", 10_000.0)}
+    positions = config.size("max_position_embeddings")
+    rope = read_rope(HfConfig({"rope_parameters": parameters, "max_position_embeddings": positions}), head_dim)
+    if not is_proportional:
+        return rope
+    frequencies = rope.inverse_frequencies / section.number("factor", 1.0)
+    frequencies[int(section.number("partial_rotary_factor", 1.0) * head_dim // 2) :] = 0.0
+    return replace(rope, inverse_frequencies=frequencies)
+
+
+def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
+    size = config.integer("hidden_size_per_layer_input") if config.has("hidden_size_per_layer_input") else 0
+    if not size:
+        return None
+    vocab_size = config.size("vocab_size_per_layer_input")
+    if vocab_size < config.size("vocab_size"):
+        raise ModelLoadError(
+            f"config.json: vocab_size_per_layer_input must be >= vocab_size {config.size('vocab_size')}, "
+            f"found {vocab_size}"
+        )
+    return LayerEmbeddings(size=size, vocab_size=vocab_size, factor=root(size, config))
+
+
+def root(size: int, config: HfConfig) -> float:
+    """Returns the square root, rounded to the type that the weights are loaded in."""
+    exact = np.array([[size**0.5]], np.float32)
+    match config.text("dtype", config.text("torch_dtype", "bfloat16")):
+        case "bfloat16":
+            return float(to_float32(encode_bf16(exact)["values"], "BF16")[0, 0])
+        case "float16":
+            return float(exact.astype(np.float16)[0, 0])
+        case _:
+            return float(exact[0, 0])
