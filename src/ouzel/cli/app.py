@@ -15,7 +15,7 @@ from ouzel.cli.help import full_help, short_help
 from ouzel.cli.inspect import inspected
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listener import bound, bound_for_metrics
-from ouzel.cli.model_directory import locate_model
+from ouzel.cli.model_directory import located
 from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import Options, add_options, known_flags, read_options
@@ -96,11 +96,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))
         check_without_model(options.model)
         if options.command == "inspect":
-            sys.stdout.write(inspected(options, locate_model(options.model.model)))
+            sys.stdout.write(inspected(options, located(options.model)))
             return 0
         traces = open_traces(observability.otlp_traces_endpoint)
         with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
-            local = locate_model(options.model.model)  # may download for minutes: not in the event loop
+            local = located(options.model)  # may download for minutes: not in the event loop
             check_with_model(options.model, options.engine, local.directory)
             uvloop.run(serve(options, local, listener, watching, traces))
     except KeyboardInterrupt:

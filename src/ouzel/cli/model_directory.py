@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ouzel.config import ModelConfig
+from ouzel.config.cache_root import cache_root
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
 DEMO_NAME = "ouzel-demo"
+_OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "openvino_model.xml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,19 +19,36 @@ class LocalModel:
     name: str  # what clients call it, unless --served-model-name says otherwise
 
 
-def locate_model(model: str) -> LocalModel:
-    """Finds the bundled demo model for "", else a directory, else downloads from the hub. Raises ModelLoadError."""
+def located(options: ModelConfig) -> LocalModel:
+    return locate_model(options.model, options.cache_dir)
+
+
+def locate_model(model: str, cache_dir: str = "") -> LocalModel:
+    """Finds the bundled demo model for "", else a directory or GGUF file, else downloads from the hub.
+
+    Of GGUF a directory is made in `cache_dir`. Raises ModelLoadError.
+    """
     if not model:
         return LocalModel(MODEL_DIRECTORY, DEMO_NAME)
     path = Path(model).expanduser()
     if path.is_dir():
+        if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
+            return gguf_model(path, cache_dir, path.resolve().name)
         if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):
-            raise ModelLoadError(f"{path} holds no model: neither config.json nor openvino_model.xml is there")
+            raise ModelLoadError(f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there")
         return LocalModel(path, path.resolve().name)
     if path.exists():
-        raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights")
+        if is_gguf(path):
+            return gguf_model(path, cache_dir, model_name(path))
+        raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights, or GGUF")
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         raise ModelLoadError(f"there is no directory {model}")
     from ouzel.cli.hub import download  # noqa: PLC0415  slow to import, seldom needed
 
     return LocalModel(download(model), model)
+
+
+def gguf_model(path: Path, cache_dir: str, name: str) -> LocalModel:
+    from ouzel.gguf.model_directory import model_directory  # noqa: PLC0415  numpy is slow to import, and seldom needed
+
+    return LocalModel(model_directory(path, cache_root(cache_dir)), name)

@@ -15,8 +15,8 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights
+from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 
@@ -28,12 +28,14 @@ logger = logging.getLogger(__name__)
 
 def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str) -> LanguageModel:
     text = config.text_model()
-    plan, family_build = plan.with_auto(AUTO_WIDTH), family(text.model_type)
+    stored, family_build = find_weights(directory), family(text.model_type)
+    plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
+    label = str(plan).replace("auto", stored.compressed_as)
     if text is not config:
         logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
 
     def build(weights: Weights) -> LanguageModel:
-        return replace(family_build(text, Builder(weights, plan)), weights=str(plan))
+        return replace(family_build(text, Builder(weights, plan)), weights=label)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
@@ -41,12 +43,12 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
         return model
 
     refuse_quantized(text)
-    files = [directory / "config.json", *find_files(directory)]
+    files = [directory / "config.json", *stored.files]
     entry = entry_path(cache_dir, directory, files, str(plan))
     if (cached := load_cached(entry, build)) is not None:
         return replace(cached, cache_entry=entry)
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
-    checkpoint = Checkpoint(directory)
+    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, label, entry)
+    checkpoint = stored.open()
     try:
         compress(checkpoint, entry, build_first)
         cached = load_cached(entry, build)
@@ -59,7 +61,7 @@ def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> t
     """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that."""
     text = config.text_model()
     refuse_quantized(text)
-    checkpoint = Checkpoint(directory)
+    checkpoint = find_weights(directory).open()
     weights = MeasuredWeights(checkpoint)
     model = family(text.model_type)(text, Builder(weights, plan))
     refuse_leftovers(text, checkpoint.names(), weights.used, has_other_modes=text is not config)

@@ -35,6 +35,7 @@ from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.weights.source import Array, Matrix, Wanted
+from ouzel.config.cache_root import cache_root
 from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
@@ -148,9 +149,3 @@ def entry_path(cache_dir: str, directory: Path, files: list[Path], weights: str)
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def cache_root(cache_dir: str) -> Path:
-    if cache_dir:
-        return Path(cache_dir).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ouzel"

@@ -1,0 +1,212 @@
+"""GGUF's quantised blocks become parts of an encoding, exactly: levels, scales and zeros are moved, never rounded.
+
+Formats: ggml, ggml-common.h (layout) and ggml-quants.c (what the numbers mean). `blocks` are [R, blocks in a row, bytes
+of a block]; a block has one f16 scale, and of the types with K two levels of them: 256 values in groups, whose scales
+are small integers times the block's. Where a group has an offset,
+
+    w = level * scale + offset = (level - zero) * scale    with zero = -offset / scale
+
+Groups whose scale is 0 are constant; they become level 0, scale -offset, zero 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, pack_nibbles
+
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+Number = TypeVar("Number", bound=np.generic)
+
+# The levels of IQ4_NL and IQ4_XS (ggml-common.h, kvalues_iq4nl).
+_IQ4_LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReader:
+    encoding: Encoding
+    read: Callable[[Bytes], Parts]
+
+
+def q4_0(blocks: Bytes) -> Parts:
+    levels = halves(blocks[..., 2:18]) ^ np.uint8(8)  # stored + 8: as four signed bits that is the highest one
+    return {"values": packed(levels), "scales": f16(blocks, 0)}
+
+
+def q4_1(blocks: Bytes) -> Parts:
+    return affine_nibbles(halves(blocks[..., 4:20]), f32(blocks, 0), f32(blocks, 2))
+
+
+def q5_0(blocks: Bytes) -> Parts:
+    levels = halves(blocks[..., 6:22]) | bits(blocks[..., 2:6]) << np.uint8(4)
+    return {"values": in_rows(levels.view(np.int8) - np.int8(16)), "scales": f16(blocks, 0)}
+
+
+def q5_1(blocks: Bytes) -> Parts:
+    levels = halves(blocks[..., 8:24]) | bits(blocks[..., 4:8]) << np.uint8(4)
+    return affine(levels, f32(blocks, 0), f32(blocks, 2))
+
+
+def q8_0(blocks: Bytes) -> Parts:
+    return {"values": in_rows(blocks[..., 2:34].view(np.int8)), "scales": f16(blocks, 0)}
+
+
+def q2_k(blocks: Bytes) -> Parts:
+    """Has 16 bytes with a scale and an offset of four bits each, for 16 groups of 16; 64 bytes of levels; two f16."""
+    levels = crumbs(blocks[..., 16:80])
+    scales = f32(blocks, 80)[..., None] * (blocks[..., :16] & np.uint8(15))
+    offsets = -f32(blocks, 82)[..., None] * (blocks[..., :16] >> np.uint8(4))
+    return affine_nibbles(levels, in_rows(scales), in_rows(offsets))
+
+
+def q3_k(blocks: Bytes) -> Parts:
+    """Has 32 bytes of high bits, 64 of low ones, 12 of scales of six bits for 16 groups of 16; an f16.
+
+    Levels are -4 to 3, so they are kept in four bits.
+    """
+    high = blocks[..., None, :32] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
+    levels = crumbs(blocks[..., 32:96]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(2)
+    scales = f32(blocks, 108)[..., None] * (six_bits_of_q3(blocks[..., 96:108]) - np.float32(32))
+    return {"values": packed((levels.view(np.int8) - np.int8(4)).view(np.uint8)), "scales": in_rows(scales)}
+
+
+def q4_k(blocks: Bytes) -> Parts:
+    """Has two f16, 12 bytes of scales and offsets, 128 of levels: of each 32 bytes the low halves, then the high."""
+    levels = nibbles_by_32(blocks[..., 16:144])
+    return affine_nibbles(levels, *scales_of_k(blocks))
+
+
+def q5_k(blocks: Bytes) -> Parts:
+    """Is q4_k with 32 bytes of fifth bits before the levels: bit g of byte i is that of value i of group g."""
+    high = blocks[..., None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
+    levels = nibbles_by_32(blocks[..., 48:176]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(4)
+    return affine(levels, *scales_of_k(blocks))
+
+
+def q6_k(blocks: Bytes) -> Parts:
+    """Has 128 bytes of low halves, 64 of two high bits, 16 scales of eight bits for groups of 16, an f16."""
+    halved = (*blocks.shape[:-1], 2)  # values come in two runs of 128
+    low = blocks[..., :128].reshape(*halved, 64)
+    high = blocks[..., 128:192].reshape(*halved, 1, 32) >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
+    low = np.stack([low & np.uint8(15), low >> np.uint8(4)], axis=-2).reshape(*halved, 4, 32)
+    levels = (low | high << np.uint8(4)).view(np.int8) - np.int8(32)
+    scales = f32(blocks, 208)[..., None] * blocks[..., 192:208].view(np.int8)
+    return {"values": in_rows(levels), "scales": in_rows(scales)}
+
+
+def iq4_nl(blocks: Bytes) -> Parts:
+    return {"values": in_rows(_IQ4_LEVELS[halves(blocks[..., 2:18])]), "scales": f16(blocks, 0)}
+
+
+def iq4_xs(blocks: Bytes) -> Parts:
+    """Has an f16, the high two bits of eight scales, their low four, and 128 bytes of levels, 16 for each group."""
+    high = np.ascontiguousarray(blocks[..., 2:4]).view("<u2") >> np.arange(0, 16, 2, dtype=np.uint16) & np.uint16(3)
+    low = np.stack([blocks[..., 4:8] & np.uint8(15), blocks[..., 4:8] >> np.uint8(4)], axis=-1)
+    small = low.reshape(*blocks.shape[:-1], 8) | high.astype(np.uint8) << np.uint8(4)
+    scales = f32(blocks, 0)[..., None] * (small.astype(np.float32) - np.float32(32))
+    levels = _IQ4_LEVELS[halves(blocks[..., 8:136].reshape(*blocks.shape[:-1], 8, 16))]
+    return {"values": in_rows(levels), "scales": in_rows(scales)}
+
+
+def mxfp4(blocks: Bytes) -> Parts:
+    """Has a scale of eight bits, a power of two, and four-bit floats: the types that OpenVINO has."""
+    return {"values": packed(halves(blocks[..., 1:17])), "scales": np.ascontiguousarray(blocks[..., 0])}
+
+
+def halves(packed_levels: Bytes) -> Bytes:
+    """Makes 2 n levels of n bytes: the low halves, then the high ones."""
+    return np.concatenate([packed_levels & np.uint8(15), packed_levels >> np.uint8(4)], axis=-1)
+
+
+def nibbles_by_32(packed_levels: Bytes) -> Bytes:
+    runs = packed_levels.reshape(*packed_levels.shape[:-1], 4, 32)
+    return halves(runs).reshape(*packed_levels.shape[:-1], 256)
+
+
+def crumbs(packed_levels: Bytes) -> Bytes:
+    """Makes 256 levels of two bits of 64 bytes: of each 32 bytes the lowest two bits, then the next."""
+    runs = packed_levels.reshape(*packed_levels.shape[:-1], 2, 1, 32)
+    levels = runs >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
+    return levels.reshape(*packed_levels.shape[:-1], 256)
+
+
+def bits(packed_bits: Bytes) -> Bytes:
+    return np.unpackbits(packed_bits, axis=-1, bitorder="little")
+
+
+def six_bits_of_q3(packed_scales: Bytes) -> Floats:
+    """Makes 16 numbers: 8 bytes have the low halves of two each, 4 bytes two high bits of four each."""
+    low = halves(packed_scales[..., :8])
+    high = packed_scales[..., None, 8:12] >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
+    small = low | high.reshape(*packed_scales.shape[:-1], 16) << np.uint8(4)
+    return small.astype(np.float32)
+
+
+def scales_of_k(blocks: Bytes) -> tuple[Floats, Floats]:
+    """Returns scales and offsets of eight groups of 32, of six bits each: the first four of both have bytes of their
+    own, whose highest two bits belong to the last four."""
+    first, second, third = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
+    low6, low4 = np.uint8(63), np.uint8(15)
+    top = np.uint8(6), np.uint8(4)
+    scales = np.concatenate([first & low6, third & low4 | first >> top[0] << top[1]], axis=-1)
+    offsets = np.concatenate([second & low6, third >> np.uint8(4) | second >> top[0] << top[1]], axis=-1)
+    return (
+        in_rows(f32(blocks, 0)[..., None] * scales),
+        in_rows(-f32(blocks, 2)[..., None] * offsets),
+    )
+
+
+def f16(blocks: Bytes, position: int) -> NDArray[np.float16]:
+    """Reads the f16 at a byte of each block: [R, blocks]."""
+    numbers: NDArray[np.float16] = np.ascontiguousarray(blocks[..., position : position + 2]).view("<f2")[..., 0]
+    return numbers
+
+
+def f32(blocks: Bytes, position: int) -> Floats:
+    """Widens the f16 at a byte of each block."""
+    return f16(blocks, position).astype(np.float32)
+
+
+def affine(levels: Bytes, scales: Floats, offsets: Floats) -> Parts:
+    """Makes the parts of [..., C] levels and [R, G] scales and offsets."""
+    constant = scales == 0
+    steps = np.where(constant, -offsets, scales)
+    steps[steps == 0] = 1  # all are zero
+    zeros = np.where(constant, (offsets != 0).astype(np.float32), -offsets / steps)
+    grouped = levels.reshape(*scales.shape, -1)
+    grouped = np.where(constant[..., None], np.uint8(0), grouped)
+    return {"values": in_rows(grouped), "scales": steps, "zeros": zeros}
+
+
+def affine_nibbles(levels: Bytes, scales: Floats, offsets: Floats) -> Parts:
+    parts = affine(levels, scales, offsets)
+    return parts | {"values": pack_nibbles(parts["values"].view(np.uint8))}
+
+
+def in_rows(values: NDArray[Number]) -> NDArray[Number]:
+    return np.ascontiguousarray(values).reshape(len(values), -1)
+
+
+def packed(levels: Bytes) -> Bytes:
+    return pack_nibbles(levels.reshape(len(levels), -1))
+
+
+READERS = {
+    "Q4_0": BlockReader(Encoding("i4", "f16", group_size=32), q4_0),
+    "Q4_1": BlockReader(Encoding("u4", "f32", "f32", 32), q4_1),
+    "Q5_0": BlockReader(Encoding("i8", "f16", group_size=32), q5_0),
+    "Q5_1": BlockReader(Encoding("u8", "f32", "f32", 32), q5_1),
+    "Q8_0": BlockReader(Encoding("i8", "f16", group_size=32), q8_0),
+    "Q2_K": BlockReader(Encoding("u4", "f32", "f32", 16), q2_k),
+    "Q3_K": BlockReader(Encoding("i4", "f32", group_size=16), q3_k),
+    "Q4_K": BlockReader(Encoding("u4", "f32", "f32", 32), q4_k),
+    "Q5_K": BlockReader(Encoding("u8", "f32", "f32", 32), q5_k),
+    "Q6_K": BlockReader(Encoding("i8", "f32", group_size=16), q6_k),
+    "IQ4_NL": BlockReader(Encoding("i8", "f16", group_size=32), iq4_nl),
+    "IQ4_XS": BlockReader(Encoding("i8", "f32", group_size=32), iq4_xs),
+    "MXFP4": BlockReader(Encoding("f4e2m1", "f8e8m0", group_size=32), mxfp4),
+}

@@ -1,0 +1,97 @@
+"""A GGUF file's metadata becomes the config.json that the model had."""
+
+import math
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures import architecture_of
+from ouzel.gguf.facts import Facts
+from ouzel.gguf.file import Gguf
+from ouzel.tokenizer.model_files import JsonObject
+
+
+def model_config(gguf: Gguf) -> JsonObject:
+    """Raises ModelLoadError for another architecture, and where the file says something that would be ignored."""
+    facts = Facts(gguf)
+    architecture = architecture_of(facts.architecture, facts.source)
+    config = {"model_type": architecture.model_type} | _common(facts) | architecture.config(facts)
+    facts.refuse_unread()
+    return config
+
+
+def _common(facts: Facts) -> JsonObject:
+    num_layers, hidden_size = facts.integer("block_count"), facts.integer("embedding_length")
+    num_heads = facts.integer("attention.head_count")
+    head_dim = facts.integer("attention.key_length", hidden_size // max(num_heads, 1))
+    if (value_dim := facts.integer("attention.value_length", head_dim)) != head_dim:
+        raise ModelLoadError(
+            f"{facts.source}: attention.value_length must be {head_dim}, as of keys, found {value_dim}"
+        )
+    return {
+        "vocab_size": facts.tensor_shape("token_embd.weight")[0],
+        "hidden_size": hidden_size,
+        "intermediate_size": facts.integer("feed_forward_length"),
+        "num_hidden_layers": num_layers,
+        "num_attention_heads": num_heads,
+        "num_key_value_heads": facts.integer("attention.head_count_kv", num_heads),
+        "head_dim": head_dim,
+        "max_position_embeddings": facts.integer("context_length"),
+        "rms_norm_eps": facts.number("attention.layer_norm_rms_epsilon"),
+        "tie_word_embeddings": not facts.has_tensor("output.weight"),
+        "rope_theta": facts.number("rope.freq_base", 10000.0),
+        "rope_scaling": _rope_scaling(facts, facts.integer("rope.dimension_count", head_dim)),
+    } | _rotated_share(facts, head_dim)
+
+
+def _rotated_share(facts: Facts, head_dim: int) -> JsonObject:
+    num_dims = facts.integer("rope.dimension_count", head_dim)
+    return {} if num_dims == head_dim else {"partial_rotary_factor": num_dims / head_dim}
+
+
+def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
+    """Frequencies that are divided each by a factor of its own, as Llama 3.1's are, become what does just that."""
+    context = facts.integer("context_length")
+    original = facts.integer("rope.scaling.original_context_length", context)
+    factor = facts.number("rope.scaling.factor", 1.0)
+    if facts.has_tensor("rope_freqs.weight"):
+        divisors = facts.floats("rope_freqs.weight")
+        return _longrope(facts, (divisors, divisors), num_dims) | {
+            "attention_factor": 1.0,
+            "original_max_position_embeddings": context,
+        }
+    if facts.has_tensor("rope_factors_long.weight"):
+        factors = facts.floats("rope_factors_short.weight"), facts.floats("rope_factors_long.weight")
+        return _longrope(facts, factors, num_dims) | {
+            "attention_factor": facts.number("rope.scaling.attn_factor", 1.0),
+            "original_max_position_embeddings": original,
+        }
+    match facts.text("rope.scaling.type", "linear" if factor != 1.0 else "none"):
+        case "none":
+            return None
+        case "linear":
+            return {"rope_type": "linear", "factor": factor} if factor != 1.0 else None
+        case "yarn":
+            scaling: JsonObject = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
+            return scaling | _yarn_details(facts)
+        case kind:
+            raise ModelLoadError(
+                f"{facts.source}: rope.scaling.type {kind} is not supported; supported: none, linear, yarn"
+            )
+
+
+def _yarn_details(facts: Facts) -> JsonObject:
+    details: JsonObject = {}
+    for key in ("beta_fast", "beta_slow"):
+        if facts.has(f"rope.scaling.yarn_{key}"):
+            details[key] = facts.number(f"rope.scaling.yarn_{key}")
+    if facts.has("rope.scaling.attn_factor"):
+        # It comes on top of what YaRN scales by, which transformers has in its factor.
+        usual = 0.1 * math.log(max(facts.number("rope.scaling.factor", 1.0), 1.0)) + 1.0
+        details["attention_factor"] = usual * facts.number("rope.scaling.attn_factor")
+    return details
+
+
+def _longrope(facts: Facts, factors: tuple[list[float], list[float]], num_dims: int) -> JsonObject:
+    short, long = factors
+    if len(short) != num_dims // 2 or len(long) != num_dims // 2:
+        raise ModelLoadError(f"{facts.source}: the rotary factors must be {num_dims // 2}, found {len(short)}")
+    return {"rope_type": "longrope", "short_factor": short, "long_factor": long}

@@ -1,0 +1,54 @@
+"""What a GGUF file says of its model: keys `<architecture>.<key>`, and which tensors it has."""
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.file import Gguf
+
+# They say again what tensors say, or how a file came to be.
+_HARMLESS = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal")
+
+
+class Facts:
+    def __init__(self, gguf: Gguf) -> None:
+        self._gguf = gguf
+        self._metadata = gguf.metadata
+        self.architecture = gguf.metadata.text("general.architecture")
+        self.source = gguf.metadata.source
+
+    def has(self, key: str) -> bool:
+        return self._metadata.has(self._key(key))
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        return self._metadata.integer(self._key(key), default)
+
+    def integers(self, key: str, length: int) -> list[int]:
+        return self._metadata.integers(self._key(key), length)
+
+    def number(self, key: str, default: float | None = None) -> float:
+        return self._metadata.number(self._key(key), default)
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        return self._metadata.flag(self._key(key), default)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return self._metadata.text(self._key(key), default)
+
+    def has_tensor(self, name: str) -> bool:
+        return name in self._gguf.tensors
+
+    def tensor_shape(self, name: str) -> tuple[int, ...]:
+        if name not in self._gguf.tensors:
+            raise ModelLoadError(f"{self.source}: tensor {name} is missing")
+        return self._gguf.tensors[name].shape
+
+    def floats(self, name: str) -> list[float]:
+        return self._gguf.floats(name)
+
+    def refuse_unread(self) -> None:
+        """Raises ModelLoadError where the file says something of the model that nobody asked for."""
+        known = {self._key(key) for key in _HARMLESS}
+        unread = [key for key in self._metadata.unread() if key.startswith(self._key("")) and key not in known]
+        if unread:
+            raise ModelLoadError(f"{self.source}: {unread[0]} is not supported for {self.architecture}")
+
+    def _key(self, key: str) -> str:
+        return f"{self.architecture}.{key}"

@@ -1,0 +1,234 @@
+"""A GGUF file has metadata, then the places of its tensors, then their bytes.
+
+The format (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), in little-endian order:
+
+    "GGUF", u32 version, u64 number of tensors, u64 number of metadata entries
+    entries   string key, u32 type, value; a string is u64 length and bytes, an array u32 type, u64 length and values
+    tensors   string name, u32 number of dimensions, u64 each (that of a row first), u32 block type, u64 offset
+    data      from the next multiple of general.alignment on; each tensor begins at a multiple of it
+
+A large model may be split into files `<name>-00001-of-0000N.gguf`. The first has the metadata, each has its tensors.
+
+Files are strangers': every length is held against the bytes that are there before anything is read or made of it, the
+tensors lie one after the other, and each is as long as its shape says. So nothing is read that is not there, and
+nothing twice.
+"""
+
+import math
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.block_types import BLOCK_TYPES, BlockType
+from ouzel.gguf.metadata import Metadata, Value
+from ouzel.tokenizer.model_files import MAX_VOCAB_SIZE, brief
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+DEFAULT_ALIGNMENT, MAX_ALIGNMENT = 32, 2**16
+# Several times what any published model has.
+MAX_HEADER_BYTES = 128 * 2**20
+MAX_ENTRIES = 2**14
+MAX_TENSORS = 2**18
+MAX_DIMENSIONS = 4
+MAX_NAME_BYTES = 2**10
+
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+
+
+@dataclass(frozen=True, slots=True)
+class TensorLocation:
+    path: Path
+    block_type: BlockType
+    shape: tuple[int, ...]  # as numpy has it: that of a row last
+    offset: int  # bytes from the start of the file
+
+    @property
+    def row_bytes(self) -> int:
+        return self.shape[-1] // self.block_type.num_values * self.block_type.num_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Gguf:
+    """It is one model, of however many files."""
+
+    metadata: Metadata
+    tensors: dict[str, TensorLocation]
+
+    def floats(self, name: str) -> list[float]:
+        """Reads a small tensor of numbers that are not quantised."""
+        location = self.tensors[name]
+        if location.block_type.name != "F32" or len(location.shape) != 1:
+            raise ModelLoadError(f"{location.path}: tensor {name} must be a vector of F32")
+        with location.path.open("rb") as file:
+            file.seek(location.offset)
+            return [float(value) for value in np.fromfile(file, "<f4", location.shape[0])]
+
+
+def read_gguf(paths: list[Path]) -> Gguf:
+    """Reads the headers of a model's files, the one with the metadata first. Raises ModelLoadError."""
+    read = [read_header(path) for path in paths]
+    tensors: dict[str, TensorLocation] = {}
+    for (metadata, own), path in zip(read, paths, strict=True):
+        if (count := metadata.integer("split.count", 1)) != len(paths):
+            raise ModelLoadError(f"{path}: split.count must be {len(paths)}, the number of files, found {count}")
+        if twice := tensors.keys() & own.keys():
+            raise ModelLoadError(f"{path}: tensor {min(twice)} is in another file of the model, too")
+        tensors |= own
+    first = read[0][0]
+    if (expected := first.integer("split.tensors.count", len(tensors))) != len(tensors):
+        raise ModelLoadError(f"{paths[0]}: split.tensors.count must be {len(tensors)}, as there are, found {expected}")
+    return Gguf(first, tensors)
+
+
+def read_header(path: Path) -> tuple[Metadata, dict[str, TensorLocation]]:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            if file.read(8) == b"version ":
+                raise ModelLoadError(f"{path} is a Git LFS pointer, not the model: run `git lfs pull`")
+            if size < 24:
+                raise ModelLoadError(f"{path} is truncated: {size} bytes do not even hold its header")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _read_header(_Cursor(data, path), path, size)
+    except OSError as error:
+        raise ModelLoadError(f"{path} cannot be read: {error}") from error
+
+
+def _read_header(cursor: "_Cursor", path: Path, size: int) -> tuple[Metadata, dict[str, TensorLocation]]:
+    if cursor.take(4) != MAGIC:
+        raise ModelLoadError(f"{path} is not a GGUF file: it does not begin with GGUF")
+    if (version := cursor.integer("I")) not in VERSIONS:
+        raise ModelLoadError(f"{path}: version {version} is not supported; supported: 2 and 3, little-endian")
+    num_tensors = cursor.count("Q", "tensors", MAX_TENSORS)
+    num_entries = cursor.count("Q", "metadata entries", MAX_ENTRIES)
+    values: dict[str, Value] = {}
+    for _ in range(num_entries):
+        key = cursor.name()
+        values[key] = cursor.value()
+    metadata = Metadata(values, str(path))
+    alignment = metadata.integer("general.alignment", DEFAULT_ALIGNMENT)
+    if not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
+        raise metadata.wrong("general.alignment", f"a power of two <= {MAX_ALIGNMENT}", alignment)
+    entries = [_read_tensor(cursor, path) for _ in range(num_tensors)]
+    return metadata, _locate(path, entries, _aligned(cursor.position, alignment), alignment, size)
+
+
+def _read_tensor(cursor: "_Cursor", path: Path) -> tuple[str, BlockType, tuple[int, ...], int]:
+    """Returns name, block type, shape and the offset from the start of the data."""
+    name = cursor.name()
+    where = f"{path}: tensor {brief(name)}"
+    num_dimensions = cursor.integer("I")
+    if not 1 <= num_dimensions <= MAX_DIMENSIONS:
+        raise ModelLoadError(f"{where} must have 1 to {MAX_DIMENSIONS} dimensions, found {num_dimensions}")
+    shape = tuple(cursor.integer("Q") for _ in range(num_dimensions))[::-1]
+    number = cursor.integer("I")
+    block_type = BLOCK_TYPES.get(number)
+    if block_type is None:
+        raise ModelLoadError(f"{where} has the unknown block type {number}")
+    if min(shape) < 1 or shape[-1] % block_type.num_values:
+        raise ModelLoadError(
+            f"{where} has the shape {brief(shape)}, whose rows are no whole blocks of {block_type.name}"
+        )
+    return name, block_type, shape, cursor.integer("Q")
+
+
+def _locate(
+    path: Path, entries: list[tuple[str, BlockType, tuple[int, ...], int]], start: int, alignment: int, size: int
+) -> dict[str, TensorLocation]:
+    """Raises ModelLoadError where the tensors do not lie one after the other within the file."""
+    located: dict[str, TensorLocation] = {}
+    position = 0
+    for name, block_type, shape, offset in entries:
+        where = f"{path}: tensor {brief(name)}"
+        if name in located:
+            raise ModelLoadError(f"{where} is there twice")
+        if offset != position:
+            raise ModelLoadError(f"{where} must begin at byte {position} of the data, found {offset}")
+        end = offset + math.prod(shape) // block_type.num_values * block_type.num_bytes
+        if start + end > size:
+            raise ModelLoadError(f"{where} is truncated: it ends at byte {start + end}, the file has {size}")
+        located[name] = TensorLocation(path, block_type, shape, start + offset)
+        position = _aligned(end, alignment)
+    return located
+
+
+def _aligned(position: int, alignment: int) -> int:
+    return -(-position // alignment) * alignment
+
+
+class _Cursor:
+    """It reads the header from the front to the back and never beyond its end."""
+
+    def __init__(self, data: mmap.mmap, path: Path) -> None:
+        self._data = data
+        self._end = min(len(data), MAX_HEADER_BYTES)
+        self._path = path
+        self.position = 0
+
+    def take(self, num_bytes: int) -> bytes:
+        begin = self.position
+        if num_bytes > self._end - begin:
+            raise ModelLoadError(
+                f"{self._path} is truncated or broken: "
+                f"its header needs {brief(num_bytes)} bytes at {begin} of {self._end}"
+            )
+        self.position = begin + num_bytes
+        return self._data[begin : self.position]
+
+    def integer(self, kind: str) -> int:
+        (value,) = struct.unpack("<" + kind, self.take(struct.calcsize("<" + kind)))
+        return int(value)
+
+    def count(self, kind: str, what: str, limit: int) -> int:
+        value = self.integer(kind)
+        if value > limit:
+            raise ModelLoadError(f"{self._path} must have <= {limit} {what}, found {value}")
+        return value
+
+    def name(self) -> str:
+        text = self.string()
+        if not text or len(text) > MAX_NAME_BYTES:
+            raise ModelLoadError(
+                f"{self._path}: a name must have 1 to {MAX_NAME_BYTES} characters, found {brief(text)}"
+            )
+        return text
+
+    def string(self) -> str:
+        try:
+            return self.take(self.integer("Q")).decode()
+        except UnicodeDecodeError as error:
+            raise ModelLoadError(f"{self._path}: a string of its header is not UTF-8: {error}") from error
+
+    def value(self) -> Value:
+        kind = self.integer("I")
+        if kind == _STRING:
+            return self.string()
+        if kind == _ARRAY:
+            return self._array()
+        code = self._number(kind)
+        (value,) = struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))
+        number: int | float | bool = float(str(np.float32(value))) if code == "f" else value  # 1e-06 stays 1e-06
+        return number
+
+    def _array(self) -> list[str] | NDArray[np.generic]:
+        kind = self.integer("I")
+        length = self.count("Q", "elements in an array", MAX_VOCAB_SIZE)
+        if kind == _STRING:
+            return [self.string() for _ in range(length)]
+        if kind == _ARRAY:
+            raise ModelLoadError(f"{self._path}: arrays of arrays are not supported")
+        dtype = np.dtype("<" + self._number(kind))
+        return np.frombuffer(self.take(length * dtype.itemsize), dtype)
+
+    def _number(self, kind: int) -> str:
+        code = _NUMBERS.get(kind)
+        if code is None:
+            raise ModelLoadError(f"{self._path}: the metadata has a value of the unknown type {kind}")
+        return code

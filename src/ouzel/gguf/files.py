@@ -1,0 +1,58 @@
+"""A model's GGUF files are found by the name of one of them, or in their directory."""
+
+import re
+from pathlib import Path
+
+from ouzel.errors import ModelLoadError
+
+SUFFIX = ".gguf"
+MAX_SPLITS = 10_000
+_SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
+_PROJECTOR = "mmproj"  # the part that reads images, a file of its own
+
+
+def is_gguf(path: Path) -> bool:
+    return path.suffix.lower() == SUFFIX
+
+
+def model_name(path: Path) -> str:
+    """Returns the name of the file without its suffix and its number among the model's files."""
+    split = _SPLIT.fullmatch(path.name)
+    return split["name"] if split else path.stem
+
+
+def holds_gguf(directory: Path) -> bool:
+    return bool(_models_in(directory))
+
+
+def find_gguf(path: Path) -> list[Path]:
+    """Returns the files of the model that is the file, or that is alone in the directory; the first comes first."""
+    if not path.is_dir():
+        return _with_siblings(path)
+    models = _models_in(path)
+    if not models:
+        raise ModelLoadError(f"{path} holds no GGUF file")
+    if len(models) > 1:
+        names = ", ".join(sorted(models)[:16])
+        raise ModelLoadError(f"{path} holds {len(models)} GGUF models: {names}; give the file of one")
+    [first] = models.values()
+    return _with_siblings(first)
+
+
+def _models_in(directory: Path) -> dict[str, Path]:
+    """Returns one file of each model, by the model's name."""
+    files = sorted(path for path in directory.iterdir() if is_gguf(path) and not path.name.startswith(_PROJECTOR))
+    return {model_name(path): path for path in files}
+
+
+def _with_siblings(path: Path) -> list[Path]:
+    split = _SPLIT.fullmatch(path.name)
+    if split is None:
+        return [path]
+    if (count := int(split["count"])) > MAX_SPLITS:
+        raise ModelLoadError(f"{path}: a model must be split into <= {MAX_SPLITS} files, found {count}")
+    paths = [path.with_name(f"{split['name']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+    if missing := [sibling.name for sibling in paths if not sibling.is_file()]:
+        more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+        raise ModelLoadError(f"{path.parent} lacks {', '.join(missing[:8])}{more}, which belong to {path.name}")
+    return paths

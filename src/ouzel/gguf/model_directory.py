@@ -1,0 +1,71 @@
+"""A GGUF model becomes a model directory: the small files that a Hugging Face repository has beside its weights, made
+of the metadata, and links to the GGUF files.
+
+It is kept, and made again where the GGUF files are other ones by path, size or time of change, or FORMAT is another.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.config import model_config
+from ouzel.gguf.file import Gguf, read_gguf
+from ouzel.gguf.files import find_gguf, model_name
+from ouzel.gguf.tokenizer import tokenizer_files
+from ouzel.tokenizer.model_files import JsonObject
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1  # raise it when other files are made of the same metadata
+_SOURCE_FILE = "made_of.json"
+
+
+def model_directory(path: Path, cache_root: Path) -> Path:
+    """Takes a GGUF file, or a directory with those of one model. Raises ModelLoadError."""
+    files = [file.resolve() for file in find_gguf(path)]
+    source = describe(files)
+    digest = hashlib.sha256(str(files[0]).encode()).hexdigest()[:16]
+    directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
+    if _is_made_of(directory, source):
+        return directory
+    contents = small_files(read_gguf(files))
+    try:
+        cache_root.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=cache_root))
+        _write(unfinished, contents | {_SOURCE_FILE: source}, files)
+        shutil.rmtree(directory, ignore_errors=True)
+        unfinished.rename(directory)
+    except OSError as error:
+        raise ModelLoadError(f"{files[0]}: its tokenizer cannot be kept in {cache_root}: {error}") from error
+    logger.info("tokenizer and configuration of %s are in %s", files[0], directory)
+    return directory
+
+
+def describe(files: list[Path]) -> JsonObject:
+    facts = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return {"format": FORMAT, "files": [[str(file), *sizes] for file, sizes in zip(files, facts, strict=True)]}
+
+
+def small_files(gguf: Gguf) -> dict[str, JsonObject]:
+    """Returns the JSON objects to write, by the names of their files."""
+    return {"config.json": model_config(gguf)} | tokenizer_files(gguf.metadata)
+
+
+def _is_made_of(directory: Path, source: JsonObject) -> bool:
+    try:
+        return bool(json.loads((directory / _SOURCE_FILE).read_bytes()) == source)
+    except (OSError, ValueError):
+        return False
+
+
+def _write(directory: Path, contents: dict[str, JsonObject], files: list[Path]) -> None:
+    for name, content in contents.items():
+        (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    for file in files:
+        os.symlink(file, directory / file.name)
+    directory.chmod(0o755)

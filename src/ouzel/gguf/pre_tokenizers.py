@@ -1,0 +1,79 @@
+"""How a text is cut before byte-pair encoding, by the names that llama.cpp has for it (`tokenizer.ggml.pre`).
+
+The patterns are those of the tokenizer.json files that the names stand for; llama.cpp (llama-vocab.cpp) writes the
+same ones for its own engine. Which names share a pattern, and which models look up whole words before merging, is from
+there.
+"""
+
+from dataclasses import dataclass
+
+from ouzel.tokenizer.model_files import JsonObject
+
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_WORD = r"[^\r\n\p{L}\p{N}]?"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+
+
+def _cl100k(digits: str, *, letters: str = r"\p{L}") -> str:
+    others = rf" ?[^\s{letters}\p{{N}}]+[\r\n]*"
+    return rf"{_CONTRACTIONS}|{_WORD}[{letters}]+|{digits}|{others}|{_SPACES}"
+
+
+def _o200k(digits: str, contractions: str) -> str:
+    words = rf"{_WORD}{_UPPER}*{_LOWER}+{contractions}|{_WORD}{_UPPER}+{_LOWER}*{contractions}"
+    return rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}"
+
+
+@dataclass(frozen=True, slots=True)
+class PreTokenizer:
+    patterns: tuple[str, ...]  # each cuts what the ones before have left
+    ignores_merges: bool = False  # a word that is a token is not looked at further
+    adds_bos: bool = False  # where the file does not say
+    normalises: bool = False  # to composed characters (NFC)
+
+
+_LLAMA3 = PreTokenizer((_cl100k(r"\p{N}{1,3}"),), ignores_merges=True, adds_bos=True)
+_QWEN2 = PreTokenizer((_cl100k(r"\p{N}"),), normalises=True)
+_QWEN35 = PreTokenizer((_cl100k(r"\p{N}", letters=r"\p{L}\p{M}"),), normalises=True)
+_GPT4O = PreTokenizer((_o200k(r"\p{N}{1,3}", _CONTRACTIONS + "?"),))
+_DIGITS_GPT2 = PreTokenizer((r"\p{N}", _GPT2))
+_DEEPSEEK3 = PreTokenizer(
+    (
+        r"\p{N}{1,3}",
+        "[一-龥\u3040-ゟ゠-ヿ]+",
+        r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+        rf"| ?[\p{{P}}\p{{S}}]+[\r\n]*|{_SPACES}",
+    )
+)
+
+PRE_TOKENIZERS = {
+    "default": PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")),
+    "gpt-2": PreTokenizer((_GPT2,)),
+    "olmo": PreTokenizer((_GPT2,)),
+    "phi-2": PreTokenizer((_GPT2,)),
+    "exaone4": PreTokenizer((_GPT2,)),
+    "falcon": PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")),
+    **dict.fromkeys(("starcoder", "refact", "command-r", "smollm", "codeshell", "exaone"), _DIGITS_GPT2),
+    **dict.fromkeys(("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "lfm2"), _LLAMA3),
+    **dict.fromkeys(("dbrx", "smaug-bpe", "glm4", "chatglm-bpe"), PreTokenizer((_cl100k(r"\p{N}{1,3}"),))),
+    **dict.fromkeys(("qwen2", "stablelm2", "hunyuan"), _QWEN2),
+    "deepseek-r1-qwen": PreTokenizer(_QWEN2.patterns),
+    "qwen35": _QWEN35,
+    **dict.fromkeys(("gpt-4o", "llama4"), _GPT4O),
+    "tekken": PreTokenizer((_o200k(r"\p{N}", ""),), ignores_merges=True, adds_bos=True),
+    "seed-coder": PreTokenizer(
+        (rf"{_CONTRACTIONS}|{_WORD}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+",)
+    ),
+    **dict.fromkeys(("deepseek-v3", "hunyuan-dense"), _DEEPSEEK3),
+}
+
+
+def pre_tokenizer_json(pre_tokenizer: PreTokenizer) -> JsonObject:
+    splits = [
+        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+        for pattern in pre_tokenizer.patterns
+    ]
+    bytes_to_characters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    return {"type": "Sequence", "pretokenizers": [*splits, bytes_to_characters]}

@@ -1,0 +1,100 @@
+"""A GGUF file's tokenizer becomes tokenizer.json, tokenizer_config.json and generation_config.json.
+
+`tokenizer.ggml.model` is gpt2 (byte-pair encoding over bytes) or llama (SentencePiece's: pieces with scores over
+characters, and bytes where there is no piece). Keys and token types: the package gguf of llama.cpp, constants.py.
+"""
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.byte_level import byte_level_tokenizer
+from ouzel.gguf.metadata import Metadata
+from ouzel.gguf.sentencepiece import sentencepiece_tokenizer
+from ouzel.gguf.vocabulary import CONTROL, KEY, Vocabulary, read_vocabulary, token_id
+from ouzel.tokenizer.model_files import JsonObject
+
+# A file names one end of a turn; models end theirs with these, too (llama.cpp, llama-vocab.cpp: special_eog_ids).
+_ENDS = (
+    "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<|endoftext|>",
+    "<|end_of_text|>", "<end_of_utterance>", "<turn|>",
+)  # fmt: skip
+_ENDS_OF_MESSAGES_ONLY = {"<|end|>": "<|return|>"}  # beside the other one it ends a message, not the turn
+
+
+def tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
+    """Returns the contents of the three files by their names. Raises ModelLoadError."""
+    vocabulary = read_vocabulary(metadata)
+    match metadata.text(KEY + "model"):
+        case "gpt2":
+            tokenizer, adds_bos = byte_level_tokenizer(metadata, vocabulary)
+        case "llama":
+            tokenizer, adds_bos = sentencepiece_tokenizer(metadata, vocabulary), True
+        case kind:
+            raise ModelLoadError(
+                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; supported: gpt2, llama"
+            )
+    tokenizer["post_processor"] = post_processor(metadata, vocabulary, adds_bos=adds_bos)
+    ends = end_ids(metadata, vocabulary)
+    return {
+        "tokenizer.json": {"version": "1.0", "truncation": None, "padding": None} | tokenizer,
+        "tokenizer_config.json": tokenizer_config(metadata, vocabulary),
+        "generation_config.json": {"eos_token_id": ends} if ends else {},
+    }
+
+
+def post_processor(metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool) -> JsonObject | None:
+    """Puts BOS before a text, and EOS behind it, where the file says so."""
+    added = {
+        "bos": metadata.flag(KEY + "add_bos_token", adds_bos),
+        "eos": metadata.flag(KEY + "add_eos_token", False),
+    }
+    ids = {name: token_id(metadata, vocabulary, name) for name, is_added in added.items() if is_added}
+    known = {name: vocabulary.tokens[id_] for name, id_ in ids.items() if id_ is not None}
+    if not known:
+        return None
+
+    def special(name: str, number: int) -> list[JsonObject]:
+        return [{"SpecialToken": {"id": known[name], "type_id": number}}] if name in known else []
+
+    def marked(name: str, number: int) -> list[JsonObject]:
+        return [*special("bos", number), {"Sequence": {"id": name, "type_id": number}}, *special("eos", number)]
+
+    return {
+        "type": "TemplateProcessing",
+        "single": marked("A", 0),
+        "pair": [*marked("A", 0), *marked("B", 1)],
+        "special_tokens": {
+            token: {"id": token, "ids": [ids[name]], "tokens": [token]} for name, token in known.items()
+        },
+    }
+
+
+def end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:
+    named = [token_id(metadata, vocabulary, name) for name in ("eos", "eot", "eom")]
+    control = {
+        token: id_
+        for id_, (token, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types, strict=True))
+        if kind == CONTROL
+    }
+    known = [control[end] for end in _ENDS if end in control and _ENDS_OF_MESSAGES_ONLY.get(end) not in control]
+    return list(dict.fromkeys([id_ for id_ in named if id_ is not None] + known))
+
+
+def tokenizer_config(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
+    config: JsonObject = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    for ours, theirs in {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}.items():
+        id_ = token_id(metadata, vocabulary, theirs)
+        if id_ is not None:
+            config[f"{ours}_token"] = vocabulary.tokens[id_]
+    if templates := chat_templates(metadata):
+        config["chat_template"] = templates
+    return config
+
+
+def chat_templates(metadata: Metadata) -> str | list[JsonObject] | None:
+    main = metadata.text("tokenizer.chat_template") if metadata.has("tokenizer.chat_template") else None
+    if not metadata.has("tokenizer.chat_templates"):
+        return main
+    named = {
+        name: metadata.text(f"tokenizer.chat_template.{name}") for name in metadata.texts("tokenizer.chat_templates")
+    }
+    every = ({} if main is None else {"default": main}) | named
+    return [{"name": name, "template": text} for name, text in every.items()]

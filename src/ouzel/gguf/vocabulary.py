@@ -1,0 +1,83 @@
+"""A GGUF file has its tokens in the order of their ids, each with a type."""
+
+from dataclasses import dataclass
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.metadata import Metadata
+from ouzel.tokenizer.model_files import JsonObject, brief
+
+KEY = "tokenizer.ggml."
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    tokens: list[str]  # by id; what follows the last that is used is left out
+    types: list[int]
+
+    def added(self) -> list[JsonObject]:
+        """Returns those that are found in a text before anything else is done to it."""
+        return [
+            {
+                "id": token_id,
+                "content": token,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": kind != USER_DEFINED,
+            }
+            for token_id, (token, kind) in enumerate(zip(self.tokens, self.types, strict=True))
+            if kind in (CONTROL, USER_DEFINED, UNKNOWN)
+        ]
+
+    def ids(self) -> dict[str, int]:
+        """Leaves out what is added at the end: ids of added tokens continue those of the vocabulary."""
+        count = len(self.tokens)
+        while count and self.types[count - 1] in (CONTROL, USER_DEFINED):
+            count -= 1
+        return {token: token_id for token_id, token in enumerate(self.tokens[:count])}
+
+
+def read_vocabulary(metadata: Metadata) -> Vocabulary:
+    tokens = metadata.texts(KEY + "tokens")
+    types = metadata.integers(KEY + "token_type", len(tokens)) if metadata.has(KEY + "token_type") else []
+    types = types or [NORMAL] * len(tokens)
+    count = len(tokens)
+    while count and types[count - 1] == UNUSED:  # fills the vocabulary up to the number of rows of the embedding
+        count -= 1
+    if not count:
+        raise ModelLoadError(f"{metadata.source}: tokenizer.ggml.tokens must name tokens, found none that is used")
+    ids: dict[str, int] = {}
+    for token_id, token in enumerate(tokens[:count]):
+        if not token or ids.setdefault(token, token_id) != token_id:
+            raise ModelLoadError(
+                f"{metadata.source}: tokenizer.ggml.tokens must differ and not be empty, "
+                f"found {brief(token)} at {token_id}"
+            )
+    return Vocabulary(tokens[:count], types[:count])
+
+
+def token_id(metadata: Metadata, vocabulary: Vocabulary, name: str) -> int | None:
+    """Returns the id that the file gives for `bos`, `eos`, `unknown`, ...; None where it gives none."""
+    key = f"{KEY}{name}_token_id"
+    if not metadata.has(key):
+        return None
+    if not 0 <= (value := metadata.integer(key)) < len(vocabulary.tokens):
+        raise metadata.wrong(key, f"< {len(vocabulary.tokens)}, the number of tokens", value)
+    return value
+
+
+def bpe_model(ids: dict[str, int], merges: list[list[str]]) -> JsonObject:
+    """Returns the `model` of tokenizer.json."""
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "vocab": ids,
+        "merges": merges,
+    }

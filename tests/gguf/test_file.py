@@ -1,0 +1,125 @@
+"""Headers of GGUF files: what is read of them, and that broken and hostile ones are refused in one sentence."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.file import read_gguf
+from ouzel.gguf.files import find_gguf
+from tests.gguf.writer import Raw, RawTensor, Value, gguf_bytes
+
+F32, Q8_0 = 0, 8
+METADATA: dict[str, Value | Raw] = {
+    "general.architecture": "llama",
+    "llama.block_count": 2,
+    "llama.rope.freq_base": 1e-6,
+}
+VECTOR = RawTensor("output_norm.weight", (4,), F32, np.arange(4, dtype="<f4").tobytes())
+MATRIX = RawTensor("output.weight", (2, 32), Q8_0, bytes(2 * 34))
+
+Written = Callable[[bytes], list[Path]]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    def write(content: bytes) -> list[Path]:
+        path = tmp_path / "model.gguf"
+        path.write_bytes(content)
+        return [path]
+
+    return write
+
+
+def test_metadata_and_tensors_are_read(written: Written) -> None:
+    gguf = read_gguf(written(gguf_bytes({**METADATA, "tokens": ["a", "é"], "types": [1, 3]}, [VECTOR, MATRIX])))
+    assert gguf.metadata.text("general.architecture") == "llama"
+    assert gguf.metadata.number("llama.rope.freq_base") == 1e-6
+    assert (gguf.metadata.texts("tokens"), gguf.metadata.integers("types", 2)) == (["a", "é"], [1, 3])
+    assert gguf.floats("output_norm.weight") == [0, 1, 2, 3]
+    matrix = gguf.tensors["output.weight"]
+    assert (matrix.shape, matrix.block_type.name, matrix.row_bytes) == ((2, 32), "Q8_0", 34)
+
+
+def entry(key: str, kind: int, content: bytes) -> bytes:
+    return gguf_bytes({key: Raw(struct.pack("<I", kind) + content)})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"GGUF", "truncated: 4 bytes"),
+        (b"version https://git-lfs.github.com/spec/v1", "Git LFS pointer"),
+        (b"GGML" + bytes(60), "does not begin with GGUF"),
+        (gguf_bytes(METADATA, version=1), "version 1 is not supported"),
+        (gguf_bytes(METADATA, version=3 << 24), "little-endian"),
+        (gguf_bytes(METADATA, counts=(2**60, 3)), "<= 262144 tensors, found 1152921504606846976"),
+        (gguf_bytes(METADATA, counts=(0, 2**60)), "<= 16384 metadata entries"),
+        (gguf_bytes(METADATA, counts=(0, 50)), "a name must have 1 to|truncated or broken"),
+        (gguf_bytes(METADATA)[:40], "truncated or broken: its header needs"),
+        (entry("key", 8, struct.pack("<Q", 2**63)), "needs 9223372036854775808 bytes"),
+        (entry("key", 8, struct.pack("<Q", 1) + b"\xff"), "is not UTF-8"),
+        (entry("key", 99, b""), "unknown type 99"),
+        (entry("key", 9, struct.pack("<IQ", 8, 2**40)), "<= 4194304 elements in an array"),
+        (entry("key", 9, struct.pack("<IQ", 12, 2**22)), "needs 33554432 bytes"),
+        (entry("key", 9, struct.pack("<IQ", 9, 1)), "arrays of arrays are not supported"),
+        (entry("k" * 2000, 5, struct.pack("<i", 1)), "a name must have 1 to 1024 characters"),
+        (
+            gguf_bytes(METADATA | {"general.alignment": 12}),
+            "general.alignment must be a power of two <= 65536, found 12",
+        ),
+        (gguf_bytes(METADATA, [RawTensor("t", (), F32, b"")]), "1 to 4 dimensions, found 0"),
+        (gguf_bytes(METADATA, [RawTensor("t", (1,) * 5, F32, b"")]), "1 to 4 dimensions, found 5"),
+        (gguf_bytes(METADATA, [RawTensor("t", (4,), 77, b"")]), "unknown block type 77"),
+        (gguf_bytes(METADATA, [RawTensor("t", (2, 33), Q8_0, b"")]), "no whole blocks of Q8_0"),
+        (gguf_bytes(METADATA, [RawTensor("t", (0, 32), Q8_0, b"")]), "no whole blocks of Q8_0"),
+        (gguf_bytes(METADATA, [RawTensor("t", (2**40, 2**20), F32, b"")]), "is truncated: it ends at byte"),
+        (gguf_bytes(METADATA, [RawTensor("t", (4,), F32, bytes(16), offset=32)]), "must begin at byte 0"),
+        (gguf_bytes(METADATA, [VECTOR, VECTOR]), "is there twice"),
+        (gguf_bytes(METADATA, [VECTOR])[:-20], "is truncated: it ends at byte"),
+        (gguf_bytes(METADATA | {"split.count": 2}, [VECTOR]), "split.count must be 1"),
+        (gguf_bytes(METADATA | {"split.tensors.count": 3}, [VECTOR]), "split.tensors.count must be 1"),
+    ],
+)
+def test_what_is_broken_is_told_in_a_sentence(written: Written, content: bytes, message: str) -> None:
+    with pytest.raises(ModelLoadError, match=message) as refused:
+        read_gguf(written(content))
+    assert "\n" not in str(refused.value)
+
+
+def test_every_cut_of_a_file_is_refused(written: Written) -> None:
+    whole = gguf_bytes(METADATA, [VECTOR, MATRIX])
+    for length in range(len(whole) - 32):  # the last bytes are padding
+        with pytest.raises(ModelLoadError):
+            read_gguf(written(whole[:length]))
+
+
+def test_a_split_model_is_found_by_any_of_its_files(tmp_path: Path) -> None:
+    for number, tensor in ((1, VECTOR), (2, MATRIX)):
+        own = METADATA if number == 1 else {}
+        content = gguf_bytes({**own, "split.no": number - 1, "split.count": 2, "split.tensors.count": 2}, [tensor])
+        (tmp_path / f"big-{number:05}-of-00002.gguf").write_bytes(content)
+    (tmp_path / "mmproj-big.gguf").write_bytes(b"the part that reads images")
+    for path in (tmp_path, tmp_path / "big-00002-of-00002.gguf"):
+        assert read_gguf(find_gguf(path)).tensors.keys() == {"output_norm.weight", "output.weight"}
+    (tmp_path / "big-00001-of-00002.gguf").unlink()
+    with pytest.raises(ModelLoadError, match=r"lacks big-00001-of-00002\.gguf, which belong to big-00002"):
+        find_gguf(tmp_path)
+
+
+def test_a_tensor_in_two_files_is_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / f"big-{number:05}-of-00002.gguf" for number in (1, 2)]
+    for path in paths:
+        path.write_bytes(gguf_bytes({"split.count": 2}, [VECTOR]))
+    with pytest.raises(ModelLoadError, match=r"tensor output_norm\.weight is in another file of the model, too"):
+        read_gguf(paths)
+
+
+def test_of_several_models_in_a_directory_one_must_be_named(tmp_path: Path) -> None:
+    for name in ("small-Q4_0", "small-Q8_0"):
+        (tmp_path / f"{name}.gguf").write_bytes(gguf_bytes(METADATA))
+    with pytest.raises(ModelLoadError, match="holds 2 GGUF models: small-Q4_0, small-Q8_0; give the file of one"):
+        find_gguf(tmp_path)
