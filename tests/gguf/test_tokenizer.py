@@ -1,0 +1,149 @@
+"""Tokenizers made of GGUF metadata, against those that it was made of (tools/golden/make_gguf_tokenizers.py)."""
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+
+from ouzel.demo import MODEL_DIRECTORY
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.file import read_gguf
+from ouzel.gguf.metadata import Metadata, Value
+from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, pre_tokenizer_json
+from ouzel.gguf.tokenizer import tokenizer_files
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
+
+GOLDEN = Path(__file__).parent / "golden" / "tokenizers"
+SENTENCEPIECE = ("with_space", "with_symbols")
+
+
+def directory_of(metadata: Metadata, directory: Path) -> Path:
+    for name, content in tokenizer_files(metadata).items():
+        (directory / name).write_text(json.dumps(content))
+    return directory
+
+
+def tokenizer_of(name: str, directory: Path) -> HuggingFaceTokenizer:
+    return load_tokenizer(directory_of(read_gguf([GOLDEN / f"{name}.gguf"]).metadata, directory))
+
+
+def golden_ids(name: str) -> dict[str, list[int]]:
+    ids: dict[str, list[int]] = json.loads((GOLDEN / f"{name}.json").read_text())
+    return ids
+
+
+def test_byte_pairs_are_those_of_the_original(tmp_path: Path) -> None:
+    ours, original = tokenizer_of("demo", tmp_path), load_tokenizer(MODEL_DIRECTORY)
+    for text in golden_ids("with_space"):
+        token_ids = original.encode(text, add_special_tokens=True)
+        assert ours.encode(text, add_special_tokens=True) == token_ids
+        for skips in (True, False):
+            assert ours.decode(token_ids, skip_special_tokens=skips) == original.decode(
+                token_ids, skip_special_tokens=skips
+            )
+    assert ours.control_tokens == original.control_tokens
+    assert ours.special_token_ids == original.special_token_ids
+    assert ours.eos_token_ids[0] == original.eos_token_ids[0]
+    assert ours.vocab_size == original.vocab_size
+
+
+@pytest.mark.parametrize("name", SENTENCEPIECE)
+def test_pieces_are_those_of_sentencepiece(name: str, tmp_path: Path) -> None:
+    ours = tokenizer_of(name, tmp_path)
+    bos = ours.token_id("<s>")
+    for text, token_ids in golden_ids(name).items():
+        if "<s>" in text or "<end_of_turn>" in text:
+            continue  # SentencePiece itself reads no control tokens in a text
+        assert ours.encode(text, add_special_tokens=True) == [bos, *token_ids]
+        assert ours.decode(token_ids, skip_special_tokens=True) == text
+
+
+@pytest.mark.parametrize("name", SENTENCEPIECE)
+def test_control_tokens_are_found_in_a_text(name: str, tmp_path: Path) -> None:
+    ours = tokenizer_of(name, tmp_path)
+    token_ids = ours.encode("hi<end_of_turn>", add_special_tokens=False)
+    assert token_ids[-1] == ours.token_id("<end_of_turn>") in ours.eos_token_ids
+    assert ours.decode(token_ids, skip_special_tokens=True) == "hi"
+
+
+@pytest.mark.parametrize("name", sorted(PRE_TOKENIZERS))
+def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
+    original = json.loads((MODEL_DIRECTORY / "tokenizer.json").read_text())["model"]
+    content = tokenizer_files(byte_level(original["vocab"], original["merges"], {"pre": name}))["tokenizer.json"]
+    tokenizer = tokenizers.Tokenizer.from_str(json.dumps(content))
+    for text in golden_ids("with_space"):
+        expected = unicodedata.normalize("NFC", text) if PRE_TOKENIZERS[name].normalises else text
+        assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pieces"),
+    [
+        ("gpt-2", "it's 1234  x", ["it", "'s", " 1234", " ", " x"]),
+        ("smollm", "it's 1234  x", ["it", "'s", " ", "1", "2", "3", "4", " ", " x"]),
+        ("llama-bpe", "it'S 1234  x/y", ["it", "'S", " ", "123", "4", " ", " x", "/y"]),
+        ("qwen2", "it'S 12  x/y", ["it", "'S", " ", "1", "2", " ", " x", "/y"]),
+        ("qwen35", "हिन्दी x", ["हिन्दी", " x"]),
+        ("gpt-4o", "camelCase'S 1234 //\n", ["camel", "Case'S", " ", "123", "4", " //\n"]),
+        ("tekken", "camelCase 12", ["camel", "Case", " ", "1", "2"]),
+        ("deepseek-v3", "你好 x=1234", ["你好", " x", "=", "123", "4"]),
+        ("default", "a,b 12345", ["a", ",", "b", " ", "123", "45"]),
+    ],
+)
+def test_texts_are_cut_as_the_name_says(name: str, text: str, pieces: list[str]) -> None:
+    content = json.dumps(pre_tokenizer_json(PRE_TOKENIZERS[name]) | {"type": "Sequence"})
+    tokenizer = tokenizers.Tokenizer.from_str(
+        json.dumps({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": json.loads(content)})
+    )
+    assert tokenizer.pre_tokenizer is not None
+    cut = [text[begin:end] for _, (begin, end) in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+    assert cut == pieces
+
+
+def byte_level(vocab: dict[str, int], merges: list[list[str]], further: dict[str, Value]) -> Metadata:
+    values: dict[str, Value] = {
+        "model": "gpt2",
+        "tokens": sorted(vocab, key=lambda token: vocab[token]),
+        "merges": [" ".join(merge) for merge in merges],
+    }
+    return Metadata({f"tokenizer.ggml.{key}": value for key, value in (values | further).items()}, "model.gguf")
+
+
+@pytest.mark.parametrize(
+    ("further", "message"),
+    [
+        ({"model": "t5"}, "tokenizer.ggml.model t5 is not supported; supported: gpt2, llama"),
+        ({"pre": "unheard-of"}, "tokenizer.ggml.pre unheard-of is not supported; supported: chatglm-bpe, codeshell"),
+        ({"tokens": ["a", "b", "a"]}, 'tokens must differ and not be empty, found "a" at 2'),
+        ({"tokens": ["a", ""]}, 'tokens must differ and not be empty, found "" at 1'),
+        ({"tokens": []}, "tokens must name tokens, found none that is used"),
+        ({"merges": ["a c"]}, 'merges must merge tokens, found "a c"'),
+        ({"merges": ["ab"]}, 'merges must merge tokens, found "ab"'),
+        ({"merges": 1}, "merges must be a list of strings, found 1"),
+        ({"eos_token_id": 3}, "eos_token_id must be < 3, the number of tokens, found 3"),
+        ({"add_bos_token": "yes"}, 'add_bos_token must be true or false, found "yes"'),
+        ({"token_type": np.array([1])}, "token_type must be a list of 3 integers"),
+        ({"model": "llama", "scores": np.array([0.0])}, "scores must be a list of 3 numbers"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(further: dict[str, Value], message: str) -> None:
+    with pytest.raises(ModelLoadError, match=re.escape(message)):
+        tokenizer_files(byte_level({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], further))
+
+
+def test_chat_templates_of_several_names_stay_apart() -> None:
+    templates: dict[str, Value] = {
+        "tokenizer.chat_template": "one",
+        "tokenizer.chat_templates": ["tool_use"],
+        "tokenizer.chat_template.tool_use": "two",
+    }
+    tokenizer: dict[str, Value] = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"]}
+    metadata = Metadata({**tokenizer, "tokenizer.ggml.merges": [], **templates}, "model.gguf")
+    assert tokenizer_files(metadata)["tokenizer_config.json"]["chat_template"] == [
+        {"name": "default", "template": "one"},
+        {"name": "tool_use", "template": "two"},
+    ]

@@ -1,0 +1,26 @@
+"""Texts on which tokenizers differ that are not the same."""
+
+TEXTS = (
+    "Hello, world!",
+    " leading space, and two  spaces",
+    "   three before\tand a tab\t\tand two",
+    "trailing space ",
+    "line\nbreaks\n\n\nand\r\nothers\n",
+    '    def f(x: int) -> str:\n        return f"{x!r}"  # comment\n\n\n',
+    "It's what you'll see: WE'RE done, they'd've said 'tis so.",
+    "0 12 345 6789 3.14159 1e-6 0x1F 2026-11-22 １２３",
+    "camelCaseAndSnake_case and SCREAMING_CASE, kebab-case/path.to.file",
+    "$100 + 25% = ??? (a|b) [c] {d} <e> ~`@#^&*",
+    "naïve café Ångström ﬁ e\u0301 \u212b",
+    "Straße, Привет мир, 你好，世界。 こんにちは 안녕하세요 العربية עברית हिन्दी ไทย",
+    "emoji 🙂 👩\u200d👩\u200d👧 🇩🇪 ✅\ufe0f",
+    "zero\u200bwidth non\u00a0breaking bar \ufffd",
+    "<|im_start|>user\nhi<|im_end|>\n<think>\n</think><tool_call>",
+    "<s>[INST] hi [/INST]</s> <0x41> <unk> <end_of_turn>",
+    "<table>  <table>   x    y     z\n\n\n\nend",
+    "a" * 40,
+    "the model the models themodel The Model THE MODEL",
+    "x",
+    "\n",
+    " ",
+)
