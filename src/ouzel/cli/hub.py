@@ -1,20 +1,72 @@
 """This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
 
+import fnmatch
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import PROJECTOR, find_gguf, model_name
 
 _FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
+_WEIGHTS = ("*.safetensors", "openvino_*.xml")
+_FAILURES = (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError)
+# At the end of a file's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
+_QUANTISATION = re.compile(r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE)
 
 
 def download(repo_id: str) -> Path:
     """Returns the model's directory in the hub's cache. Raises ModelLoadError."""
+    directory = _snapshot(repo_id, _FILES)
+    has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
+    if not has_weights and (there := _quantisations(repo_id)):
+        raise ModelLoadError(f"{repo_id} has GGUF files; give one as {repo_id}:NAME, of {', '.join(there)}")
+    return directory
+
+
+def download_gguf(repo_id: str, quantisation: str) -> Path:
+    """Returns the GGUF file whose name ends with that of the quantisation, the first where it is split.
+
+    Files beside it are not fetched. Raises ModelLoadError.
+    """
+    spellings = dict.fromkeys((quantisation, quantisation.upper(), quantisation.lower()))
+    names = [f"{start}{name}" for name in spellings for start in ("", "*[-._/]")]
+    patterns = [name + end for name in names for end in (".gguf", "-?????-of-?????.gguf")]
+    directory = _snapshot(repo_id, patterns)
+    fetched = sorted(path for path in directory.rglob("*.gguf") if _is_model(path.relative_to(directory), patterns))
+    models = {(path.parent, model_name(path)): path for path in fetched}
+    if not models:
+        there = ", ".join(_quantisations(repo_id)) or "none"
+        raise ModelLoadError(f"{repo_id} has no GGUF file of {quantisation}; there are: {there}")
+    if len(models) > 1:
+        names = [str(path.relative_to(directory)) for path in models.values()]
+        raise ModelLoadError(f"{repo_id} has several GGUF files of {quantisation}: {', '.join(names)}")
+    return find_gguf(*models.values())[0]
+
+
+def _is_model(path: Path, patterns: Iterable[str]) -> bool:
+    is_wanted = any(fnmatch.fnmatchcase(path.as_posix(), pattern) for pattern in patterns)
+    return is_wanted and PROJECTOR not in path.name
+
+
+def _snapshot(repo_id: str, patterns: list[str]) -> Path:
     try:
-        return Path(snapshot_download(repo_id, allow_patterns=_FILES))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        return Path(snapshot_download(repo_id, allow_patterns=patterns, ignore_patterns=[f"*{PROJECTOR}*"]))
+    except _FAILURES as error:
+        reason = (str(error).splitlines() or [repr(error)])[0]  # what follows is advice about the library
         raise ModelLoadError(
-            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: {error}"
+            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: {reason}"
         ) from error
+
+
+def _quantisations(repo_id: str) -> list[str]:
+    """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
+    try:
+        files = [Path(name) for name in HfApi().list_repo_files(repo_id) if name.lower().endswith(".gguf")]
+    except _FAILURES:
+        return []
+    ends = (_QUANTISATION.search(model_name(path)) for path in files if PROJECTOR not in path.name)
+    return sorted({end[1] for end in ends if end})

@@ -1,5 +1,6 @@
 """The MODEL argument becomes a local directory and a name."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
 DEMO_NAME = "ouzel-demo"
+QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
 _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "openvino_model.xml")
 
 
@@ -43,9 +45,19 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
         raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights, or GGUF")
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         raise ModelLoadError(f"there is no directory {model}")
-    from ouzel.cli.hub import download  # noqa: PLC0415  slow to import, seldom needed
+    return hub_model(model, cache_dir)
 
-    return LocalModel(download(model), model)
+
+def hub_model(model: str, cache_dir: str) -> LocalModel:
+    """Takes `owner/name`, or `owner/name:Q4_K_M` of a repository with GGUF files."""
+    from ouzel.cli.hub import download, download_gguf  # noqa: PLC0415  slow to import, seldom needed
+
+    repo_id, colon, quantisation = model.partition(":")
+    if not colon:
+        return LocalModel(download(repo_id), model)
+    if not QUANTISATION_NAME.fullmatch(quantisation):
+        raise ModelLoadError(f"{model}: behind the colon must be the name of a quantisation, as Q4_K_M")
+    return gguf_model(download_gguf(repo_id, quantisation), cache_dir, model)
 
 
 def gguf_model(path: Path, cache_dir: str, name: str) -> LocalModel:

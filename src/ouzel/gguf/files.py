@@ -8,7 +8,7 @@ from ouzel.errors import ModelLoadError
 SUFFIX = ".gguf"
 MAX_SPLITS = 10_000
 _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
-_PROJECTOR = "mmproj"  # the part that reads images, a file of its own
+PROJECTOR = "mmproj"  # the part that reads images, a file of its own
 
 
 def is_gguf(path: Path) -> bool:
@@ -41,7 +41,7 @@ def find_gguf(path: Path) -> list[Path]:
 
 def _models_in(directory: Path) -> dict[str, Path]:
     """Returns one file of each model, by the model's name."""
-    files = sorted(path for path in directory.iterdir() if is_gguf(path) and not path.name.startswith(_PROJECTOR))
+    files = sorted(path for path in directory.iterdir() if is_gguf(path) and PROJECTOR not in path.name)
     return {model_name(path): path for path in files}
 
 

@@ -51,6 +51,8 @@ class Metadata:
 
     def texts(self, key: str) -> list[str]:
         value = self._get(key, None)
+        if isinstance(value, np.ndarray) and not len(value):
+            return []
         if not isinstance(value, list):
             raise self.wrong(key, "a list of strings", value)
         return value

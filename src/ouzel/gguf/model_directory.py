@@ -27,7 +27,7 @@ _SOURCE_FILE = "made_of.json"
 
 def model_directory(path: Path, cache_root: Path) -> Path:
     """Takes a GGUF file, or a directory with those of one model. Raises ModelLoadError."""
-    files = [file.resolve() for file in find_gguf(path)]
+    files = [file.absolute() for file in find_gguf(path)]
     source = describe(files)
     digest = hashlib.sha256(str(files[0]).encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"

@@ -14,7 +14,7 @@ _MAX_HEADER_BYTES = 32 * 2**20  # ten times what a model of 100,000 tensors has
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """None, and an empty format, is what they do not say."""
 
-    file_format: str = ""  # safetensors or openvino
+    file_format: str = ""  # safetensors, gguf or openvino
     num_bytes: int | None = None  # of the weights as they are stored
     num_parameters: int | None = None
     hidden_size: int | None = None
@@ -34,10 +34,11 @@ def read_model_facts(directory: Path) -> ModelFacts:
     config = read_json_object(directory / "config.json")
     checkpoint = sorted(directory.glob("*.safetensors"))
     graph = sorted(directory.glob("openvino_model.bin"))  # the backend prefers it
+    gguf = sorted(directory.glob("*.gguf"))
     return ModelFacts(
-        file_format="openvino" if graph else "safetensors" if checkpoint else "",
-        num_bytes=sum(path.stat().st_size for path in graph or checkpoint) or None,
-        num_parameters=None if graph else _num_parameters(checkpoint),
+        file_format="openvino" if graph else "gguf" if gguf else "safetensors" if checkpoint else "",
+        num_bytes=sum(path.stat().st_size for path in graph or gguf or checkpoint) or None,
+        num_parameters=None if graph or gguf else _num_parameters(checkpoint),
         hidden_size=_count(config, "hidden_size"),
         num_layers=_count(config, "num_hidden_layers"),
         num_heads=_count(config, "num_attention_heads"),
