@@ -76,13 +76,13 @@ def rate(workload: Workload, seconds: float) -> float:
 # The two engines; each function loads one and returns what runs a workload
 
 
-def load_ours(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
+def load_ours(model: Path, cache_dir: Path, weights: str = "auto") -> Callable[[Workload, int], None]:
     from ouzel.cli.engines import openvino_engine
     from ouzel.sampling import BeamSearchParams, SamplingParams
     from ouzel.types import EngineRequest
 
     options: dict[str, object] = {
-        "model": {"model": str(model), "cache_dir": str(cache_dir)},
+        "model": {"model": str(model), "cache_dir": str(cache_dir), "weights": weights},
         "engine": {"kv_cache_gib": KV_CACHE_GIB, "max_num_batched_tokens": MAX_NUM_BATCHED_TOKENS},
     }
     engine = openvino_engine(options)
@@ -107,7 +107,7 @@ def load_ours(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
     return run
 
 
-def load_genai(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
+def load_genai(model: Path, cache_dir: Path, weights: str) -> Callable[[Workload, int], None]:
     import openvino_genai as genai
 
     from ouzel.backends.openvino.library import ov
@@ -148,10 +148,10 @@ def load_genai(model: Path, cache_dir: Path) -> Callable[[Workload, int], None]:
 ENGINES = {"ours": load_ours, "genai": load_genai}
 
 
-def work(name: str, model: Path, cache_dir: Path) -> None:
+def work(name: str, model: Path, cache_dir: Path, weights: str) -> None:
     """The child process: loads, then runs what it is told on standard input, one JSON line each."""
     before = time.perf_counter()
-    run = ENGINES[name](model, cache_dir)
+    run = ENGINES[name](model, cache_dir, weights)
     run(Workload(1, 32, 2), 0)
     reply({"load_s": time.perf_counter() - before, "peak_mib": peak_mib()})
     for line in sys.stdin:
@@ -175,11 +175,10 @@ def peak_mib() -> float:
 class Worker:
     """One engine in its process."""
 
-    def __init__(self, name: str, model: Path, cache_dir: Path) -> None:
+    def __init__(self, name: str, model: Path, cache_dir: Path, *, weights: str = "auto") -> None:
         command = [sys.executable, "-m", "benchmarks.engine", "--worker", name, "--model", str(model)]
-        self._process = subprocess.Popen(
-            [*command, "--cache-dir", str(cache_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        command += ["--cache-dir", str(cache_dir), "--weights", weights]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.loaded = self._answer()
         self.peak_mib = float(self.loaded["peak_mib"])
 
@@ -255,9 +254,10 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a checkpoint directory (default: make the random 0.6B one)")
     parser.add_argument("--worker", choices=sorted(ENGINES), help=argparse.SUPPRESS)
     parser.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--weights", default="auto", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        work(arguments.worker, arguments.model, arguments.cache_dir)
+        work(arguments.worker, arguments.model, arguments.cache_dir, arguments.weights)
         return
     with tempfile.TemporaryDirectory(prefix="ouzel-bench-") as directory:
         scratch = Path(directory)
