@@ -30,7 +30,7 @@ from tests.backends.conftest import GOLDEN, Load, read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.engine.requests import make_request, run, run_alone
 
-HYBRIDS = ["lfm2"]
+HYBRIDS = ["lfm2", "qwen3_5"]
 BLOCK = 32
 
 
@@ -172,23 +172,25 @@ def hybrid_request(random: Random, common: list[int]) -> EngineRequest:
     return make_request(prompt, max_tokens=max_tokens)
 
 
-@pytest.mark.parametrize("name", HYBRIDS)
-def test_many_get_what_each_gets_alone(name: str, load: Load, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "block_bytes", "slot_bytes"), [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168)])
+def test_many_get_what_each_gets_alone(
+    name: str, block_bytes: int, slot_bytes: int, load: Load, tmp_path: Path
+) -> None:
     """With hits, forks, beams, aborts and preemption, of 32 streams; alone is without a prefix cache."""
     directory, random = read_golden(name).directory, Random(0)
     common = [random.randrange(160) for _ in range(100)]
-    requests = [hybrid_request(random, common) for _ in range(48)]
+    requests = [hybrid_request(random, common) for _ in range(36)]
     aborted = {request.request_id: random.randrange(5, 60) for request in requests[::8]}
     settings = EngineConfig(
         precision="f32",
         kv_cache_dtype="f32",
-        kv_cache_gib=KV_BYTES[name] / 2**30,
         max_num_seqs=32,
-        state_cache_gib=1e-5,
+        kv_cache_gib=70.5 * block_bytes / 2**30,  # so few that sequences displace each other
+        state_cache_gib=12.5 * slot_bytes / 2**30,
     )
     model = ModelConfig(model=str(directory), weights="f32", cache_dir=str(tmp_path), max_model_len=256)
     engine = EngineCore(create_runner(model, settings))
-    num_kept = engine.info.num_state_slots - num_slots(32, 0)
+    assert (engine.info.num_blocks, engine.info.num_state_slots) == (70, num_slots(32, 12))
 
     def abort(step: int) -> None:
         for request_id, at in aborted.items():
@@ -201,7 +203,7 @@ def test_many_get_what_each_gets_alone(name: str, load: Load, tmp_path: Path) ->
     assert stats.num_preemptions > 0
     assert stats.num_prefix_hit_tokens > 0
     assert stats.num_used_blocks == 0
-    assert 0 < stats.num_used_state_slots <= num_kept
+    assert 0 < stats.num_used_state_slots <= 12
     plain = EngineCore(load(directory), prefix_caching=False)
     for request in requests:
         for index, alone in enumerate(run_alone(plain, request)):
@@ -214,6 +216,3 @@ def test_many_get_what_each_gets_alone(name: str, load: Load, tmp_path: Path) ->
                 assert result.token_ids == alone.token_ids
                 assert result.final.score == pytest.approx(alone.final.score)
     assert plain.stats().num_used_state_slots == 0
-
-
-KV_BYTES = {"lfm2": 70 * 4096}  # that preempt

@@ -49,6 +49,8 @@ def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> 
         return 0.3 * noise
     if "norm" in name or name.endswith(("scale", "scalar")):
         return 1 + 0.2 * noise
+    if name.endswith("A_log"):  # rates of decay, of which some forget at once and others late
+        return 1.5 * noise - 0.5
     if len(shape) == 1:  # of an activation function, or sinks
         return 0.5 * noise
     return noise * (1.5 / shape[-1] ** 0.5)

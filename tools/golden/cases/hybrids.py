@@ -4,6 +4,13 @@ from tools.golden.cases import Case, rope
 
 SMALL = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 160}
 
+DELTA_NET = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 8,
+}
+
 CASES: dict[str, Case] = {
     "lfm2": Case(
         {
@@ -32,5 +39,18 @@ CASES: dict[str, Case] = {
             "norm_eps": 1e-4,
         },
         older_rope_keys=True,
+    ),
+    "qwen3_5": Case(
+        {
+            **SMALL,
+            **DELTA_NET,
+            "model_type": "qwen3_5_text",
+            "num_hidden_layers": 3,
+            "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+            "intermediate_size": 64,
+            "head_dim": 32,
+            "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1]),
+            "tie_word_embeddings": True,
+        }
     ),
 }

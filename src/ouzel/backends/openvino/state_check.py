@@ -112,4 +112,26 @@ def convolve(rows: Array, state: Array, weight: Array, bias: Array) -> tuple[Arr
     return (windows * weight[:, 0]).sum(axis=2) + (bias if bias.size else 0), values[:, -kernel_size:]
 
 
-REFERENCES = {"PagedCausalConv1D": Reference(convolve, state_index=1)}
+def apply_delta_rule(*inputs: Array) -> tuple[Array, Array]:
+    """See `delta_rule`; the state is [value heads, value_dim, key_dim]."""
+    query, key, value, state, log_decay, beta = inputs
+    num_repeats = value.shape[1] // key.shape[1]
+    query, key = (np.repeat(unit_length(heads), num_repeats, axis=1) for heads in (query, key))
+    rows = []
+    for q, k, v, decay, rate in zip(query, key, value, np.exp(log_decay), beta, strict=True):
+        state = state * decay[:, None, None]
+        missing = v - (state @ k[:, :, None])[:, :, 0]
+        state = state + (rate[:, None] * missing)[:, :, None] * k[:, None]
+        rows.append((state @ q[:, :, None])[:, :, 0] / np.sqrt(k.shape[-1]))
+    return np.array(rows), state
+
+
+def unit_length(heads: Array) -> Array:
+    lengths: Array = np.sqrt((heads**2).sum(axis=-1, keepdims=True) + np.float32(1e-6))
+    return heads / lengths
+
+
+REFERENCES = {
+    "PagedCausalConv1D": Reference(convolve, state_index=1),
+    "PagedGatedDeltaNet": Reference(apply_delta_rule, state_index=3, negative=4, positive=5),
+}

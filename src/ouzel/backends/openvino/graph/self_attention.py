@@ -7,7 +7,7 @@ import numpy as np
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.nodes import Node, split, split_heads
+from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -31,6 +31,7 @@ class AttentionShape:
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm | None = None
+    is_gated: bool = False  # `q_proj` has a gate for each head behind its query
     is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
@@ -69,6 +70,10 @@ def self_attention(
 ) -> Node:
     """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions."""
     query, key, value = project(b, rows, prefix, shape)
+    gate = None
+    if shape.is_gated:
+        gated_heads = split_heads(query, shape.num_heads, 2 * shape.head_dim)
+        query, gate = (merge_heads(heads) for heads in split(gated_heads, shape.head_dim, shape.head_dim))
     query_norm, key_norm = shape.qk_norm_names
     query = in_heads(b, query, prefix + query_norm, shape.num_heads, shape)
     key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
@@ -90,14 +95,19 @@ def self_attention(
         sliding_window=sliding_window,
         sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
     )
+    if gate is not None:
+        attended = ops.multiply(attended, ops.sigmoid(gate))
     num_columns = shape.num_heads * shape.head_dim
     return b.linear(attended, prefix + shape.output_name, num_columns, shape.hidden_size, has_bias=shape.output_bias)
 
 
 def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
-    """Returns queries, keys and values, each [T, heads * head_dim]."""
+    """Returns queries, keys and values, each [T, heads * head_dim]; with gates, queries twice as wide."""
     heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
     sizes = [num_heads * shape.head_dim for num_heads in heads]
+    if shape.is_gated:
+        assert not (shape.is_fused or shape.num_paired_dims)
+        sizes[0] *= 2
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
     if shape.is_fused:
         assert not shape.num_paired_dims

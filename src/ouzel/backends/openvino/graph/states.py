@@ -33,13 +33,34 @@ def causal_conv(
     return operation("PagedCausalConv1D", [rows, table, graph.array(weight), biases, *graph.state_paging])
 
 
+def delta_rule(
+    graph: PagedGraph,
+    heads: tuple[Node, Node, Node],
+    log_decay: Node,
+    beta: Node,
+    layer: int,
+    *,
+    state_shape: tuple[int, int, int],
+) -> Node:
+    """The gated delta rule: a head's state S decays, learns what it lacks of the value, and answers the query.
+
+    S = exp(log_decay) S;  S += (beta (v - S k)) k^T;  returns S q / sqrt(key_dim), [T, value heads, value_dim], where
+    q and k are of length 1. `heads` are queries and keys, [T, key heads, key_dim], each for as many value heads one
+    after the other, and values; `log_decay` and `beta` are [T, value heads]. `state_shape` is
+    [value heads, value_dim, key_dim]. Source: transformers, models/qwen3_5/modeling_qwen3_5.py.
+    """
+    inputs = [*heads, state_table(graph, "delta", layer, *state_shape), log_decay, beta, *graph.state_paging]
+    return operation("PagedGatedDeltaNet", inputs, qk_l2norm=True)
+
+
 def operation(name: str, inputs: list[Node], **attributes: Any) -> Node:  # Any: as the operation has them
     """Makes an operation of the CPU plugin, with the attributes whose names end like these.
 
     Raises ModelLoadError where the runtime does not have it, or has another one of this name.
     """
+    outputs = [each if isinstance(each, ov.Output) else each.output(0) for each in inputs]
     try:
-        node = internal_operations().create(name, [each.output(0) for each in inputs])
+        node = internal_operations().create(name, outputs)
     except RuntimeError as error:
         raise ModelLoadError(f"the operation {name}, of which the model consists, is not to be had: {error}") from error
     for ending, value in attributes.items():
