@@ -51,6 +51,8 @@ def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> 
         return 1 + 0.2 * noise
     if name.endswith("A_log"):  # rates of decay, of which some forget at once and others late
         return 1.5 * noise - 0.5
+    if name.endswith(".D"):  # what Mamba-2 adds of a head's input
+        return 1 + 0.5 * noise
     if len(shape) == 1:  # of an activation function, or sinks
         return 0.5 * noise
     return noise * (1.5 / shape[-1] ** 0.5)

@@ -11,6 +11,8 @@ DELTA_NET = {
     "linear_value_head_dim": 8,
 }
 
+MAMBA = {"mamba_n_heads": 8, "mamba_d_state": 16, "mamba_n_groups": 2, "mamba_chunk_size": 32}
+
 CASES: dict[str, Case] = {
     "lfm2": Case(
         {
@@ -51,6 +53,41 @@ CASES: dict[str, Case] = {
             "head_dim": 32,
             "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1]),
             "tie_word_embeddings": True,
+        }
+    ),
+    "granitemoehybrid": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "granitemoehybrid",
+            "num_hidden_layers": 3,
+            "layer_types": ["mamba", "attention", "mamba"],
+            "num_local_experts": 0,
+            "shared_intermediate_size": 64,
+            "embedding_multiplier": 2.0,
+            "residual_multiplier": 0.5,
+            "attention_multiplier": 0.15,
+            "logits_scaling": 3.0,
+            "tie_word_embeddings": True,
+        }
+    ),
+    "granitemoehybrid-rope": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "granitemoehybrid",
+            "num_hidden_layers": 2,
+            "layer_types": ["mamba", "attention"],
+            "num_local_experts": 0,
+            "shared_intermediate_size": 64,
+            "attention_bias": True,
+            "attention_multiplier": 0.25,
+            "mamba_d_head": 8,
+            "mamba_n_groups": 1,
+            "mamba_conv_bias": False,
+            "mamba_proj_bias": True,
+            "position_embedding_type": "rope",
+            "rope_parameters": rope(),
         }
     ),
 }

@@ -126,6 +126,18 @@ def apply_delta_rule(*inputs: Array) -> tuple[Array, Array]:
     return np.array(rows), state
 
 
+def scan(*inputs: Array) -> tuple[Array, Array]:
+    """See `selective_scan`; the state is [heads, head_dim, state_size]."""
+    rate, steps, into, values, out, state = inputs
+    num_repeats = values.shape[1] // into.shape[1]
+    into, out = (np.repeat(groups, num_repeats, axis=1) for groups in (into, out))
+    rows = []
+    for step, b, x, c in zip(steps, into, values, out, strict=True):
+        state = state * np.exp(rate * step)[:, None, None] + (step[:, None] * x)[:, :, None] * b[:, None]
+        rows.append((state @ c[:, :, None])[:, :, 0])
+    return np.array(rows), state
+
+
 def unit_length(heads: Array) -> Array:
     lengths: Array = np.sqrt((heads**2).sum(axis=-1, keepdims=True) + np.float32(1e-6))
     return heads / lengths
@@ -134,4 +146,5 @@ def unit_length(heads: Array) -> Array:
 REFERENCES = {
     "PagedCausalConv1D": Reference(convolve, state_index=1),
     "PagedGatedDeltaNet": Reference(apply_delta_rule, state_index=3, negative=4, positive=5),
+    "PagedSelectiveSSM": Reference(scan, state_index=5, negative=0, positive=1),
 }

@@ -98,7 +98,8 @@ def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
 
 def attention_of(b: Builder, shape: DecoderShape) -> Part:
     """Adds the inputs for the angles, once for all layers."""
-    angles = b.angles(shape.rope)
+    has_positions = len(shape.unrotated_layers) < shape.num_layers
+    angles = b.angles(shape.rope) if has_positions else None
     sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:

@@ -53,6 +53,26 @@ def delta_rule(
     return operation("PagedGatedDeltaNet", inputs, qk_l2norm=True)
 
 
+def selective_scan(
+    graph: PagedGraph,
+    heads: tuple[Node, Node, Node],
+    step: Node,
+    rate: NDArray[np.float32],
+    layer: int,
+    *,
+    state_shape: tuple[int, int, int],
+) -> Node:
+    """Mamba-2: a head's state S decays with the step, takes the value in, and is read; [T, heads, head_dim].
+
+    S = exp(rate step) S + step x b^T;  returns S c. `heads` are x, [T, heads, head_dim], and b and c,
+    [T, groups, state_size], each for as many heads one after the other; `step` is [T, heads], `rate` [heads] and
+    negative. `state_shape` is [heads, head_dim, state_size]. Source: transformers, models/mamba2/modeling_mamba2.py.
+    """
+    x, into, out = heads
+    table = state_table(graph, "ssm", layer, *state_shape)
+    return operation("PagedSelectiveSSM", [graph.array(rate), step, into, x, out, table, *graph.state_paging])
+
+
 def operation(name: str, inputs: list[Node], **attributes: Any) -> Node:  # Any: as the operation has them
     """Makes an operation of the CPU plugin, with the attributes whose names end like these.
 
