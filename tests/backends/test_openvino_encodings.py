@@ -46,23 +46,57 @@ def test_int8_keeps_zero_exactly_and_one_sided_rows_close() -> None:
 
 
 @pytest.mark.parametrize("columns", [256, 192, 96, 40])
-def test_int4_errs_by_a_level_at_most(columns: int) -> None:
+def test_int4_errs_by_a_fraction_of_a_level(columns: int) -> None:
     rows = matrix(columns=columns)
     parts = encode_int4(rows)
     group = int4_group_size(columns)
     assert parts["scales"].shape == (16, columns // group)
-    largest = np.abs(parts["scales"].astype(np.float32))[:, :, None]
+    scales = np.abs(parts["scales"].astype(np.float32))[:, :, None]
     error = np.abs(decode_int4(parts) - rows).reshape(16, -1, group)
-    # Half a level, or one at the end of the range that has a level less; and the rounding of the scale itself.
-    assert (error <= 1.01 * largest).all()
-    assert np.sqrt((error**2).mean()) < 0.35 * largest.mean()
+    assert (error <= 2.1 * scales).all()  # half a level, and more where a group's extremes are clipped
+    assert np.sqrt((error**2).mean()) < 0.35 * scales.mean()
+
+
+def rounded_to_nearest(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each group's extreme on level -8, the others rounded."""
+    groups = rows.reshape(-1, int4_group_size(rows.shape[1]))
+    extreme = np.take_along_axis(groups, np.abs(groups).argmax(axis=1, keepdims=True), axis=1)
+    scales = extreme / -8
+    return np.asarray((np.clip(np.rint(groups / scales), -8, 7) * scales).reshape(rows.shape), np.float32)
+
+
+def heavy_tailed(rows: int = 16, columns: int = 256) -> NDArray[np.float32]:
+    return np.random.default_rng(0).standard_t(4, (rows, columns)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("rows", "share"), [(matrix(64), 0.96), (heavy_tailed(64), 0.97)])
+def test_int4_is_nearer_than_rounding_to_nearest(rows: NDArray[np.float32], share: float) -> None:
+    """Groups of 32: measured 0.954 and 0.964."""
+    searched = np.linalg.norm(decode_int4(encode_int4(rows)) - rows)
+    assert searched < share * np.linalg.norm(rounded_to_nearest(rows) - rows)
+
+
+def test_int4_finds_what_has_sixteen_levels_already() -> None:
+    levels: NDArray[np.float32] = np.random.default_rng(0).integers(-8, 8, (4, 64)).astype(np.float32)
+    levels[:, ::32] = -8
+    rows = levels * np.float32(0.0625)
+    np.testing.assert_array_equal(decode_int4(encode_int4(rows)), rows)
+
+
+def test_int4_rows_are_encoded_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the threads nor the blocks that they work on change anything."""
+    rows = matrix(7, 96)
+    whole = encode_int4(rows)
+    monkeypatch.setattr("ouzel.backends.openvino.weights.encodings.SEARCHED_AT_ONCE", 64)
+    for name, part in whole.items():
+        np.testing.assert_array_equal(np.concatenate([encode_int4(row[None])[name] for row in rows]), part)
 
 
 def test_int4_groups_of_zeros_stay_zero() -> None:
     assert not decode_int4(encode_int4(np.zeros((2, 128), np.float32))).any()
 
 
-@pytest.mark.parametrize(("columns", "group"), [(4096, 128), (192, 64), (96, 32), (40, 40)])
+@pytest.mark.parametrize(("columns", "group"), [(4096, 32), (96, 32), (40, 40)])
 def test_int4_group_sizes(columns: int, group: int) -> None:
     assert int4_group_size(columns) == group
 
