@@ -96,6 +96,15 @@ def test_int4_groups_of_zeros_stay_zero() -> None:
     assert not decode_int4(encode_int4(np.zeros((2, 128), np.float32))).any()
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+def test_int4_groups_with_what_is_no_number_are_none(broken: float) -> None:
+    """So that the self-check at the start finds them."""
+    rows = matrix(1, 64)
+    rows[0, 3] = broken
+    assert np.isnan(encode_int4(rows)["scales"]).tolist() == [[True, False]]
+
+
 @pytest.mark.parametrize(("columns", "group"), [(4096, 32), (96, 32), (40, 40)])
 def test_int4_group_sizes(columns: int, group: int) -> None:
     assert int4_group_size(columns) == group

@@ -144,7 +144,8 @@ def search_some_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], 
     low, high = columns.min(axis=0), columns.max(axis=0)
     extreme = np.where(-low >= high, low, high)
     extreme[extreme == 0] = 1
-    gain, scale, levels = np.full_like(extreme, -1), np.empty_like(extreme), np.empty_like(columns)
+    gain, scale = np.full_like(extreme, -1), np.full_like(extreme, np.nan)  # as it stays where a weight is not a number
+    levels = np.empty_like(columns)
     for target in INT4_TARGETS:
         to_levels(columns, extreme / np.float32(target), levels)
         product = np.einsum("cg,cg->g", columns, levels)
