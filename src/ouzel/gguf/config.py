@@ -32,7 +32,7 @@ def _common(facts: Facts) -> JsonObject:
         "intermediate_size": facts.integer("feed_forward_length"),
         "num_hidden_layers": num_layers,
         "num_attention_heads": num_heads,
-        "num_key_value_heads": facts.integer("attention.head_count_kv", num_heads),
+        "num_key_value_heads": _num_kv_heads(facts, num_layers, num_heads),
         "head_dim": head_dim,
         "max_position_embeddings": facts.integer("context_length"),
         "rms_norm_eps": facts.number("attention.layer_norm_rms_epsilon"),
@@ -40,6 +40,15 @@ def _common(facts: Facts) -> JsonObject:
         "rope_theta": facts.number("rope.freq_base", 10000.0),
         "rope_scaling": _rope_scaling(facts, facts.integer("rope.dimension_count", head_dim)),
     } | _rotated_share(facts, head_dim)
+
+
+def _num_kv_heads(facts: Facts, num_layers: int, num_heads: int) -> int:
+    """Takes one number for all layers; layers without attention have none."""
+    key = "attention.head_count_kv"
+    counts = set(facts.integers(key, num_layers)) - {0} if facts.has(key) else {num_heads}
+    if len(counts) != 1:
+        raise ModelLoadError(f"{facts.source}: {key} must be the same for all layers, found {sorted(counts)}")
+    return counts.pop()
 
 
 def _rotated_share(facts: Facts, head_dim: int) -> JsonObject:

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
+from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import Architecture, architecture_of
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import Gguf, TensorLocation
 
 _IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+)\.(weight|bias)")
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+_EXPERTS = {"ffn_gate_exps": "gate_proj", "ffn_up_exps": "up_proj", "ffn_down_exps": "down_proj"}
 _IN_CONFIG = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
 
 
@@ -21,6 +24,7 @@ class StoredTensor:
     location: TensorLocation
     head_dim: int = 0  # of each so many rows those of even numbers come first, then the others; 0: as they are stored
     shift: float = 0.0  # is added to what is stored
+    every_other: TensorLocation | None = None  # has every second row, or of a bias every second element
 
     @property
     def row_order(self) -> tuple[int, ...] | None:
@@ -35,29 +39,61 @@ def tensors_of(gguf: Gguf) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
     for name, location in gguf.tensors.items():
         if name not in _IN_CONFIG:
-            stored = StoredTensor(name, location)
-            found |= dict(_named(stored, architecture, facts))
+            found |= dict(_named(StoredTensor(name, location), architecture, gguf))
     return found
 
 
-def _named(stored: StoredTensor, architecture: Architecture, facts: Facts) -> Iterator[tuple[str, StoredTensor]]:
+def _named(stored: StoredTensor, architecture: Architecture, gguf: Gguf) -> Iterator[tuple[str, StoredTensor]]:
     parts = _IN_LAYER.fullmatch(stored.name)
     if parts is None:
         stem, _, kind = stored.name.rpartition(".")
         outer = _OUTER | dict(architecture.outer)
-        known = f"{outer[stem]}.{kind}" if stem in outer else stored.name
-        yield known, _shifted(stored, architecture)
+        yield f"{outer[stem]}.{kind}" if stem in outer else stored.name, _shifted(stored, architecture)
         return
     layer, part, kind = parts.groups()
     prefix = f"model.layers.{layer}."
-    if part not in architecture.layer:
+    if part in _EXPERTS and architecture.experts is not None:
+        name_experts = _alternating if architecture.experts.are_alternating else _each_expert
+        yield from name_experts(stored, prefix + "mlp.experts.", (part, kind), gguf)
+    elif part == "attn_sinks":
+        yield prefix + "self_attn.sinks", stored
+    elif part not in architecture.layer:
         yield stored.name, stored
     elif architecture.permutes_heads and part in ("attn_q", "attn_k"):
-        head_dim = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
-        head_dim = facts.integer("attention.key_length", head_dim)
-        yield f"{prefix}{architecture.layer[part]}.{kind}", replace(stored, head_dim=head_dim)
+        yield f"{prefix}{architecture.layer[part]}.{kind}", replace(stored, head_dim=head_dim(Facts(gguf)))
     else:
         yield f"{prefix}{architecture.layer[part]}.{kind}", _shifted(stored, architecture)
+
+
+def head_dim(facts: Facts) -> int:
+    usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
+    return facts.integer("attention.key_length", usual)
+
+
+def _each_expert(
+    stored: StoredTensor, prefix: str, part: tuple[str, str], _: Gguf
+) -> Iterator[tuple[str, StoredTensor]]:
+    location = stored.location
+    for expert in range(location.shape[0]):
+        offset = location.offset + expert * prod(location.shape[1:-1]) * location.row_bytes
+        own = replace(location, shape=location.shape[1:], offset=offset)
+        yield f"{prefix}{expert}.{_EXPERTS[part[0]]}.{part[1]}", replace(stored, location=own)
+
+
+def _alternating(
+    stored: StoredTensor, prefix: str, part: tuple[str, str], gguf: Gguf
+) -> Iterator[tuple[str, StoredTensor]]:
+    name, kind = part
+    end = "_bias" if kind == "bias" else ""
+    if name == "ffn_down_exps":
+        yield f"{prefix}down_proj{end}", stored
+    elif name == "ffn_gate_exps":
+        other = gguf.tensors.get(stored.name.replace("ffn_gate_exps", "ffn_up_exps"))
+        if other is None or (other.shape, other.block_type) != (stored.location.shape, stored.location.block_type):
+            raise ModelLoadError(
+                f"{stored.location.path}: {stored.name} must have an ffn_up_exps of its shape and type"
+            )
+        yield f"{prefix}gate_up_proj{end}", replace(stored, every_other=other)
 
 
 def _shifted(stored: StoredTensor, architecture: Architecture) -> StoredTensor:

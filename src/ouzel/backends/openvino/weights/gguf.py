@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ from ouzel.backends.openvino.weights.compress import in_order
 from ouzel.backends.openvino.weights.decode import decoded
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
-from ouzel.backends.openvino.weights.safetensors import CHUNK_BYTES, to_float32
+from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.file import read_gguf
+from ouzel.gguf.file import TensorLocation, read_gguf
 from ouzel.gguf.tensors import StoredTensor, tensors_of
 
 _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
@@ -24,6 +24,7 @@ _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "F16": np.dtype("<f2"),
     "BF16": np.dtype("<u2"),
 }
+Number = TypeVar("Number", bound=np.generic)
 # Gather decompresses them as a whole, for good.
 _NOT_GATHERED = {"MXFP4"}
 _EMBEDDING = "model.embed_tokens.weight"
@@ -55,8 +56,10 @@ class GgufCheckpoint:
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
         stored = self._locate(tensor)
-        read = READERS[stored.location.block_type.name].read
-        return in_order((read(blocks) for blocks in _blocks(stored)), stored.row_order)
+        pieces = _parts(stored.location, stored.head_dim or 1)
+        if stored.every_other is not None:
+            pieces = map(_alternating, pieces, _parts(stored.every_other, 1))
+        return in_order(pieces, stored.row_order)
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         stored = self._locate(tensor)
@@ -68,13 +71,12 @@ class GgufCheckpoint:
             yield chunk + np.float32(stored.shift) if stored.shift else chunk
 
     def _locate(self, tensor: Tensor) -> StoredTensor:
-        """Dimensions of 1 make no difference: GGUF drops them."""
-        assert not tensor.is_transposed, "no matrix is stored transposed here"
+        """Dimensions of 1 make no difference: GGUF drops them. What transformers has transposed is not so here."""
         stored = self._tensors.get(tensor.name)
         if stored is None:
             raise ModelLoadError(f"{self._source}: it has no tensor that would be {tensor.name} in transformers")
         location = stored.location
-        if _without_ones(location.shape) != _without_ones(tensor.shape):
+        if _shape_of(stored) != _wanted_shape(tensor):
             raise ModelLoadError(
                 f"{location.path}: tensor {stored.name} has the shape {list(location.shape)}, "
                 f"but its metadata asks for {list(tensor.shape)}"
@@ -87,33 +89,70 @@ class GgufCheckpoint:
         return stored
 
 
+def _wanted_shape(tensor: Tensor) -> tuple[int, ...]:
+    *outer, rows, columns = (1, 1, *tensor.shape)
+    return _without_ones((*outer, columns, rows) if tensor.is_transposed else tensor.shape)
+
+
+def _shape_of(stored: StoredTensor) -> tuple[int, ...]:
+    shape = list(stored.location.shape)
+    if stored.every_other is not None:
+        shape[-1 if _is_bias(stored) else -2] *= 2
+    return _without_ones(tuple(shape))
+
+
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
+def _is_bias(stored: StoredTensor) -> bool:
+    return stored.name.endswith(".bias")
+
+
+def _alternating(first: Parts, second: Parts) -> Parts:
+    return {name: _by_turns(part, second[name], axis=1) for name, part in first.items()}
+
+
+def _by_turns(first: NDArray[Number], second: NDArray[Number], axis: int) -> NDArray[Number]:
+    """Joins [R, C] to [2 R, C] for axis 1, to [R, 2 C] for axis 2."""
+    joined = np.stack([first, second], axis)
+    return joined.reshape(-1, first.shape[1] if axis == 1 else 2 * first.shape[1])
+
+
+def _parts(location: TensorLocation, unit: int) -> Iterator[Parts]:
+    read = READERS[location.block_type.name].read
+    for raw in _chunks(location, unit):
+        yield read(raw.reshape(len(raw), -1, location.block_type.num_bytes))
+
+
 def _plain_rows(stored: StoredTensor) -> Iterator[NDArray[np.float32]]:
     """Gives a vector as one row; where its elements are of heads they are brought into order, too."""
-    location, kind = stored.location, stored.location.block_type.name
-    for raw in _chunks(stored):
-        numbers = raw.reshape(-1).view(_PLAIN[kind])
-        rows = to_float32(numbers, kind).reshape(len(raw), location.shape[-1])
-        is_vector = len(location.shape) == 1
-        for parts in in_order(iter([{"values": rows.T if is_vector else rows}]), stored.row_order):
-            values = parts["values"].astype(np.float32, copy=False)
-            yield values.T if is_vector else values
+    rows = _floats(stored.location, stored.head_dim or 1)
+    if stored.every_other is not None:
+        axis = 2 if _is_bias(stored) else 1
+        for first, second in zip(rows, _floats(stored.every_other, 1), strict=True):
+            yield _by_turns(first, second, axis)
+        return
+    if stored.row_order is None:
+        yield from rows
+        return
+    is_vector = len(stored.location.shape) == 1
+    columns: Iterator[Parts] = ({"values": chunk.T if is_vector else chunk} for chunk in rows)
+    for parts in in_order(columns, stored.row_order):
+        values = parts["values"].astype(np.float32, copy=False)
+        yield values.T if is_vector else values
 
 
-def _blocks(stored: StoredTensor) -> Iterator[NDArray[np.uint8]]:
-    """Gives [some rows, blocks of a row, bytes of a block]."""
-    for raw in _chunks(stored):
-        yield raw.reshape(len(raw), -1, stored.location.block_type.num_bytes)
+def _floats(location: TensorLocation, unit: int) -> Iterator[NDArray[np.float32]]:
+    kind = location.block_type.name
+    for raw in _chunks(location, unit):
+        yield to_float32(raw.reshape(-1).view(_PLAIN[kind]), kind).reshape(len(raw), location.shape[-1])
 
 
-def _chunks(stored: StoredTensor) -> Iterator[NDArray[np.uint8]]:
-    """Gives [some rows, bytes of a row]; whole heads where these are put in order."""
-    location = stored.location
-    num_rows, unit = math.prod(location.shape[:-1]), stored.head_dim or 1
-    rows_per_chunk = max(1, CHUNK_BYTES // (4 * location.shape[-1]) // unit) * unit
+def _chunks(location: TensorLocation, unit: int) -> Iterator[NDArray[np.uint8]]:
+    """Gives [some rows, bytes of a row], whole units of so many rows."""
+    num_rows = math.prod(location.shape[:-1])
+    rows_per_chunk = max(1, chunk_rows(location.shape[-1]) // unit) * unit
     with location.path.open("rb") as file:
         file.seek(location.offset)
         for start in range(0, num_rows, rows_per_chunk):
