@@ -108,8 +108,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "heads do not divide": (lambda d: change_config(d, num_key_value_heads=3), "no multiple of num_key_value_heads 3"),
     "other activation": (lambda d: change_config(d, hidden_act="tanh"), "hidden_act tanh is not supported"),
     "quantised": (
-        lambda d: change_config(d, quantization_config={"quant_method": "awq", "bits": 4}),
-        "quantization_config awq is not supported",
+        lambda d: change_config(d, quantization_config={"quant_method": "hqq", "bits": 4}),
+        'quantization_config: quant_method "hqq" is not supported; supported: awq, bitsandbytes',
     ),
     "no weights": (lambda d: (d / WEIGHTS).unlink(), "has neither"),
     "truncated weights": (lambda d: cut_short(d / WEIGHTS, 100_000), "is truncated"),

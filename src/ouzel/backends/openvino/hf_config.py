@@ -4,6 +4,7 @@ The limits are several times what any published model has. They keep a number ou
 reserved from taking all time and memory before the checkpoint is found not to fit it.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ MAX_SIZES = {
     "hidden_size": 2**18,
     "intermediate_size": 2**20,
 }
-_SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config")  # these may stand outside of text_config
+# These may stand outside of text_config.
+_SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config", "compression_config")
 
 
 class HfConfig:
@@ -116,6 +118,17 @@ class HfConfig:
     def has(self, key: str) -> bool:
         """Tells whether the key is present and not null: transformers writes null for what is off."""
         return self.values.get(key) is not None
+
+    def refuse(self, key: str, supported: str) -> ModelLoadError:
+        """Returns an error that names the key, its value, and what is supported instead."""
+        value = brief(self.values.get(key))
+        return ModelLoadError(f"{self._source}: {key} {value} is not supported; supported: {supported}")
+
+    def refuse_others(self, known: Collection[str]) -> None:
+        """Raises ModelLoadError where there is another key that is not off (null, false or empty)."""
+        for key, value in self.values.items():
+            if key not in known and value not in (None, False, "", [], {}):
+                raise ModelLoadError(f"{self._source}: {brief(key)} is not supported, found {brief(value)}")
 
     def _get(self, key: str, default: object) -> object:
         value = self.values.get(key)

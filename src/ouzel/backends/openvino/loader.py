@@ -15,12 +15,11 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config.weights import WeightPlan
-from ouzel.errors import ModelLoadError
 
-Build = Callable[[Weights], LanguageModel]
+Build = Callable[[CachedWeights], LanguageModel]
 BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that know what was used of them
 
 logger = logging.getLogger(__name__)
@@ -28,54 +27,58 @@ logger = logging.getLogger(__name__)
 
 def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str) -> LanguageModel:
     text = config.text_model()
-    stored, family_build = find_weights(directory), family(text.model_type)
+    stored, family_build = find_weights(directory, text), family(text.model_type)
+    keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
-    label = str(plan).replace("auto", stored.compressed_as)
     if text is not config:
         logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
 
-    def build(weights: Weights) -> LanguageModel:
-        return replace(family_build(text, Builder(weights, plan)), weights=label)
+    def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
+        model = family_build(text, Builder(weights, plan))
+        label = f"{stored.compressed_as} as {value_types(weights.index)}" if keeps else str(plan)
+        return replace(model, weights=label)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
-        refuse_leftovers(text, checkpoint.names(), weights.used, has_other_modes=text is not config)
+        refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
+        if keeps:
+            log_kept(directory, summary, weights)
         return model
 
-    refuse_quantized(text)
     files = [directory / "config.json", *stored.files]
     entry = entry_path(cache_dir, directory, files, str(plan))
     if (cached := load_cached(entry, build)) is not None:
         return replace(cached, cache_entry=entry)
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, label, entry)
-    checkpoint = stored.open()
+    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
+    tensors, summary = stored.open()
     try:
-        compress(checkpoint, entry, build_first)
+        compress(tensors, entry, build_first)
         cached = load_cached(entry, build)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
-    return cached or build_first(CompressedWeights(checkpoint, MemoryWriter()))
+    return cached or build_first(CompressedWeights(tensors, MemoryWriter()))
 
 
 def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that."""
     text = config.text_model()
-    refuse_quantized(text)
-    checkpoint = find_weights(directory).open()
-    weights = MeasuredWeights(checkpoint)
+    tensors, _ = find_weights(directory, text).open()
+    weights = MeasuredWeights(tensors)
     model = family(text.model_type)(text, Builder(weights, plan))
-    refuse_leftovers(text, checkpoint.names(), weights.used, has_other_modes=text is not config)
+    refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
     return model, weights
 
 
-def refuse_quantized(config: HfConfig) -> None:
-    quantization = config.section("quantization_config")
-    if quantization is not None:
-        method = quantization.text("quant_method", "of unknown kind")
-        raise ModelLoadError(
-            f"config.json: quantization_config {method} is not supported; "
-            "take the unquantised checkpoint, which is compressed while loading (--weights int8 or int4)"
-        )
+def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
+    num_matrices = sum("encoding" in entry for entry in weights.index.values())
+    logger.info(
+        "%s is quantised (%s): %d matrices are kept exactly as stored, %d others are compressed; in all %s",
+        directory,
+        summary,
+        weights.num_kept,
+        num_matrices - weights.num_kept,
+        value_types(weights.index),
+    )
 
 
 def load_cached(entry: Path, build: Build) -> LanguageModel | None:

@@ -21,7 +21,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -50,14 +50,14 @@ class CachedWeights:
     """It reads a finished entry. Raises OSError, ValueError, KeyError or TypeError where that is broken."""
 
     def __init__(self, entry: Path) -> None:
-        self._index = open_entry(entry)["weights"]
+        self.index: Mapping[str, Any] = open_entry(entry)["weights"]
         with (entry / WEIGHTS_FILE).open("rb") as file:
             # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
         """`width` is the entry's: it is part of its name."""
-        entry = self._index[wanted.key]
+        entry = self.index[wanted.key]
         if tuple(entry["shape"]) != wanted.shape:
             raise ValueError(f"{wanted.key} is another matrix than asked for")
         parts = {name: self._part(part) for name, part in entry["parts"].items()}
@@ -67,7 +67,7 @@ class CachedWeights:
         return Matrix(Encoding(**entry["encoding"]), wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        vector = self._part(self._index[name]["parts"]["values"])
+        vector = self._part(self.index[name]["parts"]["values"])
         if vector.size != math.prod(shape):
             raise ValueError(f"{name} has not {math.prod(shape)} elements")
         return vector.astype(np.float32, copy=False).reshape(shape)

@@ -40,11 +40,13 @@ class CompressedWeights:
         self._tensors = tensors
         self._writer = writer
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
+        self.num_kept = 0  # matrices in the encoding that they are stored in
         self.used: set[str] = set()  # names of tensors
 
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
         origin = origin_of(wanted, width, self._tensors)
         self.used.update(tensor.name for tensor in origin.tensors)
+        self.num_kept += origin.stored is not None  # int8 of mxfp4 is exact, too
         pieces = self._pieces(origin)
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
 

@@ -4,7 +4,9 @@ Tensors  what a checkpoint has: safetensors, quantised safetensors, GGUF
 Weights  what a graph asks for: `CompressedWeights` make them of tensors, `CachedWeights` read what these made before
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,6 +94,15 @@ class Weights(Protocol):
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...
 
 
+def value_types(index: Mapping[str, Any]) -> str:  # Any: JSON
+    """Names the types of matrices, such as `u4, u8`, those of the most elements first."""
+    num_elements: Counter[str] = Counter()
+    for entry in index.values():
+        if "encoding" in entry:
+            num_elements[entry["encoding"]["values"]] += math.prod(entry["shape"])
+    return ", ".join(values for values, _ in num_elements.most_common())
+
+
 class PartWriter(Protocol):
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
         """Stores the chunks, joined along their first axis; returns the whole and its index entry."""
@@ -102,4 +113,4 @@ class MemoryWriter:
     """Keeps the parts in memory, for when they cannot be kept on disk."""
 
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
-        return np.concatenate(list(chunks)), {}
+        return np.ascontiguousarray(np.concatenate(list(chunks))), {}  # chunks may be transposed

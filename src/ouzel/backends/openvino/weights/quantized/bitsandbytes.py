@@ -1,0 +1,147 @@
+"""bitsandbytes: nf4 and fp4 with a scale to so many elements, whatever their rows, and int8 with a scale to a row.
+
+Of a weight [rows, columns] in four bits (bitsandbytes, functional.py: QuantState):
+
+    weight                               [rows * columns / 2, 1] uint8, the even column in the high half
+    weight.quant_map                     [16]: what each level is worth
+    weight.absmax                        [blocks] float32, or uint8 where the scales are quantised themselves: then
+    weight.nested_quant_map              [256]: what a scale's level is worth, of
+    weight.nested_absmax                 one for each nested_blocksize scales, and nested_offset is added
+    weight.quant_state.bitsandbytes__nf4 JSON as uint8: blocksize, shape, nested_blocksize, nested_offset
+
+In eight bits: weight [rows, columns] int8 and SCB [rows]; a level is worth SCB / 127.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.weights.decoding import NF4
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
+from ouzel.backends.openvino.weights.quantized.stored import Rows, Stored, packed, plain_name, recompressed
+from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows, read_chunks
+from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.errors import ModelLoadError
+
+STATES = (".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4")
+COMPANIONS = (
+    *(f".weight{end}" for end in (*STATES, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map")),
+    *(".SCB", ".weight_format"),
+)
+ROW_MAJOR = 0  # of weight_format: the layouts of older graphics cards have other numbers
+
+_KNOWN = {
+    *("quant_method", "load_in_8bit", "load_in_4bit", "_load_in_8bit", "_load_in_4bit", "bnb_4bit_compute_dtype"),
+    *("bnb_4bit_quant_storage", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "llm_int8_threshold"),
+    *("llm_int8_skip_modules", "llm_int8_enable_fp32_cpu_offload", "llm_int8_has_fp16_weight"),
+}
+
+
+class QuantState(msgspec.Struct, frozen=True):
+    blocksize: int
+    shape: tuple[int, ...]
+    nested_blocksize: int = 0
+    nested_offset: float = 0.0
+
+
+class BitsAndBytes:
+    """Implements `Format`."""
+
+    def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
+        config.refuse_others(_KNOWN)
+        if config.text("bnb_4bit_quant_storage", "uint8") != "uint8":
+            raise config.refuse("bnb_4bit_quant_storage", "uint8")
+        self.checkpoint = checkpoint
+        is_int8 = config.flag("load_in_8bit", config.flag("_load_in_8bit", False))
+        self.summary = f"bitsandbytes, {'int8' if is_int8 else config.text('bnb_4bit_quant_type', 'fp4')}"
+
+    def names(self) -> Iterable[str]:
+        return (plain_name(name, COMPANIONS) for name in self.checkpoint.names())
+
+    def find(self, tensor: Tensor) -> Stored | None:
+        location = self.checkpoint.find(tensor.name)
+        if location is None or location.dtype in PLAIN_TYPES or len(tensor.shape) != 2:
+            return None
+        if location.dtype == "I8":
+            return self._eight_bits(tensor)
+        state = self._state(tensor)
+        if state.shape != tensor.shape or state.blocksize < 2 or state.blocksize % 2:
+            raise ModelLoadError(
+                f"tensor {tensor.name}: its quant_state has the shape {list(state.shape)} in blocks of "
+                f"{state.blocksize}, but config.json asks for {list(tensor.shape)}"
+            )
+        rows, columns = tensor.shape
+        if columns % 2 or (rows * columns) % state.blocksize:
+            raise ModelLoadError(f"tensor {tensor.name} does not go into blocks of {state.blocksize}")
+        self.checkpoint.locate(tensor.name, (rows * columns // 2, 1), "U8")
+        levels = self.checkpoint.floats(tensor.name + ".quant_map", (16,))
+        scales = self._scales(tensor, state)
+        if columns % state.blocksize or not np.array_equal(levels, NF4):
+            return recompressed(lambda: self._rows(tensor, levels, np.repeat(scales, state.blocksize)))
+        encoding = Encoding("nf4", "f32", group_size=state.blocksize)
+        return packed(encoding, lambda: self._parts(tensor, scales.reshape(rows, -1)))
+
+    def _state(self, tensor: Tensor) -> QuantState:
+        for end in STATES:
+            if (location := self.checkpoint.find(tensor.name + end)) is not None:
+                encoded = self.checkpoint.read(tensor.name + end, location.shape, "U8").tobytes()
+                try:
+                    return msgspec.json.decode(encoded, type=QuantState)
+                except msgspec.DecodeError as error:
+                    raise ModelLoadError(
+                        f"tensor {tensor.name}{end} is not as bitsandbytes writes it: {error}"
+                    ) from error
+        raise ModelLoadError(f"tensor {tensor.name} is stored as bytes, but {tensor.name}{STATES[0]} is missing")
+
+    def _scales(self, tensor: Tensor, state: QuantState) -> NDArray[np.float32]:
+        """Returns one for each block."""
+        name, num_blocks = tensor.name + ".absmax", tensor.shape[0] * tensor.shape[1] // state.blocksize
+        if not state.nested_blocksize:
+            return self.checkpoint.floats(name, (num_blocks,))
+        levels = self.checkpoint.read(name, (num_blocks,), "U8")
+        worth = self.checkpoint.floats(tensor.name + ".nested_quant_map", (256,))
+        num_outer = -(-num_blocks // state.nested_blocksize)
+        outer = self.checkpoint.floats(tensor.name + ".nested_absmax", (num_outer,))
+        scales: NDArray[np.float32] = worth[levels] * np.repeat(outer, state.nested_blocksize)[:num_blocks]
+        return scales + np.float32(state.nested_offset)
+
+    def _values(self, tensor: Tensor) -> Iterator[NDArray[Any]]:
+        """Gives bytes of whole rows, with the even column in the low half."""
+        rows, columns = tensor.shape
+        location = self.checkpoint.locate(tensor.name, (rows * columns // 2, 1), "U8")
+        for chunk in read_chunks(location, columns // 2, chunk_rows(columns)):
+            yield (chunk << np.uint8(4)) | (chunk >> np.uint8(4))
+
+    def _parts(self, tensor: Tensor, scales: NDArray[np.float32]) -> Iterator[Parts]:
+        start = 0
+        for chunk in self._values(tensor):
+            yield {"values": chunk, "scales": scales[start : start + len(chunk)]}
+            start += len(chunk)
+
+    def _rows(self, tensor: Tensor, levels: NDArray[np.float32], scales: NDArray[np.float32]) -> Rows:
+        """`scales` has one for each element."""
+        start = 0
+        for chunk in self._values(tensor):
+            worth = levels[unpack_nibbles(chunk)]
+            yield worth * scales[start : start + worth.size].reshape(worth.shape)
+            start += worth.size
+
+    def _eight_bits(self, tensor: Tensor) -> Stored:
+        base, (rows, columns) = tensor.name.removesuffix(".weight"), tensor.shape
+        location = self.checkpoint.locate(tensor.name, (rows, columns), "I8")
+        scales = self.checkpoint.floats(base + ".SCB", (rows,)).reshape(rows, 1) / np.float32(127)
+        layout = self.checkpoint.find(base + ".weight_format")
+        if layout is not None and self.checkpoint.read(base + ".weight_format", layout.shape, "U8").any():
+            raise ModelLoadError(f"tensor {base}.weight_format must be {ROW_MAJOR}, row by row")
+
+        def parts() -> Iterator[Parts]:
+            start = 0
+            for chunk in read_chunks(location, columns):
+                yield {"values": chunk, "scales": scales[start : start + len(chunk)]}
+                start += len(chunk)
+
+        return packed(Encoding("i8", "f32"), parts)

@@ -1,0 +1,211 @@
+"""compressed-tensors: what llm-compressor writes; hub repositories called w4a16, w8a8, FP8-dynamic or NVFP4.
+
+config.json has several config_groups, each with its targets: patterns behind `re:`, names, and classes of modules.
+Tensors of weights [rows, columns] in G groups of columns (compressed_tensors, compressors/):
+
+    pack-quantized        weight_packed [rows, columns * bits / 32] int32, lowest first, each value plus 2**(bits - 1)
+                          weight_zero_point [rows * bits / 32, G] int32, packed alike along the rows; or none
+    int-quantized         weight [rows, columns] int8, weight_zero_point int8 like the scales; or none
+    float-quantized       weight [rows, columns] f8e4m3
+    nvfp4-pack-quantized  weight_packed [rows, columns / 2] f4e2m1, weight_scale [rows, G] f8e4m3,
+                          weight_global_scale [1]: the scales are divided by it
+    mxfp4-pack-quantized  weight_packed likewise, weight_scale [rows, G] exponents with a bias of 127
+
+`weight_scale` is [rows, G] for groups, [rows, 1] for channels, [1] for a tensor, [rows / R, columns / C] for blocks.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.weights.decoding import decode_f8e4m3
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
+from ouzel.backends.openvino.weights.quantized.config_groups import ConfigGroup, group_of, read_config_groups
+from ouzel.backends.openvino.weights.quantized.float8 import float8_matrix
+from ouzel.backends.openvino.weights.quantized.stored import (
+    Stored,
+    bytes_of,
+    order_of_groups,
+    ordered,
+    packed,
+    plain_name,
+    read_scales,
+    scale_type,
+)
+from ouzel.backends.openvino.weights.safetensors import (
+    PLAIN_TYPES,
+    Checkpoint,
+    TensorLocation,
+    chunk_rows,
+    read_chunks,
+)
+from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.errors import ModelLoadError
+
+COMPANIONS = (
+    *(".weight_packed", ".weight_scale", ".weight_zero_point", ".weight_shape", ".weight_g_idx"),
+    *(".weight_global_scale", ".input_scale", ".input_zero_point", ".input_global_scale", ".output_scale"),
+)
+_OF_THE_CACHE = (".k_scale", ".v_scale", ".k_zero_point", ".v_zero_point")
+
+
+class CompressedTensors:
+    """Implements `Format`."""
+
+    def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+        self._groups = read_config_groups(config)
+        kinds = ", ".join(dict.fromkeys(group.summary for group in self._groups))
+        activations = "; activations are not quantised" if any(group.has_activations for group in self._groups) else ""
+        self.summary = f"compressed-tensors, {kinds}{activations}"
+
+    def names(self) -> Iterable[str]:
+        """Leaves out the scales of a quantised KV cache: ours has its own."""
+        for name in self.checkpoint.names():
+            if not name.endswith(_OF_THE_CACHE):
+                yield plain_name(name, COMPANIONS)
+
+    def find(self, tensor: Tensor) -> Stored | None:
+        base = tensor.name.removesuffix(".weight")
+        location = self.checkpoint.find(base + ".weight_packed") or self.checkpoint.find(tensor.name)
+        if location is None or location.dtype in PLAIN_TYPES or len(tensor.shape) != 2:
+            return None
+        is_packed = location.name.endswith("_packed")
+        group = group_of(self._groups, base, location.name.removesuffix("_packed").removesuffix(".weight"))
+        match (is_packed, location.dtype):
+            case (True, "I32") | (False, "I8"):
+                group.require("int", (4, 8) if is_packed else (8,), tensor.name)
+                return Integers(self.checkpoint, base, tensor.shape, group, is_packed).stored()
+            case (True, "U8"):
+                group.require("float", (4,), tensor.name)
+                return f4e2m1_matrix(self.checkpoint, base, tensor.shape, group)
+            case (False, "F8_E4M3"):
+                group.require("float", (8,), tensor.name)
+                self.checkpoint.locate(tensor.name, tensor.shape, "F8_E4M3")
+                scale = self.checkpoint.find(base + ".weight_scale")
+                if scale is None:
+                    raise ModelLoadError(
+                        f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale is missing"
+                    )
+                return float8_matrix(self.checkpoint, location, scale, group.block)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """One matrix of four or eight bits."""
+
+    checkpoint: Checkpoint
+    base: str
+    shape: tuple[int, ...]
+    group: ConfigGroup
+    is_packed: bool
+
+    def stored(self) -> Stored:
+        """Raises ModelLoadError for all that may be wrong with its tensors."""
+        (rows, columns), bits, group_size = self.shape, self.group.num_bits, self.group.group_size or self.shape[1]
+        per_word = 32 // bits if self.is_packed else 1
+        if self.group.block[0] or columns % group_size or columns % per_word:
+            raise ModelLoadError(
+                f"tensor {self.base}.weight: {columns} columns of integers do not go into {self.group.summary}"
+            )
+        if self.is_packed:
+            values = self.checkpoint.locate(f"{self.base}.weight_packed", (rows, columns // per_word), "I32")
+            shape = self.checkpoint.read(f"{self.base}.weight_shape", (2,), "I64", "I32").tolist()
+            if shape != [rows, columns]:
+                raise ModelLoadError(f"tensor {self.base}.weight_shape must be {[rows, columns]}, found {shape}")
+        else:
+            values = self.checkpoint.locate(f"{self.base}.weight", (rows, columns), "I8")
+        has_zeros = not self.group.is_symmetric or self.checkpoint.find(f"{self.base}.weight_zero_point") is not None
+        encoding = Encoding(
+            ("u4" if has_zeros else "i4") if bits == 4 else ("u8" if has_zeros else "i8"),
+            scale_type(self.scale),
+            "u8" if has_zeros else None,
+            self.group.group_size,
+        )
+        if has_zeros:
+            self.zeros()
+        order = self.column_order(group_size)
+        return packed(encoding, lambda: self.parts(values, has_zeros=has_zeros, order=order), order)
+
+    def parts(self, location: TensorLocation, *, has_zeros: bool, order: NDArray[Any] | None) -> Iterator[Parts]:
+        columns, bits = self.shape[1], self.group.num_bits
+        small: Parts = {"scales": self.scales()}
+        if has_zeros:
+            small["zeros"] = self.zeros()
+        # Packed values have been moved up by half their range, so have ours with zero points; int8 ones have not.
+        turned_bits = np.uint8(0 if self.is_packed == has_zeros else 0x88 if bits == 4 else 0x80)
+        rows_per_chunk = chunk_rows(columns)
+        start = 0
+        for chunk in read_chunks(location, location.shape[1], rows_per_chunk):
+            values = ordered(bytes_of(chunk) ^ turned_bits, order, bits)
+            some = slice(start, start + len(chunk))
+            start += len(chunk)
+            yield {"values": values if has_zeros or bits == 4 else values.view(np.int8)} | {
+                name: part[some] for name, part in small.items()
+            }
+
+    @property
+    def scale(self) -> TensorLocation:
+        """Raises ModelLoadError where it is missing, or has another shape than its group says."""
+        name = f"{self.base}.weight_scale"
+        location = self.checkpoint.find(name)
+        is_one = location is not None and location.shape in {(), (1,), (1, 1)} and not self.group.group_size
+        return self.checkpoint.locate(name, location.shape if location and is_one else self.grid, *PLAIN_TYPES)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        rows, columns = self.shape
+        return rows, columns // self.group.group_size if self.group.group_size else 1
+
+    def scales(self) -> NDArray[Any]:
+        scale = self.scale
+        scales = read_scales(self.checkpoint, f"{self.base}.weight_scale", scale.shape)
+        return np.broadcast_to(scales.reshape(1, 1) if scales.size == 1 else scales, self.grid)
+
+    def zeros(self) -> NDArray[np.uint8]:
+        """Returns them as levels from 0 on."""
+        name, bits = f"{self.base}.weight_zero_point", self.group.num_bits
+        location = self.checkpoint.find(name)
+        if location is None or location.dtype == "I32":
+            rows, num_groups = self.grid
+            num_words = -(-rows * bits // 32)
+            levels = bytes_of(self.checkpoint.read(name, (num_words, num_groups), "I32").T)
+            return (unpack_nibbles(levels) if bits == 4 else levels)[:, :rows].T
+        shape = self.scale.shape
+        signed = self.checkpoint.read(name, shape, "I8")
+        zeros = (signed.astype(np.int16) + (1 << (bits - 1))).astype(np.uint8)
+        return np.broadcast_to(zeros.reshape(1, 1) if zeros.size == 1 else zeros, self.grid)
+
+    def column_order(self, group_size: int) -> NDArray[Any] | None:
+        name = f"{self.base}.weight_g_idx"
+        if self.checkpoint.find(name) is None:
+            return None
+        indices = self.checkpoint.read(name, (self.shape[1],), "I32")
+        return None if (indices == -1).all() else order_of_groups(indices, group_size, name)
+
+
+def f4e2m1_matrix(checkpoint: Checkpoint, base: str, shape: tuple[int, ...], group: ConfigGroup) -> Stored:
+    """Returns one of nvfp4, which has scales for all, or of mxfp4."""
+    rows, columns = shape
+    if not group.group_size or columns % group.group_size or group.group_size % 2:
+        raise ModelLoadError(f"tensor {base}.weight: {columns} columns do not go into {group.summary}")
+    grid = (rows, columns // group.group_size)
+    values = checkpoint.locate(f"{base}.weight_packed", (rows, columns // 2), "U8")
+    scale = checkpoint.locate(f"{base}.weight_scale", grid, "F8_E4M3", "U8", "F8_E8M0")
+    is_nvfp4 = scale.dtype == "F8_E4M3"
+    divisor = checkpoint.floats(f"{base}.weight_global_scale", (1,)) if is_nvfp4 else np.ones(1, np.float32)
+
+    def parts() -> Iterator[Parts]:
+        rows_per_chunk = chunk_rows(columns)
+        chunks = zip(
+            read_chunks(values, columns // 2, rows_per_chunk), read_chunks(scale, grid[1], rows_per_chunk), strict=True
+        )
+        for chunk, scales in chunks:
+            yield {"values": chunk, "scales": decode_f8e4m3(scales) / divisor if is_nvfp4 else scales}
+
+    return packed(Encoding("f4e2m1", "f32" if is_nvfp4 else "f8e8m0", group_size=group.group_size), parts)

@@ -1,0 +1,136 @@
+"""The config_groups of compressed-tensors say which matrices are quantised to what."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.errors import ModelLoadError
+
+FORMATS = {
+    *("int-quantized", "float-quantized", "naive-quantized", "pack-quantized", "nvfp4-pack-quantized"),
+    *("mxfp4-pack-quantized", "mixed-precision", "dense"),
+}
+_KNOWN = {
+    *("quant_method", "config_groups", "format", "ignore", "quantization_status", "global_compression_ratio"),
+    *("kv_cache_scheme", "run_compressed", "version", "sparsity_config", "transform_config"),
+}
+_KNOWN_OF_GROUP = {"targets", "weights", "input_activations", "output_activations", "format"}
+_KNOWN_OF_WEIGHTS = {
+    *("num_bits", "type", "symmetric", "strategy", "group_size", "block_structure", "dynamic", "actorder"),
+    *("observer", "observer_kwargs", "scale_dtype", "zp_dtype"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigGroup:
+    targets: tuple[str, ...]
+    type: str  # int or float
+    num_bits: int
+    group_size: int  # 0: a scale for a row, or for all
+    block: tuple[int, int]  # 0, 0: no blocks
+    is_symmetric: bool
+    has_activations: bool
+
+    @property
+    def summary(self) -> str:
+        size = f"groups of {self.group_size}" if self.group_size else "rows"
+        size = f"blocks of {self.block[0]}x{self.block[1]}" if self.block[0] else size
+        return f"{self.type}{self.num_bits} in {size}"
+
+    def require(self, type: str, widths: tuple[int, ...], name: str) -> None:
+        """Raises ModelLoadError where the tensor is stored in another way than the group says."""
+        if self.type != type or self.num_bits not in widths:
+            supported = " or ".join(f"{type}{width}" for width in widths)
+            raise ModelLoadError(
+                f"tensor {name} is stored as {supported}, but its config_group says {self.type}{self.num_bits}"
+            )
+
+
+def read_config_groups(config: HfConfig) -> tuple[ConfigGroup, ...]:
+    config.refuse_others(_KNOWN)
+    if config.text("format", "dense") not in FORMATS:
+        raise config.refuse("format", ", ".join(sorted(FORMATS)))
+    sparsity = config.section("sparsity_config")
+    if sparsity is not None and sparsity.text("format", "dense") != "dense":
+        raise sparsity.refuse("format", "dense")
+    transforms = config.section("transform_config")
+    if transforms is not None:
+        transforms.refuse_others(set())
+    groups = config.section("config_groups") or HfConfig({})
+    return tuple(_read_group(groups, name) for name in groups.values)
+
+
+def _read_group(groups: HfConfig, name: str) -> ConfigGroup:
+    group = groups.section(name)
+    weights = None if group is None else group.section("weights")
+    if group is None or weights is None:
+        raise groups.refuse(name, "an object with targets and weights")
+    group.refuse_others(_KNOWN_OF_GROUP)
+    weights.refuse_others(_KNOWN_OF_WEIGHTS)
+    if group.has("format") and group.text("format") not in FORMATS:
+        raise group.refuse("format", ", ".join(sorted(FORMATS)))
+    group_size = weights.integer("group_size", 0)  # -1: a channel is one
+    strategy = weights.text("strategy", "group" if group_size > 0 else "channel" if group_size else "tensor")
+    group_size, block = 0, (0, 0)
+    match strategy:
+        case "tensor" | "channel":
+            pass
+        case "group" | "tensor_group":
+            group_size = weights.size("group_size")
+        case "block":
+            block_rows, block_columns = weights.integers("block_structure", 2)
+            block = (block_rows, block_columns)
+        case _:
+            raise weights.refuse("strategy", "tensor, channel, group, tensor_group, block")
+    return ConfigGroup(
+        targets=_targets(group),
+        type=weights.text("type", "int"),
+        num_bits=weights.integer("num_bits", 8),
+        group_size=group_size,
+        block=block,
+        is_symmetric=weights.flag("symmetric", True),
+        has_activations=group.has("input_activations"),
+    )
+
+
+def _targets(group: HfConfig) -> tuple[str, ...]:
+    targets = group.values.get("targets")
+    if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
+        raise group.refuse("targets", "a list of strings")
+    for target in targets:
+        try:
+            re.compile(target)
+        except re.error as error:
+            raise group.refuse("targets", f"patterns, but {target}: {error}") from error
+    return tuple(targets)
+
+
+def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
+    """Returns the group of a matrix: by one of its names, by a pattern, or by its class, in this order.
+
+    Where none targets it, all groups must say the same: modules have classes that their names do not tell.
+    Raises ModelLoadError where it may be in groups that say different things.
+    """
+    for matches in (_is_name, _is_pattern, _is_class):
+        found = [group for group in groups if any(matches(target, name) for target in group.targets for name in names)]
+        if found or matches is _is_class:
+            break
+    candidates = found or groups
+    if any(replace(group, targets=()) != replace(candidates[0], targets=()) for group in candidates) or not candidates:
+        raise ModelLoadError(
+            f"tensor {names[0]}.weight is quantised: one of config.json's config_groups must target it, {len(found)} do"
+        )
+    return candidates[0]
+
+
+def _is_name(target: str, name: str) -> bool:
+    return target == name
+
+
+def _is_pattern(target: str, name: str) -> bool:
+    return target.startswith("re:") and re.match(target.removeprefix("re:"), name) is not None
+
+
+def _is_class(target: str, name: str) -> bool:
+    return target == ("Embedding" if name.endswith("embed_tokens") else "Linear")
