@@ -174,6 +174,26 @@ def test_a_matrix_is_what_its_format_says(
         np.testing.assert_allclose(np.concatenate(decoded), weight, rtol=1e-6, atol=1e-7)
 
 
+# What the programs wrote that made the formats (tools/golden/make_quantized.py).
+WRITTEN = Path(__file__).parent / "quantized"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in WRITTEN.iterdir()))
+def test_a_matrix_that_the_formats_own_program_wrote_is_what_that_makes_of_it(name: str) -> None:
+    expected = np.load(WRITTEN / name / "expected.npy")
+    settings = json.loads((WRITTEN / name / "config.json").read_text())["quantization_config"]
+    tensor = Tensor("model.matrix.weight", expected.shape)
+    if expected.ndim == 3:
+        tensor, expected = Tensor("model.experts", expected.shape, is_transposed=True), expected.transpose(0, 2, 1)
+    checkpoint = open_checkpoint(WRITTEN / name, settings)
+    rows = np.concatenate(list(checkpoint.rows(tensor))).reshape(expected.shape)
+    np.testing.assert_allclose(rows, expected, rtol=ROUNDING.get(name, 1e-6), atol=1e-7)
+
+
+# These programs multiply in lower precision: bfloat16, and half.
+ROUNDING = {"nvfp4": 2**-8, "int8": 2**-10}
+
+
 EXPERTS = "model.layers.0.mlp.experts.gate_up_proj"
 
 
