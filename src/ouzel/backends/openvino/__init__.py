@@ -53,7 +53,7 @@ def checked_runner(core: ov.Core, config: HfConfig, model: ModelConfig, engine: 
     runner = make_runner(core, language_model, config, model, engine)
     try:
         with pages_given_back(language_model.mapping):
-            check_runner(runner, language_model.max_positions, is_rotary=is_rotary(language_model, config))
+            check_runner(runner, language_model.num_relative_positions, is_rotary=is_rotary(language_model, config))
     except SelfCheckFailed as error:
         entry = language_model.cache_entry
         if entry is None:

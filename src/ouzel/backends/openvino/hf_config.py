@@ -23,7 +23,7 @@ MAX_SIZES = {
     "intermediate_size": 2**20,
 }
 # These may stand outside of text_config.
-_SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config", "compression_config")
+_SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config", "compression_config", "dtype", "torch_dtype")
 
 
 class HfConfig:
@@ -114,6 +114,9 @@ class HfConfig:
             return self
         shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
         return HfConfig(shared | text.values, f"{self._source}: text_config")
+
+    def with_values(self, **values: object) -> "HfConfig":
+        return HfConfig(self.values | values, self._source)
 
     def has(self, key: str) -> bool:
         """Tells whether the key is present and not null: transformers writes null for what is off."""

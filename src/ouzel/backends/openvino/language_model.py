@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
 
@@ -22,8 +23,14 @@ class LanguageModel:
     vocab_size: int
     max_positions: int
     weights: str = ""  # how they are encoded, in a word or two; its loader knows
+    query_scale: QueryScale | None = None  # for the input `query_scale`
     mapping: mmap.mmap | None = None  # the file that the arrays lie in
     cache_entry: Path | None = None  # of an earlier start, that the weights were taken from
+
+    @property
+    def num_relative_positions(self) -> int:
+        """The logits are the same wherever within so many positions the tokens lie."""
+        return self.query_scale.interval if self.query_scale else self.max_positions
 
     def for_context(self, max_model_len: int) -> "LanguageModel":
         """Returns it with what depends on the length of the longest request."""

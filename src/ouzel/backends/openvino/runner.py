@@ -26,6 +26,7 @@ class OpenVINORunner:
         self._kv_cache, self._states = caches
         self._weights = language_model.arrays
         self._ropes = language_model.ropes
+        self._query_scale = language_model.query_scale
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the request's inputs, which it only points to
         # Inputs are told apart by name, once: setting them by index is faster by a third of a millisecond a step.
@@ -59,6 +60,8 @@ class OpenVINORunner:
             inputs["position_ids"] = batch.positions
         for name, rope in self._ropes.items():
             inputs[f"rope_cos.{name}"], inputs[f"rope_sin.{name}"] = rope.cos_sin(batch.positions)
+        if self._query_scale is not None:
+            inputs["query_scale"] = self._query_scale.at(batch.positions)
         return inputs
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:

@@ -32,17 +32,18 @@ class SelfCheckFailed(ModelLoadError):
     """The model does not agree with itself."""
 
 
-def check_runner(runner: ModelRunner, max_positions: int, *, is_rotary: bool) -> None:
+def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary: bool) -> None:
     """Raises SelfCheckFailed when the model does not agree with itself. Uses the first blocks of the cache.
 
-    With `is_rotary` positions are relative; else (learned positions, perhaps) a shift may change the logits.
+    With `is_rotary` positions are relative, within so many; else (learned positions, perhaps) a shift may change the
+    logits.
     """
     num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
     if num_tokens < COMPARED_ROWS + MIDDLE_CHUNK + COMPARED_ROWS:
         logger.warning("no self-check: %d tokens of context are too few", num_tokens)
         return
     token_ids = np.random.default_rng(0).integers(0, runner.info.vocab_size, num_tokens)
-    shift = min(SHIFT, max_positions - num_tokens)
+    shift = min(SHIFT, max(num_relative_positions - num_tokens, 0))
     whole = run_chunk(runner, token_ids, slice(0, num_tokens))
     last_begin = num_tokens - COMPARED_ROWS
     begins = (0, last_begin - MIDDLE_CHUNK, last_begin, num_tokens)

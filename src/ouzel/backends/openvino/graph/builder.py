@@ -3,13 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
 from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix, Tensor, Wanted, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
@@ -23,11 +24,17 @@ class Builder:
         self._weights = weights
         self._plan = plan
         self._ropes: dict[str, Rope] = {}
+        self._query_scale: QueryScale | None = None
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
         self._ropes[name] = rope
         return angles_input(self.graph, name, 2 * len(rope.inverse_frequencies))
+
+    def query_scale(self, scale: QueryScale) -> Node:
+        """Adds an input for the scale of each row's queries, which the host computes; returns [T, 1, 1]."""
+        self._query_scale = scale
+        return ops.reshape(self.graph.input("query_scale", [-1], ov.Type.f32), integers(-1, 1, 1), False)
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
         """Takes the whole name of a tensor."""
@@ -92,6 +99,7 @@ class Builder:
             graph=self.graph.finish(logits),
             arrays=self.graph.arrays,
             ropes=self._ropes,
+            query_scale=self._query_scale,
             hidden_size=hidden_size,
             vocab_size=vocab_size,
             max_positions=max_positions,

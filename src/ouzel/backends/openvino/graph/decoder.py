@@ -12,11 +12,14 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp, plain_mlp
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
+from ouzel.errors import ModelLoadError
+from ouzel.tokenizer.model_files import brief
 
 Part = Callable[[Builder, Node, int], Node]  # half of a layer: rows [T, hidden_size] and which layer -> rows
 
@@ -29,6 +32,14 @@ class LayerNorms:
     after_mixer: str = ""
     before_mlp: str = "post_attention_layernorm"
     after_mlp: str = ""
+
+
+NORMS_BEHIND = LayerNorms(
+    before_mixer="",
+    after_mixer="post_attention_layernorm",
+    before_mlp="",
+    after_mlp="post_feedforward_layernorm",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +58,7 @@ class DecoderShape:
     sliding_windows: tuple[int, ...] = ()  # one per layer, 0 is none; empty: none anywhere
     sliding_rope: Rope | None = None  # of the layers with a window, where they have one of their own
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
+    query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
     residual_factor: float = 1.0  # of what each half of a layer adds
     logits_factor: float = 1.0
@@ -83,12 +95,30 @@ def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
     num_layers = config.size("num_hidden_layers")
     if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
         return (0,) * num_layers
-    window = config.size("sliding_window")
+    first = config.integer("max_window_layers", num_layers)
+    return sliding_windows(config, lambda layer: layer >= first)
+
+
+def every_layer_but(interval: int) -> Callable[[int], bool]:
+    """Returns which layers have a window where every `interval`-th sees all tokens."""
+    return lambda layer: (layer + 1) % interval != 0
+
+
+def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tuple[int, ...]:
+    """Returns `sliding_window` for the layers that have it by `layer_types`, or where that is missing by `has_window`.
+
+    Raises ModelLoadError where a layer has a window of no size.
+    """
+    num_layers = config.size("num_hidden_layers")
+    kinds = ["sliding_attention" if has_window(layer) else "full_attention" for layer in range(num_layers)]
     if config.has("layer_types"):
         kinds = config.texts("layer_types", num_layers)
-        return tuple(window if kind == "sliding_attention" else 0 for kind in kinds)
-    first = config.integer("max_window_layers", num_layers)
-    return tuple(window if layer >= first else 0 for layer in range(num_layers))
+    for kind in kinds:
+        if kind not in ("sliding_attention", "full_attention"):
+            raise ModelLoadError(
+                f"config.json: layer_types must be of sliding_attention and full_attention, found {brief(kind)}"
+            )
+    return tuple(config.size("sliding_window") if kind == "sliding_attention" else 0 for kind in kinds)
 
 
 def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
@@ -101,12 +131,15 @@ def attention_of(b: Builder, shape: DecoderShape) -> Part:
     has_positions = len(shape.unrotated_layers) < shape.num_layers
     angles = b.angles(shape.rope) if has_positions else None
     sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
+    query_scale = b.query_scale(shape.query_scale) if shape.query_scale else None
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:
         window = shape.sliding_windows[layer] if shape.sliding_windows else 0
         turns = None if layer in shape.unrotated_layers else sliding_angles if window else angles
         prefix = f"model.layers.{layer}.self_attn."
-        return self_attention(b, rows, prefix, layer, shape.attention, angles=turns, sliding_window=window)
+        return self_attention(
+            b, rows, prefix, layer, shape.attention, angles=turns, query_scale=query_scale, sliding_window=window
+        )
 
     return attention
 

@@ -87,6 +87,24 @@ def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0, *
     return rope
 
 
+def read_ropes_by_kind(
+    config: HfConfig, head_dim: int, *, default_theta: float, sliding_theta: float
+) -> tuple[Rope, Rope]:
+    """Returns the ropes of layers that see all tokens and of layers with a window.
+
+    `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` are of the former only.
+    """
+    sections = config.section("rope_parameters") or HfConfig({"full_attention": config.values.get("rope_scaling")})
+
+    def rope(kind: str, theta: float) -> Rope:
+        section = sections.section(kind) or HfConfig({})
+        parameters = section.with_defaults(rope_theta=theta).values
+        return read_rope(config.with_values(rope_parameters=parameters), head_dim)
+
+    full_theta = config.number("rope_theta", default_theta)
+    return rope("full_attention", full_theta), rope("sliding_attention", sliding_theta)
+
+
 def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> int:
     """Returns how many dimensions of a head are turned, the first ones."""
     if head_dim % 2:

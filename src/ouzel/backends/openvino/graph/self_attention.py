@@ -66,9 +66,10 @@ def self_attention(
     shape: AttentionShape,
     *,
     angles: Angles | None,
+    query_scale: Node | None = None,
     sliding_window: int = 0,
 ) -> Node:
-    """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions."""
+    """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions. `query_scale` is [T, 1, 1]."""
     query, key, value = project(b, rows, prefix, shape)
     gate = None
     if shape.is_gated:
@@ -82,6 +83,8 @@ def self_attention(
     if shape.qk_norm == "turned head":
         query = b.norm(query, prefix + query_norm, shape.head_dim, shape.norm)
         key = b.norm(key, prefix + key_norm, shape.head_dim, shape.norm)
+    if query_scale is not None:
+        query = ops.multiply(query, query_scale)
     attended = paged_attention(
         b.graph,
         query,

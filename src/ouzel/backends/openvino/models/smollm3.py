@@ -6,7 +6,7 @@ Reference: transformers, models/smollm3/modeling_smollm3.py and configuration_sm
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of, sliding_windows
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -17,7 +17,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     unrotated = unrotated_layers(config)
     shape = DecoderShape.read(config, tied_by_default=True, default_theta=2_000_000.0)
     shape = shape.with_attention(qkv_bias=bias, output_bias=bias)
-    shape = replace(shape, sliding_windows=sliding_windows(config, unrotated), unrotated_layers=unrotated)
+    shape = replace(shape, sliding_windows=windows(config, unrotated), unrotated_layers=unrotated)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
     return build_decoder(b, shape, feed_forward_of(mlp))
 
@@ -32,11 +32,7 @@ def unrotated_layers(config: HfConfig) -> frozenset[int]:
     return frozenset(range(interval - 1, num_layers, interval))
 
 
-def sliding_windows(config: HfConfig, unrotated: frozenset[int]) -> tuple[int, ...]:
-    num_layers = config.size("num_hidden_layers")
+def windows(config: HfConfig, unrotated: frozenset[int]) -> tuple[int, ...]:
     if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
-        return (0,) * num_layers
-    window = config.size("sliding_window")
-    if config.has("layer_types"):
-        return tuple(window if kind == "sliding_attention" else 0 for kind in config.texts("layer_types", num_layers))
-    return tuple(window if layer in unrotated else 0 for layer in range(num_layers))
+        return ()
+    return sliding_windows(config, lambda layer: layer in unrotated)
