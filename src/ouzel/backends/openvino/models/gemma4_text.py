@@ -6,8 +6,6 @@ Reference: transformers, models/gemma4/modeling_gemma4.py and configuration_gemm
 
 from dataclasses import replace
 
-import numpy as np
-
 from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.gemma4 import Gemma4Layer, Gemma4Shape, LayerEmbeddings, build_gemma4
@@ -15,8 +13,7 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope, rope_type
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.weights.encodings import encode_bf16
-from ouzel.backends.openvino.weights.safetensors import to_float32
+from ouzel.backends.openvino.models.gemma3_text import root
 from ouzel.errors import ModelLoadError
 
 SLIDING, FULL = "sliding_attention", "full_attention"
@@ -178,15 +175,3 @@ def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
             f"found {vocab_size}"
         )
     return LayerEmbeddings(size=size, vocab_size=vocab_size, factor=root(size, config))
-
-
-def root(size: int, config: HfConfig) -> float:
-    """Returns the square root, rounded to the type that the weights are loaded in."""
-    exact = np.array([[size**0.5]], np.float32)
-    match config.text("dtype", config.text("torch_dtype", "bfloat16")):
-        case "bfloat16":
-            return float(to_float32(encode_bf16(exact)["values"], "BF16")[0, 0])
-        case "float16":
-            return float(exact.astype(np.float16)[0, 0])
-        case _:
-            return float(exact[0, 0])

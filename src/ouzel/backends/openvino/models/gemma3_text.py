@@ -1,0 +1,111 @@
+"""Gemma 3, also as a part of checkpoints that see, has norms around both halves of a layer and windows in five of six.
+
+Weights of norms are stored less one, the embedding is scaled, and layers with windows have rotary positions of their
+own.
+
+Reference: transformers, models/gemma3/modeling_gemma3.py and configuration_gemma3.py.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    LayerNorms,
+    build_decoder,
+    every_layer_but,
+    feed_forward_of,
+    sliding_windows,
+)
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.rope import read_ropes_by_kind
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.weights.encodings import encode_bf16
+from ouzel.backends.openvino.weights.safetensors import to_float32
+from ouzel.errors import ModelLoadError
+
+# config.json of checkpoints that see leave out of `text_config` what is as in transformers.
+DEFAULTS = {
+    "vocab_size": 262_208,
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "max_position_embeddings": 131_072,
+    "tie_word_embeddings": True,
+    "query_pre_attn_scalar": 256,
+    "sliding_window": 4096,
+    "sliding_window_pattern": 6,
+}
+NORMS = LayerNorms(
+    before_mixer="input_layernorm",
+    after_mixer="post_attention_layernorm",
+    before_mlp="pre_feedforward_layernorm",
+    after_mlp="post_feedforward_layernorm",
+)
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
+    activation = read_activation(config, "hidden_activation", "gelu_pytorch_tanh")
+    mlp = replace(MlpShape.read(config), activation=activation)
+    return build_decoder(b, decoder_shape(config), feed_forward_of(mlp))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
+    refuse_other_attention(config)
+    norm = Norm(config.number("rms_norm_eps", 1e-6), plus=1.0)
+    bias = config.flag("attention_bias", False)
+    shape = DecoderShape.read(config)
+    rope, sliding_rope = read_ropes_by_kind(
+        config,
+        shape.attention.head_dim,
+        default_theta=1e6,
+        sliding_theta=config.number("rope_local_base_freq", 10000.0),
+    )
+    shape = shape.with_attention(
+        norm=norm,
+        qk_norm="head",
+        qkv_bias=bias,
+        output_bias=bias,
+        scale=config.size("query_pre_attn_scalar") ** -0.5,
+    )
+    return replace(
+        shape,
+        norm=norm,
+        layer_norms=NORMS,
+        rope=rope,
+        sliding_rope=sliding_rope,
+        sliding_windows=sliding_windows(config, every_layer_but(config.size("sliding_window_pattern"))),
+        embedding_factor=root(config.size("hidden_size"), config),
+        logits_softcap=config.number("final_logit_softcapping", 0.0),
+    )
+
+
+def refuse_other_attention(config: HfConfig) -> None:
+    if config.has("attn_logit_softcapping"):
+        raise ModelLoadError(
+            "config.json: attn_logit_softcapping must be null, because the paged attention has no soft cap, "
+            f"found {config.number('attn_logit_softcapping'):g}"
+        )
+    if config.flag("use_bidirectional_attention", False):
+        raise ModelLoadError("config.json: use_bidirectional_attention must be false, found true")
+
+
+def root(size: int, config: HfConfig) -> float:
+    """Returns the square root, rounded to the type that the weights are loaded in."""
+    exact = np.array([[size**0.5]], np.float32)
+    match config.text("dtype", config.text("torch_dtype", "bfloat16")):  # all Gemmas were trained in bfloat16
+        case "bfloat16":
+            return float(to_float32(encode_bf16(exact)["values"], "BF16")[0, 0])
+        case "float16":
+            return float(exact.astype(np.float16)[0, 0])
+        case _:
+            return float(exact[0, 0])
