@@ -1,0 +1,30 @@
+"""Granite (dense) is llama with factors on the embedding, the attention, the halves of each layer and the logits.
+
+Reference: transformers, models/granite/modeling_granite.py and configuration_granite.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.errors import ModelLoadError
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(max_position_embeddings=2048)
+    bias, logits_scaling = config.flag("attention_bias", False), config.number("logits_scaling", 1.0)
+    if logits_scaling == 0:
+        raise ModelLoadError("config.json: logits_scaling must not be 0")
+    shape = replace(
+        DecoderShape.read(config).with_attention(
+            qkv_bias=bias, output_bias=bias, scale=config.number("attention_multiplier", 1.0)
+        ),
+        embedding_factor=config.number("embedding_multiplier", 1.0),
+        residual_factor=config.number("residual_multiplier", 1.0),
+        logits_factor=1 / logits_scaling,
+    )
+    mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
+    return build_decoder(b, shape, feed_forward_of(mlp))
