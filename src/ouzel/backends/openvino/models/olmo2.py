@@ -1,0 +1,24 @@
+"""OLMo 2 is llama with its norms behind the halves of a layer, and RMS norms over whole rows of queries and keys.
+
+Reference: transformers, models/olmo2/modeling_olmo2.py and configuration_olmo2.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import NORMS_BEHIND, DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+
+DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-5}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    return build_decoder(b, decoder_shape(config.with_defaults(**DEFAULTS)), feed_forward_of(MlpShape.read(config)))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
+    bias = config.flag("attention_bias", False)
+    shape = DecoderShape.read(config).with_attention(qk_norm="row", qkv_bias=bias, output_bias=bias)
+    return replace(shape, layer_norms=NORMS_BEHIND)
