@@ -1,0 +1,40 @@
+"""OLMo 3 is olmo2 with windows in three layers of four; the others have the scaled rotary positions.
+
+Reference: transformers, models/olmo3/modeling_olmo3.py and configuration_olmo3.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    every_layer_but,
+    feed_forward_of,
+    sliding_windows,
+)
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.rope import read_ropes_by_kind
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.models import olmo2
+
+DEFAULTS = olmo2.DEFAULTS | {"sliding_window": 4096}
+THETA = 500_000.0
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
+    config = config.with_defaults(**DEFAULTS)
+    shape = olmo2.decoder_shape(config)
+    rope, sliding_rope = read_ropes_by_kind(
+        config,
+        shape.attention.head_dim,
+        default_theta=THETA,
+        sliding_theta=config.number("rope_theta", THETA),
+    )
+    windows = sliding_windows(config, every_layer_but(4))
+    return replace(shape, rope=rope, sliding_rope=sliding_rope, sliding_windows=windows)
