@@ -18,6 +18,21 @@ from ouzel.errors import ModelLoadError
 from tests.backends.conftest import GOLDEN, Load, read_golden
 from tests.backends.forward import Driver, Logits, relative_error
 
+SHIFTED = [
+    "cohere2",
+    "exaone4",
+    "gemma3",
+    "gemma4-shared",
+    "granite",
+    "llama",
+    "llama3",
+    "minicpm3",
+    "mistral",
+    "olmo3",
+    "phi3",
+    "qwen2",
+    "qwen3",
+]
 ROPE_CASES: list[dict[str, Any]] = json.loads((GOLDEN / "rope.json").read_text())  # Any: JSON
 
 
@@ -107,7 +122,7 @@ def test_angles_at_far_positions_are_exact() -> None:
 
 
 @pytest.mark.parametrize("shift", [300, 1_000, 4_000, 30_000])
-@pytest.mark.parametrize("name", ["gemma4-shared", "llama", "llama3", "minicpm3", "mistral", "phi3", "qwen2", "qwen3"])
+@pytest.mark.parametrize("name", SHIFTED)
 def test_shifted_positions_change_no_more_than_rounding(name: str, shift: int, load: Load) -> None:
     """In bf16 where the CPU has it, else in f32: what `auto` serves. Measured: 0.042 at most, at any shift."""
     golden = read_golden(name)

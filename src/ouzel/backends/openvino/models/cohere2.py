@@ -1,0 +1,48 @@
+"""Command R7B and Command A add what both halves of a layer make of the same rows, behind one layer norm.
+
+Three layers of four have windows and rotary positions, the others neither.
+
+Reference: transformers, models/cohere2/modeling_cohere2.py and configuration_cohere2.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    every_layer_but,
+    feed_forward_of,
+    sliding_windows,
+)
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+
+DEFAULTS = {
+    "max_position_embeddings": 8192,
+    "tie_word_embeddings": True,
+    "sliding_window": 4096,
+    "sliding_window_pattern": 4,
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
+    config = config.with_defaults(**DEFAULTS)
+    bias = config.flag("attention_bias", False)
+    shape = DecoderShape.read(config)
+    shape = shape.with_attention(qkv_bias=bias, output_bias=bias, num_paired_dims=shape.attention.head_dim)
+    windows = sliding_windows(config, every_layer_but(config.size("sliding_window_pattern")))
+    return replace(
+        shape,
+        norm=Norm(config.number("layer_norm_eps", 1e-5), is_centred=True),
+        is_parallel=True,
+        sliding_windows=windows,
+        unrotated_layers=frozenset(layer for layer, window in enumerate(windows) if not window),
+        logits_factor=config.number("logit_scale", 0.0625),
+    )

@@ -1,0 +1,154 @@
+"""What config.json of a family leaves out, writes in older keys, or asks for that is not computed."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino.graph.query_scale import QueryScale
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3
+from ouzel.errors import ModelLoadError
+from tests.backends.conftest import Load, read_golden
+from tests.backends.forward import Driver, relative_error
+from tests.backends.test_openvino_loading import WEIGHTS, add_tensor, rename_tensors
+
+GEMMA3_4B: dict[str, Any] = {  # Any: JSON
+    "hidden_size": 2560,
+    "intermediate_size": 10240,
+    "model_type": "gemma3_text",
+    "num_hidden_layers": 34,
+    "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+    "sliding_window": 1024,
+}
+
+
+def gemma3(**keys: object) -> HfConfig:
+    return HfConfig(GEMMA3_4B | keys).with_defaults(**gemma3_text.DEFAULTS)
+
+
+def test_gemma3_leaves_out_most_keys() -> None:
+    shape = gemma3_text.decoder_shape(gemma3())
+    attention = shape.attention
+    assert (attention.num_heads, attention.num_kv_heads, attention.head_dim) == (8, 4, 256)
+    assert attention.scale == 256**-0.5
+    assert (shape.vocab_size, shape.rope.max_positions, shape.tied_embeddings) == (262_208, 131_072, True)
+    assert shape.sliding_windows == (*(1024, 1024, 1024, 1024, 1024, 0) * 5, 1024, 1024, 1024, 1024)
+    assert shape.embedding_factor == 50.5  # the root of 2560 is 50.596, and 50.5 in bf16
+    assert shape.logits_softcap == 0
+
+
+def test_only_layers_without_a_window_have_gemma3s_scaled_positions() -> None:
+    for keys in (
+        {"rope_theta": 1e6, "rope_local_base_freq": 20000.0},
+        {
+            "rope_scaling": None,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 20000.0},
+            },
+        },
+    ):
+        shape = gemma3_text.decoder_shape(gemma3(**keys))
+        assert shape.sliding_rope is not None
+        turns = -np.arange(128) / 128
+        np.testing.assert_allclose(shape.rope.inverse_frequencies, 1e6**turns / 8)
+        np.testing.assert_allclose(shape.sliding_rope.inverse_frequencies, 20000.0**turns)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping must be null, .*, found 50"),
+        ({"use_bidirectional_attention": True}, "use_bidirectional_attention must be false, found true"),
+        ({"layer_types": ["chunked_attention"] * 34}, "layer_types must be of .*, found .*chunked_attention"),
+        ({"sliding_window": None}, "sliding_window is missing"),
+    ],
+)
+def test_gemma3_with_another_attention_is_refused(keys: dict[str, object], message: str) -> None:
+    with pytest.raises(ModelLoadError, match=message):
+        gemma3_text.decoder_shape(gemma3(**keys))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"model.": "language_model.model.", "lm_head.": "language_model.lm_head."},
+        {"model.": "model.language_model.", "lm_head.": "lm_head."},
+    ],
+    ids=["transformers 4", "transformers 5"],
+)
+def test_a_gemma3_that_sees_has_the_same_language_model(names: dict[str, str], tmp_path: Path, load: Load) -> None:
+    golden = read_golden("gemma3")
+    directory = shutil.copytree(golden.directory, tmp_path / "gemma3")
+    text = json.loads((directory / "config.json").read_text())
+    whole = {"model_type": "gemma3", "dtype": text.pop("dtype"), "tie_word_embeddings": False, "text_config": text}
+    (directory / "config.json").write_text(json.dumps(whole | {"vision_config": {"hidden_size": 32}}))
+    for alone, beside in names.items():
+        rename_tensors(directory / WEIGHTS, f'"{alone}'.encode(), f'"{beside}'.encode())
+    add_tensor(directory / WEIGHTS, "vision_tower.vision_model.post_layernorm.bias")
+    _, logits = Driver(load(directory)).prefill(golden.prompt, len(golden.prompt))
+    assert relative_error(logits, golden.logits) < 1e-5
+
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 128,
+    "hidden_size": 64,
+    "intermediate_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "max_position_embeddings": 65536,
+}
+
+
+def test_exaone4_knows_no_positions_where_other_layers_have_windows() -> None:
+    shape = exaone4.decoder_shape(HfConfig(SIZES | {"sliding_window": 16}))
+    assert shape.sliding_windows == (16, 16, 16, 0)
+    assert shape.unrotated_layers == {3}
+
+
+def test_exaone4_without_windows_knows_positions_everywhere() -> None:
+    shape = exaone4.decoder_shape(HfConfig(SIZES | {"sliding_window": None, "sliding_window_pattern": None}))
+    assert shape.sliding_windows == (0, 0, 0, 0)
+    assert not shape.unrotated_layers
+
+
+def test_exaone4s_pattern_of_letters_counts_only_where_its_layers_are_listed() -> None:
+    letters = SIZES | {"sliding_window": 16, "sliding_window_pattern": "LLLG"}
+    with pytest.raises(ModelLoadError, match="sliding_window_pattern must be an integer"):
+        exaone4.decoder_shape(HfConfig(letters))
+    kinds = ["sliding_attention", "full_attention"] * 2
+    assert exaone4.decoder_shape(HfConfig(letters | {"layer_types": kinds})).sliding_windows == (16, 0, 16, 0)
+
+
+def test_cohere2_turns_only_layers_with_a_window() -> None:
+    shape = cohere2.decoder_shape(HfConfig(SIZES | {"sliding_window_pattern": 2}))
+    assert shape.sliding_windows == (4096, 0, 4096, 0)
+    assert shape.unrotated_layers == {1, 3}
+    assert (shape.logits_factor, shape.norm.epsilon, shape.tied_embeddings) == (0.0625, 1e-5, True)
+
+
+def test_olmo3_scales_positions_only_of_layers_that_see_all() -> None:
+    scaling = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8192, "attention_factor": 1.2}
+    shape = olmo3.decoder_shape(HfConfig(SIZES | {"rope_theta": 1e6, "rope_scaling": scaling}))
+    assert shape.sliding_windows == (4096, 4096, 4096, 0)
+    assert shape.sliding_rope is not None
+    assert (shape.rope.scale, shape.sliding_rope.scale) == (1.2, 1.0)
+    np.testing.assert_allclose(shape.sliding_rope.inverse_frequencies, 1e6 ** (-np.arange(16) / 16))
+
+
+def test_ministral3_has_yarn_where_nothing_is_written() -> None:
+    shape = ministral3.decoder_shape(HfConfig({**SIZES, "max_position_embeddings": 262_144}))
+    assert shape.attention.head_dim == 128
+    assert shape.query_scale == QueryScale(growth=0.1, interval=16384)
+    assert shape.rope.scale == 1.0
+    assert shape.rope.inverse_frequencies[-1] == pytest.approx(1e6 ** (-126 / 128) / 16)
+
+
+def test_ministral3_without_a_growth_of_queries_is_refused() -> None:
+    with pytest.raises(ModelLoadError, match="llama_4_scaling_beta is missing"):
+        ministral3.decoder_shape(HfConfig(SIZES | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}))
