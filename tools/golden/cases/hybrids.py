@@ -90,4 +90,20 @@ CASES: dict[str, Case] = {
             "rope_parameters": rope(),
         }
     ),
+    "nemotron_h": Case(
+        {
+            **SMALL,
+            "model_type": "nemotron_h",
+            "hybrid_override_pattern": "M-*M",
+            "head_dim": 32,
+            "mamba_num_heads": 4,
+            "mamba_head_dim": 8,
+            "ssm_state_size": 16,
+            "n_groups": 2,
+            "chunk_size": 32,
+            "time_step_min": 0.2,
+            "intermediate_size": 64,
+            "mlp_bias": True,
+        }
+    ),
 }

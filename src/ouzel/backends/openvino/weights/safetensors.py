@@ -48,8 +48,9 @@ _ELEMENT_BYTES = {"BOOL": 1, "I16": 2, "U16": 2, "U32": 4, "F64": 8, "U64": 8} |
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-# Where checkpoints of several modes keep their language model, and what it is called where it is alone.
+# Where checkpoints of several modes keep their language model, and what it is called where it is alone; and Nemotron-H.
 _TEXT_MODELS = {
+    "backbone.": "model.",
     "model.language_model.": "model.",
     "language_model.model.": "model.",
     "language_model.lm_head.": "lm_head.",

@@ -1,0 +1,107 @@
+"""Nemotron-H has one thing in each layer: Mamba-2, attention without positions, or a feed-forward layer.
+
+Reference: transformers, models/nemotron_h/modeling_nemotron_h.py and configuration_nemotron_h.py.
+"""
+
+from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.mamba import MambaShape, mamba
+from ouzel.backends.openvino.graph.mlp import MlpShape, plain_mlp
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops
+from ouzel.errors import ModelLoadError
+
+_KINDS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+_NEWER_NAMES = {"linear_attention": "mamba", "full_attention": "attention"}
+
+# Names that older checkpoints have for the same.
+_OLDER_KEYS = {
+    "n_groups": "mamba_n_groups",
+    "conv_kernel": "mamba_d_conv",
+    "time_step_min": "mamba_dt_min",
+    "use_conv_bias": "mamba_conv_bias",
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = with_defaults(config)
+    norm = Norm(config.number("layer_norm_epsilon"))
+    attention, mamba_shape = AttentionShape.read(config, norm), read_mamba(config, norm)
+    hidden_size, vocab_size = attention.hidden_size, config.size("vocab_size")
+    mlp_shape = MlpShape(
+        hidden_size=hidden_size,
+        inner_size=config.size("intermediate_size"),
+        activation=read_activation(config, "mlp_hidden_act", "relu2"),
+        has_bias=config.flag("mlp_bias", False),
+    )
+    x = b.embedded(b.embedding("model.embeddings", vocab_size, hidden_size, is_head=False))
+    for layer, kind in enumerate(layer_kinds(config)):
+        prefix = f"model.layers.{layer}.mixer."
+        rows = b.norm(x, f"model.layers.{layer}.norm", hidden_size, norm)
+        match kind:
+            case "mamba":
+                mixed = mamba(b, rows, prefix, layer, mamba_shape)
+            case "attention":
+                mixed = self_attention(b, rows, prefix, layer, attention, angles=None)
+            case _:
+                mixed = plain_mlp(b, rows, prefix, mlp_shape)
+        x = ops.add(x, mixed)
+    x = b.norm(b.graph.sampled(x), "model.norm_f", hidden_size, norm)
+    logits = ops.matmul(x, b.head("lm_head", vocab_size, hidden_size), False, True)
+    max_positions = config.size("max_position_embeddings")
+    return b.language_model(logits, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions)
+
+
+def with_defaults(config: HfConfig) -> HfConfig:
+    older = {key: config.values[name] for key, name in _OLDER_KEYS.items() if name in config.values}
+    return HfConfig(config.values | older).with_defaults(
+        layer_norm_epsilon=1e-5,
+        intermediate_size=21504,
+        head_dim=128,
+        num_key_value_heads=8,
+        max_position_embeddings=4096,
+        mamba_num_heads=128,
+        mamba_head_dim=64,
+        ssm_state_size=128,
+        n_groups=8,
+        conv_kernel=4,
+        time_step_min=0.001,
+        use_conv_bias=True,
+        use_bias=False,
+    )
+
+
+def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:
+    """Steps are never below `time_step_min`; `time_step_limit` says nothing, as in transformers."""
+    return MambaShape(
+        hidden_size=config.size("hidden_size"),
+        num_heads=config.size("mamba_num_heads"),
+        head_dim=config.size("mamba_head_dim"),
+        state_size=config.size("ssm_state_size"),
+        num_groups=config.size("n_groups"),
+        kernel_size=config.size("conv_kernel"),
+        conv_bias=config.flag("use_conv_bias"),
+        projection_bias=config.flag("use_bias"),
+        activation=read_activation(config, "mamba_hidden_act"),
+        norm=norm,
+        smallest_step=config.number("time_step_min"),
+    )
+
+
+def layer_kinds(config: HfConfig) -> list[str]:
+    """Reads `layers_block_type`, or a letter for each layer, `hybrid_override_pattern`."""
+    listed = config.values.get("layers_block_type", config.values.get("layer_types"))
+    if listed is None:
+        kinds = [_KINDS.get(letter, letter) for letter in config.text("hybrid_override_pattern")]
+    else:
+        key = "layers_block_type" if "layers_block_type" in config.values else "layer_types"
+        names = config.texts(key, len(listed) if isinstance(listed, list) else 0)
+        kinds = [_NEWER_NAMES.get(name, name) for name in names]
+    if unknown := set(kinds) - {"mamba", "attention", "mlp"}:
+        raise ModelLoadError(
+            "config.json: layers of nemotron_h must be mamba, attention or mlp, found " + ", ".join(sorted(unknown))
+        )
+    return kinds
