@@ -13,6 +13,8 @@ DELTA_NET = {
 
 MAMBA = {"mamba_n_heads": 8, "mamba_d_state": 16, "mamba_n_groups": 2, "mamba_chunk_size": 32}
 
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+
 CASES: dict[str, Case] = {
     "lfm2": Case(
         {
@@ -104,6 +106,64 @@ CASES: dict[str, Case] = {
             "time_step_min": 0.2,
             "intermediate_size": 64,
             "mlp_bias": True,
+        }
+    ),
+    "qwen3_next": Case(
+        {
+            **SMALL,
+            **DELTA_NET,
+            **EXPERTS,
+            "model_type": "qwen3_next",
+            "num_hidden_layers": 2,
+            "full_attention_interval": 2,
+            "intermediate_size": 64,
+            "mlp_only_layers": [1],
+            "shared_expert_intermediate_size": 32,
+            "head_dim": 16,
+            "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.5),
+        },
+        factors={"experts.down_proj": 0.5},
+    ),
+    "qwen3_5-moe": Case(
+        {
+            **SMALL,
+            **DELTA_NET,
+            **EXPERTS,
+            "model_type": "qwen3_5_moe_text",
+            "num_hidden_layers": 2,
+            "layer_types": ["linear_attention", "full_attention"],
+            "shared_expert_intermediate_size": 32,
+            "head_dim": 32,
+            "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.25),
+        }
+    ),
+    "lfm2-moe": Case(
+        {
+            **SMALL,
+            **EXPERTS,
+            "model_type": "lfm2_moe",
+            "num_hidden_layers": 3,
+            "num_dense_layers": 1,
+            "layer_types": ["conv", "full_attention", "conv"],
+            "intermediate_size": 64,
+            "routed_scaling_factor": 1.5,
+            "rope_parameters": rope(theta=1000000.0),
+            "tie_word_embeddings": True,
+        },
+        factors={"experts.down_proj": 0.25},
+    ),
+    "granitemoehybrid-experts": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "granitemoehybrid",
+            "num_hidden_layers": 2,
+            "layer_types": ["mamba", "attention"],
+            "intermediate_size": 32,
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "shared_intermediate_size": 32,
+            "attention_multiplier": 0.25,
         }
     ),
 }
