@@ -24,6 +24,7 @@ SHIFTED = [
     "gemma3",
     "gemma4-shared",
     "granite",
+    "lfm2",
     "llama",
     "llama3",
     "minicpm3",
@@ -32,6 +33,7 @@ SHIFTED = [
     "phi3",
     "qwen2",
     "qwen3",
+    "qwen3_5",
 ]
 ROPE_CASES: list[dict[str, Any]] = json.loads((GOLDEN / "rope.json").read_text())  # Any: JSON
 

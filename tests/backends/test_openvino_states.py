@@ -30,7 +30,7 @@ from tests.backends.conftest import GOLDEN, Load, read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.engine.requests import make_request, run, run_alone
 
-HYBRIDS = ["lfm2", "qwen3_5", "granitemoehybrid"]
+HYBRIDS = ["lfm2", "qwen3_5", "granitemoehybrid", "nemotron_h"]
 BLOCK = 32
 
 

@@ -122,7 +122,7 @@ CASES: dict[str, Case] = {
             "head_dim": 16,
             "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.5),
         },
-        factors={"experts.down_proj": 0.5},
+        factors={"experts.down_proj": 0.2},
     ),
     "qwen3_5-moe": Case(
         {

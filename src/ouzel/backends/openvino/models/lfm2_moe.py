@@ -1,0 +1,61 @@
+"""LFM2 MoE is lfm2 with experts in place of the feed-forward layers, but for the first ones.
+
+Reference: transformers, models/lfm2_moe/modeling_lfm2_moe.py and configuration_lfm2_moe.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import Part, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, glu_of, mixture
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.routing import Routing, route
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.models import lfm2
+
+DEFAULTS = {
+    "num_experts": 32,
+    "num_experts_per_tok": 4,
+    "intermediate_size": 7168,
+    "moe_intermediate_size": 1792,
+    "norm_topk_prob": True,
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
+    shape = lfm2.decoder_shape(config)
+    return build_decoder(b, shape, feed_forward(config), lfm2.mixer_of(config, b, shape))
+
+
+def feed_forward(config: HfConfig) -> Part:
+    """A bias of each expert counts for the choice, and not for the weights."""
+    hidden_size, num_dense = config.size("hidden_size"), config.integer("num_dense_layers", 2)
+    routing = replace(
+        Routing.read(config),
+        scores="sigmoid",
+        added_to_sum=1e-6,
+        factor=config.number("routed_scaling_factor", 1.0),
+    )
+    experts = ExpertsShape(
+        num_experts=routing.num_experts,
+        hidden_size=hidden_size,
+        inner_size=config.size("moe_intermediate_size"),
+        glu=glu_of("silu"),
+        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
+    )
+    has_bias = config.flag("use_expert_bias", True)
+    mlp = MlpShape(hidden_size=hidden_size, inner_size=config.size("intermediate_size"), names=("w1", "w3", "w2"))
+    dense = feed_forward_of(mlp, "feed_forward")
+
+    def part(b: Builder, rows: Node, layer: int) -> Node:
+        if layer < num_dense:
+            return dense(b, rows, layer)
+        prefix = f"model.layers.{layer}.feed_forward."
+        bias = b.array(prefix + "expert_bias", routing.num_experts) if has_bias else None
+        choice = route(b, rows, prefix + "gate", hidden_size, routing, correction=bias)
+        return mixture(b, rows, choice, prefix, experts)
+
+    return part
