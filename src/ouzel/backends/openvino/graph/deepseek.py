@@ -1,0 +1,80 @@
+"""DeepSeek's decoder, which others took over: latent attention, and in all layers but the first ones experts, of which
+some are for every token.
+
+Reference: transformers, models/deepseek_v2 and deepseek_v3.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import Part, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, glu_of, mixture
+from ouzel.backends.openvino.graph.latent_attention import LatentShape, latent_attention_of, read_decoder_shape
+from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.routing import Routing, route
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops
+from ouzel.errors import ModelLoadError
+
+
+def build_deepseek(
+    config: HfConfig, b: Builder, routing: Routing, *, is_paired: bool, dense_layers: frozenset[int]
+) -> LanguageModel:
+    shape = read_decoder_shape(config)
+    attention = latent_attention_of(b, shape, LatentShape.read(config, is_paired=is_paired))
+    return build_decoder(b, shape, feed_forward(config, routing, dense_layers), attention)
+
+
+def first_layers(config: HfConfig) -> frozenset[int]:
+    return frozenset(range(config.integer("first_k_dense_replace")))
+
+
+def sigmoid_routing(config: HfConfig) -> Routing:
+    """Each expert has a score of its own, and a correction of it that counts for the choice alone."""
+    require(config, "scoring_func", "sigmoid")
+    require(config, "topk_method", "noaux_tc")
+    return Routing(
+        num_experts=config.size("n_routed_experts"),
+        num_chosen=config.size("num_experts_per_tok"),
+        scores="sigmoid",
+        num_groups=config.size("n_group"),
+        num_chosen_groups=config.size("topk_group"),
+        num_group_scores=2,
+        is_normalised=config.flag("norm_topk_prob"),
+        added_to_sum=1e-20,
+        factor=config.number("routed_scaling_factor"),
+    )
+
+
+def require(config: HfConfig, key: str, *supported: str) -> str:
+    """Returns what the key has, or the first that is supported where it is missing."""
+    value = config.text(key, supported[0])
+    if value not in supported:
+        raise ModelLoadError(f"config.json: {key} must be {' or '.join(supported)}, found {value}")
+    return value
+
+
+def feed_forward(config: HfConfig, routing: Routing, dense_layers: frozenset[int]) -> Part:
+    if (interval := config.integer("moe_layer_freq", 1)) != 1:
+        raise ModelLoadError(f"config.json: moe_layer_freq must be 1, found {interval}")
+    hidden_size, inner_size = config.size("hidden_size"), config.size("moe_intermediate_size")
+    mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
+    shared = replace(mlp, inner_size=config.size("n_shared_experts") * inner_size)
+    glu = glu_of(read_activation(config))
+    experts = ExpertsShape(num_experts=routing.num_experts, hidden_size=hidden_size, inner_size=inner_size, glu=glu)
+    dense = feed_forward_of(mlp)
+
+    def part(b: Builder, rows: Node, layer: int) -> Node:
+        if layer in dense_layers:
+            return dense(b, rows, layer)
+        prefix = f"model.layers.{layer}.mlp."
+        has_correction = routing.scores == "sigmoid"
+        correction = b.array(prefix + "gate.e_score_correction_bias", experts.num_experts) if has_correction else None
+        choice = route(b, rows, prefix + "gate", hidden_size, routing, correction=correction)
+        chosen = mixture(b, rows, choice, prefix, experts)
+        return ops.add(chosen, gated_mlp(b, rows, prefix + "shared_experts.", shared))
+
+    return part
