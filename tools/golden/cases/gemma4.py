@@ -49,4 +49,20 @@ CASES: dict[str, Case] = {
         },
         factors={**CALM, "embed_tokens": 0.3},  # else a token's embedding predicts the token again
     ),
+    "gemma4-experts": Case(
+        {
+            **SMALL,
+            "num_hidden_layers": 2,
+            "layer_types": [SLIDING, FULL],
+            "attention_k_eq_v": True,
+            "num_global_key_value_heads": 1,
+            "enable_moe_block": True,
+            "num_experts": 5,
+            "top_k_experts": 2,
+            "moe_intermediate_size": 32,
+            "final_logit_softcapping": 10.0,
+        },
+        # Where two experts are close, rounding chooses the other: random ones are made to count for less.
+        factors={**CALM, "post_feedforward_layernorm_2": 0.1},
+    ),
 }

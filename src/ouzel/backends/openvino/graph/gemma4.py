@@ -1,22 +1,27 @@
 """The decoder of Gemma 4: layers of two kinds, of which the last may share the keys and values of earlier ones.
 
-x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))); where the checkpoint has embeddings for each layer,
-x += norm(projection(gelu(gate(x)) * embedding of the layer)); then x *= a scalar of the layer.
+x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))), to which experts beside it may add norm(theirs); where
+the checkpoint has embeddings for each layer, x += norm(projection(gelu(gate(x)) * embedding of the layer)); then
+x *= a scalar of the layer.
 
 Reference: transformers, models/gemma4/modeling_gemma4.py.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ouzel.backends.openvino.graph.activations import Activation, activate
 from ouzel.backends.openvino.graph.attention import KvInputs, cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import softcapped
+from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
-from ouzel.backends.openvino.graph.nodes import Node, merge_heads, scaled, split, split_heads
+from ouzel.backends.openvino.graph.nodes import Node, int32, merge_heads, scaled, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
+from ouzel.backends.openvino.graph.routing import Choice, Routing, route
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
 
@@ -42,6 +47,14 @@ class LayerEmbeddings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gemma4Experts:
+    """They are beside the feed-forward layer, in all layers."""
+
+    routing: Routing
+    shape: ExpertsShape
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gemma4Shape:
     hidden_size: int
     vocab_size: int
@@ -54,6 +67,7 @@ class Gemma4Shape:
     tied_embeddings: bool
     embedding_factor: float
     layer_embeddings: LayerEmbeddings | None
+    experts: Gemma4Experts | None
     logits_softcap: float  # 0: none
 
 
@@ -143,7 +157,23 @@ def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
     rows = b.norm(x, prefix + "pre_feedforward_layernorm", shape.hidden_size, shape.norm)
     mlp = MlpShape(hidden_size=shape.hidden_size, inner_size=inner_size, activation=shape.activation)
     rows = gated_mlp(b, rows, prefix + "mlp.", mlp)
+    if shape.experts:
+        rows = b.norm(rows, prefix + "post_feedforward_layernorm_1", shape.hidden_size, shape.norm)
+        rows = ops.add(rows, mixture_beside(b, x, prefix, shape, shape.experts))
     return b.norm(rows, prefix + "post_feedforward_layernorm", shape.hidden_size, shape.norm)
+
+
+def mixture_beside(b: Builder, x: Node, prefix: str, shape: Gemma4Shape, experts: Gemma4Experts) -> Node:
+    """The router reads the rows normalised without weights and scaled; what it chooses, normalised by other weights."""
+    hidden_size = shape.hidden_size
+    scale = b.array(prefix + "router.scale", hidden_size) * np.float32(hidden_size**-0.5)
+    seen = ops.multiply(normalised(x, shape.norm), b.graph.array(scale))
+    choice = route(b, seen, prefix + "router.proj", hidden_size, experts.routing)
+    of_experts = b.graph.array(b.array(prefix + "router.per_expert_scale", experts.routing.num_experts))
+    weights = ops.multiply(choice.weights, ops.gather(of_experts, choice.experts, int32(0)))
+    rows = b.norm(x, prefix + "pre_feedforward_layernorm_2", hidden_size, shape.norm)
+    rows = mixture(b, rows, Choice(choice.experts, weights), prefix, experts.shape)
+    return b.norm(rows, prefix + "post_feedforward_layernorm_2", hidden_size, shape.norm)
 
 
 def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.gemma4 import Gemma4Layer, Gemma4Shape, LayerEmbeddings, build_gemma4
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, glu_of
+from ouzel.backends.openvino.graph.gemma4 import Gemma4Experts, Gemma4Layer, Gemma4Shape, LayerEmbeddings, build_gemma4
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope, rope_type
+from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models.gemma3_text import root
@@ -60,6 +62,7 @@ def read_shape(config: HfConfig) -> Gemma4Shape:
         tied_embeddings=config.flag("tie_word_embeddings", True),
         embedding_factor=root(config.size("hidden_size"), config),
         layer_embeddings=read_layer_embeddings(config),
+        experts=read_experts(config) if config.flag("enable_moe_block", False) else None,
         logits_softcap=config.number("final_logit_softcapping", 0.0),
     )
 
@@ -175,3 +178,17 @@ def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
             f"found {vocab_size}"
         )
     return LayerEmbeddings(size=size, vocab_size=vocab_size, factor=root(size, config))
+
+
+def read_experts(config: HfConfig) -> Gemma4Experts:
+    num_experts = config.size("num_experts")
+    return Gemma4Experts(
+        routing=Routing(num_experts=num_experts, num_chosen=config.size("top_k_experts"), is_normalised=True),
+        shape=ExpertsShape(
+            num_experts=num_experts,
+            hidden_size=config.size("hidden_size"),
+            inner_size=config.size("moe_intermediate_size"),
+            glu=glu_of(read_activation(config, "hidden_activation", "gelu_pytorch_tanh")),
+            tensors=ExpertTensors(are_separate=False),
+        ),
+    )
