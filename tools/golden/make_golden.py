@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from tools.golden import cases
@@ -26,9 +26,14 @@ SMALLEST_GAP = 0.02  # between the best and the second logit, in standard deviat
 
 def random_model(case: Case, seed: int) -> Any:
     """Weights large enough that attention is far from uniform, norms and biases far from neutral."""
-    config = AutoConfig.for_model(**{**BASE, **case.settings})
-    config._attn_implementation = "eager"
-    model = AutoModelForCausalLM.from_config(config).float().eval()
+    if "text_config" in case.settings:
+        text = {**BASE, **case.settings["text_config"]}
+        config = AutoConfig.for_model(**{**case.settings, "text_config": text})
+        model = AutoModelForImageTextToText.from_config(config, attn_implementation="eager")
+    else:
+        config = AutoConfig.for_model(**{**BASE, **case.settings})
+        model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    model = model.float().eval()
     generator = torch.Generator().manual_seed(seed)
     stored = model.state_dict()
     with torch.no_grad():
@@ -53,14 +58,14 @@ def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> 
         return 1.5 * noise - 0.5
     if name.endswith(".D"):  # what Mamba-2 adds of a head's input
         return 1 + 0.5 * noise
-    if len(shape) == 1:  # of an activation function, or sinks
+    if len(shape) < 2:  # of an activation function, or sinks
         return 0.5 * noise
     return noise * (1.5 / shape[-1] ** 0.5)
 
 
 def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any]], float]:
     """The arrays of golden.npz, and the smallest gap in standard deviations."""
-    vocab_size = model.config.vocab_size
+    vocab_size = model.config.get_text_config().vocab_size
     token_ids = np.random.default_rng(seed).integers(0, vocab_size, PROMPT_LENGTH).tolist()
     greedy: list[int] = []
     smallest_gap = float("inf")

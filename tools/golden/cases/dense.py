@@ -65,4 +65,32 @@ CASES: dict[str, Case] = {
     ),
     "helium": Case({**SMALL, "model_type": "helium", "rope_parameters": rope(theta=100000.0), "head_dim": 16}),
     "arcee": Case({**SMALL, "model_type": "arcee", "rope_parameters": rope(), "head_dim": 32}),
+    "qwen3_vl": Case(
+        {
+            "model_type": "qwen3_vl",
+            "image_token_id": 100_000,
+            "video_token_id": 100_001,
+            "vision_start_token_id": 100_002,
+            "vision_end_token_id": 100_003,
+            "tie_word_embeddings": True,
+            "text_config": {
+                **SMALL,
+                "model_type": "qwen3_vl_text",
+                "head_dim": 32,
+                "rope_parameters": rope(theta=5000000.0, mrope_interleaved=True, mrope_section=[6, 5, 5]),
+            },
+            "vision_config": {
+                "depth": 1,
+                "hidden_size": 32,
+                "intermediate_size": 32,
+                "num_heads": 1,
+                "patch_size": 2,
+                "temporal_patch_size": 1,
+                "spatial_merge_size": 1,
+                "out_hidden_size": 32,
+                "num_position_embeddings": 16,
+                "deepstack_visual_indexes": [0],
+            },
+        }
+    ),
 }

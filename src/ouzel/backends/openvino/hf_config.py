@@ -108,12 +108,15 @@ class HfConfig:
         return HfConfig(defaults | self.values, self._source)
 
     def text_model(self) -> "HfConfig":
-        """Returns what a checkpoint of several modes says of its language model; of another checkpoint, all."""
+        """Returns what a checkpoint of several modes says of its language model; of another checkpoint, all.
+
+        What stands outside of `text_config` counts first, as in transformers.
+        """
         text = self.section("text_config")
         if text is None:
             return self
         shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
-        return HfConfig(shared | text.values, f"{self._source}: text_config")
+        return HfConfig(text.values | shared, f"{self._source}: text_config")
 
     def with_values(self, **values: object) -> "HfConfig":
         return HfConfig(self.values | values, self._source)
