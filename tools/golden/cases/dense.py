@@ -93,4 +93,14 @@ CASES: dict[str, Case] = {
             },
         }
     ),
+    "internlm3": Case(
+        {
+            **SMALL,
+            "model_type": "internlm3",
+            "rope_parameters": rope("dynamic", 50000000.0, factor=6.0),
+            "head_dim": 32,
+            "attention_bias": True,
+            "mlp_bias": True,
+        }
+    ),
 }
