@@ -103,4 +103,5 @@ CASES: dict[str, Case] = {
             "mlp_bias": True,
         }
     ),
+    "jais2": Case({**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}),
 }
