@@ -1,0 +1,62 @@
+"""What dense families take where config.json leaves a key out, and what they refuse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ouzel.errors import ModelLoadError
+from tests.backends.conftest import Load, read_golden
+from tests.backends.forward import Driver, relative_error
+
+
+def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes: object) -> Path:
+    """Makes a checkpoint of the golden one's tensors with another config.json."""
+    golden = read_golden(name).directory
+    config: dict[str, Any] = json.loads((golden / "config.json").read_text())  # Any: JSON
+    assert set(left_out) <= set(config)
+    config = {key: value for key, value in config.items() if key not in left_out} | changes
+    (directory / "config.json").write_text(json.dumps(config))
+    (directory / "model.safetensors").symlink_to(golden / "model.safetensors")
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [
+        ("apertus", ("hidden_act", "attention_bias")),
+        ("arcee", ("hidden_act", "attention_bias", "mlp_bias")),
+        ("ernie4_5", ("rope_parameters",)),
+        ("glm4", ("partial_rotary_factor", "attention_bias")),
+        ("helium", ("rope_parameters",)),
+        ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
+        ("nemotron", ("partial_rotary_factor", "hidden_act", "norm_eps")),
+        ("seed_oss", ("attention_bias", "attention_out_bias", "mlp_bias")),
+        ("stablelm", ("partial_rotary_factor", "layer_norm_eps", "qk_layernorm", "use_parallel_residual")),
+        ("starcoder2", ("hidden_act", "use_bias", "norm_epsilon")),
+    ],
+)
+def test_a_key_that_is_left_out_has_the_value_of_its_family(
+    name: str, left_out: tuple[str, ...], tmp_path: Path, load: Load
+) -> None:
+    golden = read_golden(name)
+    _, logits = Driver(load(with_config(tmp_path, name, left_out))).prefill(golden.prompt, len(golden.prompt))
+    assert relative_error(logits, golden.logits) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
+        ("internlm3", {"attention_bias": False}, "qkv_bias and bias of internlm3 must agree, found False, True"),
+        ("phi3", {"rope_scaling": {"type": "yarn", "factor": 2.0}}, "rope type of phi3 must be one of .*, found yarn"),
+        ("seed_oss", {"partial_rotary_factor": 0.5}, r"partial_rotary_factor 0\.5 is not supported"),
+        ("starcoder2", {"use_bias": False}, r"tensor .*\.bias is in the checkpoint"),
+    ],
+)
+def test_what_a_family_does_not_compute_is_refused(
+    name: str, changes: dict[str, object], message: str, tmp_path: Path, load: Load
+) -> None:
+    with pytest.raises(ModelLoadError, match=message):
+        load(with_config(tmp_path, name, (), **changes))
