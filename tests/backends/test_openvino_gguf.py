@@ -12,15 +12,19 @@ from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.block_types import BLOCK_TYPES
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import read_gguf
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
+from tests.gguf.writer import Raw, RawTensor, Value, gguf_bytes
 
 GOLDEN = Path(__file__).parents[1] / "gguf" / "golden"
 BLOCKS = GOLDEN / "blocks.gguf"
 MODELS = sorted(path.stem for path in GOLDEN.glob("*.gguf") if path != BLOCKS)
-LOSSLESS = ("llama3", "qwen2")  # in bf16, as the checkpoint
+COLUMNS = 256
+SCALE_POSITIONS = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_XS": (0,)}
+LOSSLESS = ("llama3", "phi3", "qwen2")  # in bf16, as the checkpoint
 Q8_0_ERROR = 0.04  # of the format: 0.02 to 0.032 measured; what is named or ordered wrongly errs by 0.2 and more
 
 
@@ -78,3 +82,51 @@ def test_a_tensor_that_is_missing_or_of_another_shape_is_named() -> None:
         checkpoint.stored_encoding(Tensor("model.layers.7.mlp.up_proj.weight", (128, 64)))
     with pytest.raises(ModelLoadError, match=r"tensor output_norm.weight has the shape \[64\], but .* \[65\]"):
         checkpoint.stored_encoding(Tensor("model.norm.weight", (65,)))
+
+
+def k_quantised_model(directory: Path) -> Path:
+    """Writes a model of one layer whose matrices are random blocks; its embedding is the head, too."""
+    generator = np.random.default_rng(1)
+    kinds = {"token_embd": "Q4_K", "blk.0.attn_q": "Q4_K", "blk.0.attn_k": "Q5_K", "blk.0.attn_v": "Q6_K"}
+    kinds |= {"blk.0.attn_output": "Q3_K", "blk.0.ffn_gate": "Q2_K", "blk.0.ffn_up": "IQ4_XS", "blk.0.ffn_down": "Q4_K"}
+    tensors = [
+        RawTensor(f"{name}.weight", (COLUMNS, COLUMNS), *random_blocks(kind, generator)) for name, kind in kinds.items()
+    ]
+    for name in ("blk.0.attn_norm", "blk.0.ffn_norm", "output_norm"):
+        tensors.append(RawTensor(f"{name}.weight", (COLUMNS,), 0, np.ones(COLUMNS, "<f4").tobytes()))
+    sizes = {"block_count": 1, "embedding_length": COLUMNS, "feed_forward_length": COLUMNS, "context_length": 64}
+    attention: dict[str, Value | Raw] = {
+        "llama.attention.head_count": 4,
+        "llama.attention.layer_norm_rms_epsilon": 1e-6,
+    }
+    metadata = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in sizes.items()} | attention
+    (directory / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
+    (directory / "config.json").write_text(json.dumps(model_config(read_gguf([directory / "model.gguf"]))))
+    return directory
+
+
+def random_blocks(kind: str, generator: np.random.Generator) -> tuple[int, bytes]:
+    """Returns the type's number, and blocks of 256 values, whose scales are a small number."""
+    [(number, num_bytes)] = [(n, each.num_bytes) for n, each in BLOCK_TYPES.items() if each.name == kind]
+    blocks = generator.integers(0, 256, (COLUMNS, num_bytes), np.uint8)
+    for position in SCALE_POSITIONS[kind]:
+        blocks[:, position : position + 2] = np.array([2e-4], "<f2").view(np.uint8)
+    return number, blocks.tobytes()
+
+
+def test_blocks_are_multiplied_as_they_are(load: Load, tmp_path: Path) -> None:
+    directory = k_quantised_model(tmp_path)
+    prompt = list(range(7, 31))
+    _, decoded_first = Driver(load(directory, "f32")).prefill(prompt, 1 << 30)
+    _, logits = Driver(load(directory, "auto")).prefill(prompt, 1 << 30)
+    assert relative_error(logits, decoded_first) < 1e-5
+
+
+def test_a_block_type_that_is_not_read_is_named(tmp_path: Path) -> None:
+    metadata: dict[str, Value | Raw] = {"general.architecture": "llama"}
+    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, [RawTensor("output.weight", (1, 256), 16, bytes(66))]))
+    checkpoint = GgufCheckpoint([tmp_path / "model.gguf"])
+    with pytest.raises(
+        ModelLoadError, match=r"tensor output.weight is stored as IQ2_XXS; supported are F32, F16, BF16"
+    ):
+        checkpoint.stored_encoding(Tensor("lm_head.weight", (1, 256)))

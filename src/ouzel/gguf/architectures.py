@@ -47,6 +47,7 @@ class Architecture:
     outer: Mapping[str, str] = field(default_factory=dict)  # tensors outside of layers with names of their own
     experts: Experts | None = None
     permutes_heads: bool = False  # rows of each head of queries and keys are stored in another order
+    yarn: Mapping[str, object] = field(default_factory=dict)  # of its rotary positions, what no file says
     shifts_norms: bool = False  # weights of norms are stored with the 1 that the model adds
 
 
@@ -176,7 +177,11 @@ ARCHITECTURES = {
         model_type="gemma3_text", config=_gemma3, layer=_LAYER | _QK_NORMS | _GEMMA3_LAYER, shifts_norms=True
     ),
     "gpt-oss": Architecture(
-        model_type="gpt_oss", config=_gpt_oss, layer=_LAYER | _GPT_OSS_LAYER, experts=Experts(are_alternating=True)
+        model_type="gpt_oss",
+        config=_gpt_oss,
+        layer=_LAYER | _GPT_OSS_LAYER,
+        experts=Experts(are_alternating=True),
+        yarn={"truncate": False},
     ),
     "lfm2": Architecture(
         model_type="lfm2", config=_lfm2, layer=_LFM2_LAYER, outer={"token_embd_norm": "model.embedding_norm"}

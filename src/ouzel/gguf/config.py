@@ -14,6 +14,9 @@ def model_config(gguf: Gguf) -> JsonObject:
     facts = Facts(gguf)
     architecture = architecture_of(facts.architecture, facts.source)
     config = {"model_type": architecture.model_type} | _common(facts) | architecture.config(facts)
+    scaling = config["rope_scaling"]
+    if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":
+        config["rope_scaling"] = {**scaling, **architecture.yarn}
     facts.refuse_unread()
     return config
 

@@ -1,0 +1,101 @@
+"""What a GGUF file says of its model becomes config.json; what it says and nobody reads is refused."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.config import model_config
+from ouzel.gguf.file import read_gguf
+from ouzel.tokenizer.model_files import JsonObject
+from tests.gguf.writer import RawTensor, Value, gguf_bytes
+
+F32 = 0
+SIZES: dict[str, Value] = {
+    "block_count": 2,
+    "embedding_length": 64,
+    "feed_forward_length": 96,
+    "context_length": 512,
+    "attention.head_count": 4,
+    "attention.layer_norm_rms_epsilon": 1e-5,
+}
+
+
+def config_of(path: Path, architecture: str, *tensors: RawTensor, **further: Value) -> JsonObject:
+    values = {f"{architecture}.{key}": value for key, value in (SIZES | further).items()}
+    embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
+    path.write_bytes(gguf_bytes({"general.architecture": architecture, **values}, [embedding, *tensors]))
+    return model_config(read_gguf([path]))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.gguf"
+
+
+def vector(name: str, *values: float) -> RawTensor:
+    return RawTensor(name, (len(values),), F32, np.array(values, "<f4").tobytes())
+
+
+def test_what_is_left_out_has_its_default(path: Path) -> None:
+    config = config_of(path, "llama")
+    assert (config["head_dim"], config["num_key_value_heads"], config["vocab_size"]) == (16, 4, 8)
+    assert (config["tie_word_embeddings"], config["rope_theta"], config["rope_scaling"]) == (True, 10000.0, None)
+
+
+def test_biases_and_windows_show_in_the_configuration(path: Path) -> None:
+    config = config_of(path, "llama", vector("blk.0.attn_q.bias", 1), **{"attention.sliding_window": 128})
+    assert (config["model_type"], config["sliding_window"], config["attention_bias"]) == ("mistral", 128, True)
+
+
+def test_yarn_and_linear_scaling(path: Path) -> None:
+    keys: dict[str, Value] = {"rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 128}
+    yarn = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "yarn"}))
+    assert yarn["rope_scaling"] == {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
+    linear = config_of(path, "qwen3", **{"rope.scaling.factor": 4.0, "rope.scaling.type": "linear"})
+    assert linear["rope_scaling"] == {"rope_type": "linear", "factor": 4.0}
+
+
+def test_divisors_of_the_frequencies_become_longrope(path: Path) -> None:
+    scaling = config_of(path, "llama", vector("rope_freqs.weight", *range(1, 9)))["rope_scaling"]
+    assert isinstance(scaling, dict)
+    assert (scaling["rope_type"], scaling["attention_factor"]) == ("longrope", 1.0)
+    assert scaling["short_factor"] == scaling["long_factor"] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_layers_without_keys_are_convolutions(path: Path) -> None:
+    keys: dict[str, Value] = {"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}
+    config = config_of(path, "lfm2", **keys)
+    assert (config["num_key_value_heads"], config["layer_types"]) == (2, ["conv", "full_attention"])
+
+
+def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
+    keys: dict[str, Value] = {"attention.key_length": 32, "attention.value_length": 32, "attention.sliding_window": 16}
+    assert config_of(path, "gemma3", **keys)["query_pre_attn_scalar"] == 32
+    assert config_of(path, "gemma3", **keys, block_count=62)["query_pre_attn_scalar"] == 16
+
+
+@pytest.mark.parametrize(
+    ("architecture", "further", "message"),
+    [
+        ("mamba", {}, "general.architecture mamba is not supported; supported: gemma3, gpt-oss, granite"),
+        ("llama", {"expert_count": 8}, "llama.expert_count is not supported"),
+        ("qwen3", {"attention.clamp_kqv": 8.0}, "qwen3.attention.clamp_kqv is not supported for qwen3"),
+        ("llama", {"rope.scaling.type": "other"}, "rope.scaling.type other is not supported; supported: none, linear"),
+        ("llama", {"attention.head_count_kv": [1, 2]}, "attention.head_count_kv must be the same for all layers"),
+        ("llama", {"attention.value_length": 8}, "attention.value_length must be 16, as of keys, found 8"),
+        ("llama", {"block_count": "two"}, 'llama.block_count must be an integer, found "two"'),
+        ("lfm2", {"attention.head_count_kv": [1]}, "lfm2.attention.head_count_kv must be a list of 2 integers"),
+    ],
+)
+def test_what_is_not_supported_is_named(path: Path, architecture: str, further: dict[str, Value], message: str) -> None:
+    with pytest.raises(ModelLoadError, match=re.escape(message)):
+        config_of(path, architecture, **further)
+
+
+def test_a_missing_number_is_named(path: Path) -> None:
+    path.write_bytes(gguf_bytes({"general.architecture": "llama", "llama.block_count": 2}))
+    with pytest.raises(ModelLoadError, match=r"llama\.embedding_length is missing"):
+        model_config(read_gguf([path]))
