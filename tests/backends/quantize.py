@@ -175,8 +175,8 @@ def nearest(levels: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray
     return chosen
 
 
-def float8(block: tuple[int, int] | None, scale_name: str) -> Quantize:
-    """With one scale for all where there is no block."""
+def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool = False) -> Quantize:
+    """With one scale for all where there is no block; `has_powers`: scales are powers of two, stored as exponents."""
 
     def quantize(weight: Weight) -> Quantized:
         block_rows, block_columns = block or weight.shape
@@ -185,12 +185,17 @@ def float8(block: tuple[int, int] | None, scale_name: str) -> Quantize:
         for row in range(len(scales)):
             for column in range(scales.shape[1]):
                 scales[row, column] = np.abs(weight[row_of == row][:, column_of == column]).max() / 448
+        exponents = np.ceil(np.log2(scales))
+        if has_powers:
+            scales = np.exp2(exponents)
         spread = scales.astype(np.float64)[row_of][:, column_of]
         chosen = nearest(F8E4M3, weight / spread)
         tensors: Tensors = {
             ".weight": ("F8_E4M3", F8E4M3_STORED[chosen]),
             scale_name: ("F32", scales if block else scales.reshape(())),
         }
+        if has_powers:
+            tensors[scale_name] = ("F8_E8M0", (exponents + 127).astype(np.uint8))
         return tensors, (F8E4M3[chosen] * spread).astype(np.float32)
 
     return quantize

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,11 @@ FORMATS: dict[str, tuple[Quantize, Settings, Encoding | None]] = {
         Encoding("f4e2m1", "f8e8m0", None, 32),
     ),
     "fp8": (quantize.float8((16, 24), ".weight_scale_inv"), {**FP8, "weight_block_size": [16, 24]}, None),
+    "fp8-powers": (
+        quantize.float8((16, 24), ".weight_scale_inv", has_powers=True),
+        {**FP8, "weight_block_size": [16, 24], "scale_fmt": "ue8m0"},
+        None,
+    ),
     "fp8-tensor": (quantize.float8(None, ".weight_scale_inv"), {**FP8, "activation_scheme": "static"}, None),
     "fp8-vllm": (quantize.float8(None, ".weight_scale"), FP8, None),
     "nf4": (quantize.nf4(), BNB, Encoding("nf4", "f32", None, 32)),
@@ -245,12 +251,15 @@ def write_models(directory: Path, quantized: Quantize, settings: Settings) -> tu
         else:
             stored[name] = plain[name] = (dtype, values)
     paths = directory / "quantised", directory / "plain"
-    for path, tensors in zip(paths, (stored, plain), strict=True):
-        path.mkdir()
-        quantize.save(path / SINGLE_FILE, tensors)
-        (path / "config.json").write_text(json.dumps(config))
-    (paths[0] / "config.json").write_text(json.dumps(config | {"quantization_config": settings}))
+    write_model(paths[0], stored, config | {"quantization_config": settings})
+    write_model(paths[1], plain, config)
     return paths
+
+
+def write_model(directory: Path, tensors: Tensors, config: Settings) -> None:
+    directory.mkdir()
+    quantize.save(directory / SINGLE_FILE, tensors)
+    (directory / "config.json").write_text(json.dumps(config))
 
 
 def create(directory: Path, weights: str = "auto") -> ModelRunner:
@@ -258,8 +267,8 @@ def create(directory: Path, weights: str = "auto") -> ModelRunner:
     return create_runner(model, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01))
 
 
-def prompt_logits(runner: ModelRunner) -> NDArray[np.float32]:
-    golden = read_golden("llama")
+def prompt_logits(runner: ModelRunner, name: str = "llama") -> NDArray[np.float32]:
+    golden = read_golden(name)
     return Driver(runner).prefill(golden.prompt, len(golden.prompt))[1]
 
 
@@ -293,6 +302,55 @@ def test_a_model_whose_encoding_no_kernel_takes_is_compressed_like_a_plain_one(
     assert "0 matrices are kept exactly as stored, 9 others are compressed; in all u8" in caplog.text
     assert runner.info.weights == f"{name.partition('-')[0]} as u8"
     assert relative_error(prompt_logits(runner), prompt_logits(create(plain, "int8"))) < 1e-5
+
+
+def floats(dtype: str, values: NDArray[Any]) -> Weight:
+    return (values.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else values.astype(np.float32)
+
+
+def in_mxfp4(name: str, experts: Weight) -> tuple[Tensors, Weight]:
+    """Takes and returns [experts, columns, rows]."""
+    num_experts, columns, rows = experts.shape
+    tensors, weight = quantize.fp4(32)(experts.transpose(0, 2, 1).reshape(-1, columns))
+    stored: Tensors = {
+        name + "_blocks": ("U8", tensors[".weight_packed"][1].reshape(num_experts, rows, columns // 32, 16)),
+        name + "_scales": ("U8", tensors[".weight_scale"][1].reshape(num_experts, rows, columns // 32)),
+    }
+    return stored, weight.reshape(num_experts, rows, columns).transpose(0, 2, 1)
+
+
+def in_gptq(name: str, weight: Weight) -> tuple[Tensors, Weight]:
+    tensors, weight = quantize.gptq()(weight)
+    return {name.removesuffix(".weight") + end: tensor for end, tensor in tensors.items()}, weight
+
+
+EXPERTS_OF: dict[str, tuple[Callable[[str, Weight], tuple[Tensors, Weight]], Settings, str]] = {
+    "gpt-oss": (in_mxfp4, {"quant_method": "mxfp4"}, "mxfp4 as u8, f4e2m1, f32"),
+    "qwen3-moe": (in_gptq, gptq(), "gptq as u4, u8, f32"),
+}
+
+
+@pytest.mark.parametrize("golden", EXPERTS_OF)
+def test_experts_are_kept_as_they_are_stored(golden: str, tmp_path: Path) -> None:
+    quantised, settings, label = EXPERTS_OF[golden]
+    stored: Tensors = {}
+    plain: Tensors = {}
+    for name, (dtype, values) in quantize.load(GOLDEN / golden / SINGLE_FILE).items():
+        if ".experts." in name and not name.endswith("bias"):
+            tensors, weight = quantised(name, floats(dtype, values))
+            stored |= tensors
+            plain[name] = ("F32", weight)
+        else:
+            stored[name] = plain[name] = (dtype, values)
+    config = json.loads((GOLDEN / golden / "config.json").read_text())
+    write_model(tmp_path / "quantised", stored, config | {"quantization_config": settings})
+    write_model(tmp_path / "plain", plain, config)
+
+    runner = create(tmp_path / "quantised")
+
+    assert runner.info.weights == label
+    exact = create(tmp_path / "plain", "int8,experts=f32")
+    assert relative_error(prompt_logits(runner, golden), prompt_logits(exact, golden)) < 1e-5
 
 
 def test_a_width_that_is_named_compresses_a_quantised_model_again(tmp_path: Path) -> None:
@@ -391,6 +449,11 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
     "pack, other groups": (matrix_in("pack")[0], {"group_size": 16}, r"weight_scale has the shape \[40, 2\]"),
     "pack, said to be floats": (matrix_in("pack")[0], {"type": "float"}, "its config_group says float4"),
     "nvfp4, no scale for all": (dropped("nvfp4", ".weight_global_scale"), {}, "weight_global_scale is missing"),
+    "nvfp4, a scale of zero": (
+        changed("nvfp4", ".weight_global_scale", "F32", (1,)),
+        {},
+        r"model.matrix.weight_global_scale must be positive, found 0.0",
+    ),
     "float, no scale": (dropped("float", ".weight_scale"), {}, "stored as F8_E4M3, but model.matrix.weight_scale is"),
     "fp8, no scale": (dropped("fp8", ".weight_scale_inv"), {}, "but model.matrix.weight_scale_inv is missing"),
     "fp8, other blocks": (

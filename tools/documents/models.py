@@ -39,6 +39,28 @@ show that a graph computes the right formula; they do not show how well a traine
 |---|---|---|---|
 """
 
+_FORMATS = """
+## Quantised checkpoints
+
+`quant_method` in `config.json` names the format; files say which matrices are packed. With `--weights auto`, the
+default, what the processor takes as it is stays exactly so; the rest, and all of it where a width is named, is
+compressed again. The log says which. Activations are never quantised because a checkpoint's were.
+
+| `quant_method` | what of it | |
+|---|---|---|
+| `gptq` | 4 and 8 bits, `gptq` and `gptq_v2`, groups or rows, `dynamic` | kept; in act-order compressed again |
+| `awq` | 4 bits, `gemm` | kept |
+| `compressed-tensors` | `pack-quantized` in 4 and 8 bits, `int-quantized` | kept |
+| `compressed-tensors` | `nvfp4-pack-quantized`, `mxfp4-pack-quantized` | kept |
+| `compressed-tensors` | `float-quantized`; columns whose groups are scattered | compressed again |
+| `fp8` | blocks, rows or one scale, as floats or powers of two | compressed again |
+| `mxfp4` | experts | kept; from 65 experts on as int8, which is as exact |
+| `bitsandbytes` | nf4 whose blocks do not cross rows, int8 | kept |
+| `bitsandbytes` | fp4, other nf4 | compressed again |
+
+Each is held against what the program that made the format computes of it (`tests/backends/quantized/`).
+"""
+
 _CHATS = """
 ## Chat formats
 
@@ -64,7 +86,7 @@ def models_document() -> str:
         directories = checkpoints.get(model_type, [])
         cells = [f"`{model_type}`", description(model_type), ", ".join(parts_of(directories)) or "–"]
         text += f"| {' | '.join([*cells, ', '.join(f'`{path.name}`' for path in directories)])} |\n"
-    text += _CHATS
+    text += _FORMATS + _CHATS
     for family in FAMILIES:
         names = ", ".join(f"`{name}`" for name in family.names)
         text += f"| {names} | {'yes' if family.calls else '–'} | {'yes' if family.reasoning else '–'} |\n"

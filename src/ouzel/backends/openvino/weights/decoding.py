@@ -73,8 +73,8 @@ def decode_scales(encoding: Encoding, scales: NDArray[Any]) -> NDArray[np.float3
 
 def decode_f8e8m0(exponents: NDArray[Any]) -> NDArray[np.float32]:
     """Powers of two from 2**-127; 255 is NaN."""
-    powers = np.exp2(exponents.astype(np.float32) - np.float32(127))
-    return np.where(exponents == 255, np.float32(np.nan), powers)
+    powers: NDArray[np.float32] = _F8E8M0[exponents]
+    return powers
 
 
 def decode_f8e4m3(stored: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -91,3 +91,4 @@ def _f8e4m3_values() -> NDArray[np.float32]:
 
 
 _F8E4M3 = _f8e4m3_values()
+_F8E8M0 = np.append(np.ldexp(1.0, np.arange(255) - 127), np.nan).astype(np.float32)

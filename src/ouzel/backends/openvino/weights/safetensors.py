@@ -127,8 +127,10 @@ class Checkpoint:
 
     def read(self, name: str, shape: tuple[int, ...], *dtypes: str) -> NDArray[Any]:
         """Returns a small tensor whole, its elements as they are stored."""
-        [whole] = read_chunks(self.locate(name, shape, *dtypes), math.prod(shape), rows_per_chunk=1)
-        return whole.reshape(shape)
+        location = self.locate(name, shape, *dtypes)
+        with location.path.open("rb") as file:
+            file.seek(location.offset)
+            return np.fromfile(file, _READ_AS[location.dtype], math.prod(shape)).reshape(shape)
 
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)

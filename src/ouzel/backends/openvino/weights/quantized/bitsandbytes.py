@@ -91,7 +91,7 @@ class BitsAndBytes:
                 encoded = self.checkpoint.read(tensor.name + end, location.shape, "U8").tobytes()
                 try:
                     return msgspec.json.decode(encoded, type=QuantState)
-                except msgspec.DecodeError as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise ModelLoadError(
                         f"tensor {tensor.name}{end} is not as bitsandbytes writes it: {error}"
                     ) from error
@@ -106,7 +106,7 @@ class BitsAndBytes:
         worth = self.checkpoint.floats(tensor.name + ".nested_quant_map", (256,))
         num_outer = -(-num_blocks // state.nested_blocksize)
         outer = self.checkpoint.floats(tensor.name + ".nested_absmax", (num_outer,))
-        scales: NDArray[np.float32] = worth[levels] * np.repeat(outer, state.nested_blocksize)[:num_blocks]
+        scales: NDArray[np.float32] = worth[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
         return scales + np.float32(state.nested_offset)
 
     def _values(self, tensor: Tensor) -> Iterator[NDArray[Any]]:

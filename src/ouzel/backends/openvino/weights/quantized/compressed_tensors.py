@@ -199,6 +199,8 @@ def f4e2m1_matrix(checkpoint: Checkpoint, base: str, shape: tuple[int, ...], gro
     scale = checkpoint.locate(f"{base}.weight_scale", grid, "F8_E4M3", "U8", "F8_E8M0")
     is_nvfp4 = scale.dtype == "F8_E4M3"
     divisor = checkpoint.floats(f"{base}.weight_global_scale", (1,)) if is_nvfp4 else np.ones(1, np.float32)
+    if not divisor[0] > 0:
+        raise ModelLoadError(f"tensor {base}.weight_global_scale must be positive, found {divisor[0]}")
 
     def parts() -> Iterator[Parts]:
         rows_per_chunk = chunk_rows(columns)
