@@ -84,12 +84,13 @@ def test_int4_finds_what_has_sixteen_levels_already() -> None:
 
 
 def test_int4_rows_are_encoded_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the threads nor the blocks that they work on change anything."""
+    """Neither the threads nor the blocks that they work on change anything, but for the order of sums."""
     rows = matrix(7, 96)
     whole = encode_int4(rows)
     monkeypatch.setattr("ouzel.backends.openvino.weights.encodings.SEARCHED_AT_ONCE", 64)
     for name, part in whole.items():
-        np.testing.assert_array_equal(np.concatenate([encode_int4(row[None])[name] for row in rows]), part)
+        alone = np.concatenate([encode_int4(row[None])[name] for row in rows])
+        np.testing.assert_allclose(alone, part, rtol=1e-6 if name == "scales" else 0)
 
 
 def test_int4_groups_of_zeros_stay_zero() -> None:

@@ -59,7 +59,7 @@ def encoding_of(width: Width, columns: int) -> Encoding:
         case "int8":
             return Encoding("u8", "f32", "u8")
         case "int4":
-            return Encoding("i4", "f16", group_size=int4_group_size(columns))
+            return Encoding("i4", "f32", group_size=int4_group_size(columns))
         case "bf16" | "f32":
             return Encoding(width)
         case _:
@@ -123,10 +123,10 @@ def encode_int4(rows: NDArray[np.float32]) -> Parts:
     return {"values": pack_nibbles(levels.reshape(num_rows, columns)), "scales": scales.reshape(num_rows, -1)}
 
 
-def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Returns levels [groups, size], in two's complement, and scales [groups]."""
     num_groups, size = groups.shape
-    levels, scales = np.empty((num_groups, size), np.uint8), np.empty(num_groups, np.float16)
+    levels, scales = np.empty((num_groups, size), np.uint8), np.empty(num_groups, np.float32)
     step = max(1, SEARCHED_AT_ONCE // size)
     for start in range(0, num_groups, step):
         some = slice(start, start + step)
@@ -134,7 +134,7 @@ def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArr
     return levels, scales
 
 
-def search_some_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+def search_some_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Maps a group's extreme to -8, the end of the range that has one level more, and to a little less or more.
 
     More clips it and rounds the others less. Of levels q the best scale is sum(w q) / sum(q q), and the squared error
@@ -153,9 +153,8 @@ def search_some_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], 
         is_better = product * product > gain * square
         np.copyto(gain, product * product / square, where=is_better)
         np.copyto(scale, product / square, where=is_better)
-    scales = scale.astype(np.float16)
-    scales[scales == 0] = 1
-    return to_levels(columns, scales.astype(np.float32), levels).astype(np.int8).view(np.uint8).T, scales
+    scale[scale == 0] = 1
+    return to_levels(columns, scale, levels).astype(np.int8).view(np.uint8).T, scale
 
 
 def to_levels(
