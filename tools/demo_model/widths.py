@@ -48,11 +48,6 @@ class Quality:
     skills: dict[str, float] = field(default_factory=dict)
     answers: list[str] = field(default_factory=list)
 
-    @property
-    def mean_accuracy(self) -> float:
-        """Over all skills."""
-        return float(np.mean(list(self.skills.values()))) if self.skills else float("nan")
-
 
 class Examiner:
     """The held-out conversations, the same for every width."""
@@ -152,6 +147,14 @@ def measured(width: str, examiner: Examiner, options: argparse.Namespace) -> Qua
     return quality
 
 
+def judged(quality: Quality, first: Quality) -> str:
+    """Mean accuracy and the share of answers that differ from the first width's."""
+    if not quality.answers:
+        return "- | -"
+    changed = np.mean([a != b for a, b in zip(quality.answers, first.answers, strict=True)])
+    return f"{np.mean(list(quality.skills.values())):.1%} | {changed:.1%}"
+
+
 def skills(samples: int) -> Iterator[tuple[tuple[str, bool], list[Conversation]]]:
     """Every row of the evaluation with its conversations."""
     for row in ROWS if samples else []:
@@ -176,9 +179,8 @@ def main() -> None:
     for width in options.widths:
         each = measured(width, examiner, options)
         found.append(each)
-        changed = np.mean([a != b for a, b in zip(each.answers, found[0].answers, strict=True)]) if each.answers else 0
         size = f"{each.weight_bytes / 1e6:.2f} | {each.perplexity:.4f} | {each.kl:.2e} | {each.agreement:.2%}"
-        print(f"| {width} | {each.precision} | {size} | {each.mean_accuracy:.1%} | {changed:.1%} |", flush=True)
+        print(f"| {width} | {each.precision} | {size} | {judged(each, found[0])} |", flush=True)
     if options.samples:
         print("\n| skill | " + " | ".join(options.widths) + " |\n|---|" + "---:|" * len(options.widths))
         for skill in found[0].skills:
