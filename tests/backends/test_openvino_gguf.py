@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.decode import decoded
+from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.backends.openvino.weights.source import Tensor
@@ -42,7 +42,7 @@ def test_blocks_keep_their_values(block_type: str) -> None:
     encoding = checkpoint.stored_encoding(tensor)
     assert encoding is not None
     expected = expected_rows(block_type)
-    rows = np.concatenate([decoded(encoding, parts) for parts in checkpoint.parts(tensor)])
+    rows = np.concatenate([decode(encoding, parts) for parts in checkpoint.parts(tensor)])
     if encoding.zeros is None:
         np.testing.assert_array_equal(rows, expected)
     else:  # an offset becomes a zero point, which is rounded to float32

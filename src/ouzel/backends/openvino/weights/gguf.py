@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.compress import in_order
-from ouzel.backends.openvino.weights.decode import decoded
+from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
@@ -66,7 +66,7 @@ class GgufCheckpoint:
         if (kind := stored.location.block_type.name) in _PLAIN:
             rows = _plain_rows(stored)
         else:
-            rows = (decoded(READERS[kind].encoding, parts) for parts in self.parts(tensor))
+            rows = (decode(READERS[kind].encoding, parts) for parts in self.parts(tensor))
         for chunk in rows:
             yield chunk + np.float32(stored.shift) if stored.shift else chunk
 
