@@ -152,3 +152,10 @@ def test_ministral3_has_yarn_where_nothing_is_written() -> None:
 def test_ministral3_without_a_growth_of_queries_is_refused() -> None:
     with pytest.raises(ModelLoadError, match="llama_4_scaling_beta is missing"):
         ministral3.decoder_shape(HfConfig(SIZES | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}))
+
+
+def test_embeddings_are_tied_as_is_written_beside_the_text_model() -> None:
+    """Mistral 3's text_config says false, by its own default, of checkpoints without an output layer."""
+    text = {"tie_word_embeddings": False}
+    assert HfConfig({"tie_word_embeddings": True, "text_config": text}).text_model().flag("tie_word_embeddings")
+    assert not HfConfig({"text_config": text}).text_model().flag("tie_word_embeddings")
