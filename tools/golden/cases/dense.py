@@ -60,6 +60,21 @@ CASES: dict[str, Case] = {
             "use_parallel_residual": True,
         }
     ),
+    "apertus": Case(
+        {
+            **SMALL,
+            "model_type": "apertus",
+            "head_dim": 32,
+            "rope_parameters": rope(
+                "llama3",
+                12000000.0,
+                factor=8.0,
+                low_freq_factor=1.0,
+                high_freq_factor=4.0,
+                original_max_position_embeddings=64,
+            ),
+        }
+    ),
     "nemotron": Case(
         {**SMALL, "model_type": "nemotron", "rope_parameters": rope(), "head_dim": 32}, older_rope_keys=True
     ),

@@ -103,7 +103,7 @@ class Checkpoint:
                 for each in whole:
                     yield to_float32(each, location.dtype).reshape(tensor.shape[-2:]).T
         else:
-            for chunk in read_chunks(location, tensor.shape[-1]):
+            for chunk in read_chunks(location, math.prod(tensor.shape[-1:])):  # one, of a tensor that is a number
                 yield to_float32(chunk, location.dtype)
 
     def find(self, name: str) -> TensorLocation | None:
