@@ -44,6 +44,15 @@ CASES: dict[str, Case] = {
         {**SMALL, "model_type": "glm4", "rope_parameters": rope(), "head_dim": 32, "attention_bias": True},
         older_rope_keys=True,
     ),
+    "hunyuan_v1_dense": Case(
+        {
+            **SMALL,
+            "model_type": "hunyuan_v1_dense",
+            "rope_parameters": rope("dynamic", alpha=1000.0, factor=1.0),
+            "head_dim": 32,
+        },
+        older_rope_keys=True,
+    ),
     "seed_oss": Case({**SMALL, "model_type": "seed_oss", "rope_parameters": rope(), "head_dim": 32}),
     "starcoder2": Case(
         {**SMALL, "model_type": "starcoder2", "rope_parameters": rope(theta=100000.0), "sliding_window": 20}

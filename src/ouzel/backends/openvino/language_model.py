@@ -22,6 +22,7 @@ class LanguageModel:
     hidden_size: int
     vocab_size: int
     max_positions: int
+    has_relative_positions: bool = True  # else a shift of all positions changes the logits
     weights: str = ""  # how they are encoded, in a word or two; its loader knows
     query_scale: QueryScale | None = None  # for the input `query_scale`
     mapping: mmap.mmap | None = None  # the file that the arrays lie in
@@ -30,6 +31,8 @@ class LanguageModel:
     @property
     def num_relative_positions(self) -> int:
         """The logits are the same wherever within so many positions the tokens lie."""
+        if not self.has_relative_positions:
+            return 0
         return self.query_scale.interval if self.query_scale else self.max_positions
 
     def for_context(self, max_model_len: int) -> "LanguageModel":

@@ -131,8 +131,8 @@ def compute_rope(config: HfConfig, num_dims: int, default_theta: float) -> Rope:
     match rope_type(scaling):
         case "default":
             return Rope(plain, 1.0, max_positions)
-        case "dynamic":  # changes the frequencies only beyond max_position_embeddings, where we do not go
-            return Rope(plain, 1.0, max_positions)
+        case "dynamic":
+            return Rope(plain_frequencies(dynamic_theta(theta, scaling, num_dims), num_dims), 1.0, max_positions)
         case "linear":
             return Rope(plain / scaling.number("factor"), 1.0, max_positions)
         case "llama3":
@@ -167,6 +167,17 @@ def rope_theta(config: HfConfig, default: float = 10000.0) -> float:
 def plain_frequencies(theta: float, num_dims: int) -> NDArray[np.float64]:
     frequencies: NDArray[np.float64] = theta ** -(np.arange(0, num_dims, 2, dtype=np.float64) / num_dims)
     return frequencies
+
+
+def dynamic_theta(theta: float, scaling: HfConfig, num_dims: int) -> float:
+    """Without `alpha` it changes only beyond max_position_embeddings, where we do not go; Hunyuan has that.
+
+    Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py.
+    """
+    alpha = scaling.number("alpha", 0.0)
+    if alpha < 0:
+        raise ModelLoadError(f"config.json: alpha of the rotary positions must be >= 0, found {alpha}")
+    return theta * alpha ** (num_dims / (num_dims - 2)) if alpha else theta
 
 
 def llama3_frequencies(plain: NDArray[np.float64], scaling: HfConfig, original: int) -> NDArray[np.float64]:

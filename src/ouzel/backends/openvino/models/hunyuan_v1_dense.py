@@ -1,0 +1,24 @@
+"""Hunyuan (dense, 0.5B to 7B) is llama with RMS norms over each head of queries and keys, after these are turned.
+
+Both coordinates of a rotated pair have weights of their own in the norm, so positions are not quite relative.
+
+Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py and configuration_hunyuan_v1_dense.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(rms_norm_eps=1e-5)
+    bias = config.flag("attention_bias", False)
+    shape = DecoderShape.read(config).with_attention(
+        qkv_bias=bias, output_bias=bias, qk_norm="turned head", qk_norm_names=("query_layernorm", "key_layernorm")
+    )
+    model = build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    return replace(model, has_relative_positions=False)
