@@ -36,6 +36,7 @@ class AttentionShape:
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
+    qkv_limit: float | None = None  # queries, keys and values are clipped to it, behind their norms
     has_sinks: bool = False  # a logit for each head that takes a share of the attention and adds nothing
 
     @classmethod
@@ -78,6 +79,8 @@ def self_attention(
     query_norm, key_norm = shape.qk_norm_names
     query = in_heads(b, query, prefix + query_norm, shape.num_heads, shape)
     key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
+    if (limit := shape.qkv_limit) is not None:
+        query, key, value = (ops.clamp(each, -limit, limit) for each in (query, key, value))
     if angles is not None:
         query, key = (rotate(heads, angles, shape.head_dim) for heads in (query, key))
     if shape.qk_norm == "turned head":

@@ -5,13 +5,11 @@ Reference: transformers, models/qwen3_moe/modeling_qwen3_moe.py and configuratio
 
 from dataclasses import replace
 
-from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, glu_of, mixture
+from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.graph.routing import Routing, route
+from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
@@ -29,22 +27,12 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def feed_forward(config: HfConfig) -> Part:
     routing = Routing.read(config)
-    experts = ExpertsShape(
-        num_experts=routing.num_experts,
-        hidden_size=config.size("hidden_size"),
-        inner_size=config.size("moe_intermediate_size"),
-        glu=glu_of(read_activation(config)),
-    )
-    dense, sparse_layers = feed_forward_of(MlpShape.read(config)), layers_with_experts(config)
+    sparse = experts_of(routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size"))
+    return by_layer(sparse, feed_forward_of(MlpShape.read(config)), layers_with_experts(config))
 
-    def part(b: Builder, rows: Node, layer: int) -> Node:
-        if layer not in sparse_layers:
-            return dense(b, rows, layer)
-        prefix = f"model.layers.{layer}.mlp."
-        choice = route(b, rows, prefix + "gate", experts.hidden_size, routing)
-        return mixture(b, rows, choice, prefix, experts)
 
-    return part
+def by_layer(sparse: Part, dense: Part, sparse_layers: frozenset[int]) -> Part:
+    return lambda b, rows, layer: (sparse if layer in sparse_layers else dense)(b, rows, layer)
 
 
 def layers_with_experts(config: HfConfig) -> frozenset[int]:
