@@ -6,6 +6,13 @@ from tools.golden.cases import Case, rope
 
 SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 32, "vocab_size": 128, "num_experts_per_tok": 2}
 
+GRANITE = {
+    "embedding_multiplier": 6.0,
+    "attention_multiplier": 0.2,
+    "residual_multiplier": 0.4,
+    "logits_scaling": 3.0,
+}
+
 CASES: dict[str, Case] = {
     "qwen3-moe": Case(
         {
@@ -36,5 +43,71 @@ CASES: dict[str, Case] = {
             "swiglu_limit": 1.5,
         },
         older_rope_keys=True,
+    ),
+    "mixtral": Case(
+        {
+            **SMALL,
+            "model_type": "mixtral",
+            "rope_parameters": rope(theta=1000000.0),
+            "sliding_window": 12,
+            "num_local_experts": 4,
+        }
+    ),
+    "olmoe": Case(
+        {**SMALL, "model_type": "olmoe", "rope_parameters": rope(), "num_experts": 5, "clip_qkv": 1.5},
+        older_rope_keys=True,
+    ),
+    "qwen2-moe": Case(
+        {
+            **SMALL,
+            "model_type": "qwen2_moe",
+            "rope_parameters": rope(theta=1000000.0),
+            "num_hidden_layers": 3,
+            "num_experts": 5,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 64,
+            "decoder_sparse_step": 2,
+            "use_sliding_window": True,
+            "sliding_window": 12,
+            "max_window_layers": 2,
+        }
+    ),
+    "granitemoe": Case(
+        {
+            **SMALL,
+            **GRANITE,
+            "model_type": "granitemoe",
+            "rope_parameters": rope(),
+            "attention_bias": True,
+            "num_local_experts": 5,
+            "num_hidden_layers": 2,
+        },
+        older_rope_keys=True,
+    ),
+    "granitemoeshared": Case(
+        {
+            **SMALL,
+            **GRANITE,
+            "model_type": "granitemoeshared",
+            "rope_parameters": rope(),
+            "num_local_experts": 4,
+            "shared_intermediate_size": 64,
+            "tie_word_embeddings": True,
+        }
+    ),
+    "ernie4-5-moe": Case(
+        {
+            **SMALL,
+            "model_type": "ernie4_5_moe",
+            "rope_parameters": rope(theta=500000.0),
+            "num_hidden_layers": 3,
+            "moe_intermediate_size": 32,
+            "moe_num_experts": 5,
+            "moe_k": 2,
+            "moe_num_shared_experts": 2,
+            "moe_layer_start_index": 1,
+            "moe_layer_end_index": 1,
+            "tie_word_embeddings": True,
+        }
     ),
 }

@@ -1,0 +1,36 @@
+"""Mixtral is mistral with experts in place of the feed-forward layers.
+
+Reference: transformers, models/mixtral/modeling_mixtral.py and configuration_mixtral.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of
+from ouzel.backends.openvino.graph.routing import Routing
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+
+DEFAULTS = {
+    "rms_norm_eps": 1e-5,
+    "num_key_value_heads": 8,
+    "num_experts": 8,
+    "num_experts_per_tok": 2,
+    "max_position_embeddings": 131072,
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
+    shape = DecoderShape.read(config, default_theta=1_000_000.0)
+    window = config.size("sliding_window") if config.has("sliding_window") else 0
+    routing = replace(Routing.read(config), is_normalised=True)
+    experts = replace(
+        ExpertsShape.read(config, routing.num_experts), tensors=ExpertTensors(gate="w1", up="w3", down="w2")
+    )
+    return build_decoder(
+        b,
+        replace(shape, sliding_windows=(window,) * shape.num_layers),
+        experts_of(routing, experts, place="block_sparse_moe"),
+    )
