@@ -1,0 +1,59 @@
+"""Qwen2 MoE is qwen2 with experts in place of the feed-forward layers, and beside them one that all tokens share.
+
+Reference: transformers, models/qwen2_moe/modeling_qwen2_moe.py and configuration_qwen2_moe.py.
+"""
+
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
+from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.routing import Routing
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.models.qwen3_moe import by_layer, layers_with_experts
+
+DEFAULTS = {
+    "num_experts": 60,
+    "num_experts_per_tok": 4,
+    "moe_intermediate_size": 1408,
+    "shared_expert_intermediate_size": 5632,
+    "sliding_window": 4096,
+}
+
+
+def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
+    shape = DecoderShape.read(config).with_attention(qkv_bias=config.flag("qkv_bias", True))
+    dense = feed_forward_of(MlpShape.read(config))
+    parts = by_layer(feed_forward(config), dense, layers_with_experts(config))
+    return build_decoder(b, replace(shape, sliding_windows=sliding_windows(config, shape.num_layers)), parts)
+
+
+def sliding_windows(config: HfConfig, num_layers: int) -> tuple[int, ...]:
+    """Without `layer_types` they are in every other layer below `max_window_layers`."""
+    if not config.flag("use_sliding_window", False):
+        return (0,) * num_layers
+    window = config.size("sliding_window")
+    if config.has("layer_types"):
+        kinds = config.texts("layer_types", num_layers)
+        return tuple(window if kind == "sliding_attention" else 0 for kind in kinds)
+    end = config.integer("max_window_layers", 28)
+    return tuple(window if layer % 2 == 0 and layer < end else 0 for layer in range(num_layers))
+
+
+def feed_forward(config: HfConfig) -> Part:
+    routing = Routing.read(config)
+    chosen = experts_of(routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size"))
+    shape = replace(MlpShape.read(config), inner_size=config.size("shared_expert_intermediate_size"))
+
+    def part(b: Builder, rows: Node, layer: int) -> Node:
+        prefix = f"model.layers.{layer}.mlp."
+        shared = gated_mlp(b, rows, prefix + "shared_expert.", shape)
+        gate = b.linear(rows, prefix + "shared_expert_gate", shape.hidden_size, 1, width="f32")
+        return ops.add(chosen(b, rows, layer), ops.multiply(shared, ops.sigmoid(gate)))
+
+    return part
