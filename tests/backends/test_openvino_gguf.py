@@ -130,3 +130,12 @@ def test_a_block_type_that_is_not_read_is_named(tmp_path: Path) -> None:
         ModelLoadError, match=r"tensor output.weight is stored as IQ2_XXS; supported are F32, F16, BF16"
     ):
         checkpoint.stored_encoding(Tensor("lm_head.weight", (1, 256)))
+
+
+@pytest.mark.parametrize("architecture", ["qwen3moe", "gpt-oss"])
+def test_experts_without_matrices_are_refused(architecture: str, tmp_path: Path) -> None:
+    metadata: dict[str, Value | Raw] = {"general.architecture": architecture}
+    tensor = RawTensor("blk.0.ffn_gate_exps.weight", (64,), 0, bytes(256))
+    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, [tensor]))
+    with pytest.raises(ModelLoadError, match=r"ffn_gate_exps\.weight must have 3 dimensions, .* found \[64\]"):
+        GgufCheckpoint([tmp_path / "model.gguf"])

@@ -102,6 +102,7 @@ def _gemma3(facts: Facts) -> JsonObject:
     is_27b = facts.integer("block_count") == 62
     per_head = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     return {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
         "query_pre_attn_scalar": per_head if is_27b else head_dim,
         "sliding_window": facts.integer("attention.sliding_window"),
         "sliding_window_pattern": facts.integer("attention.sliding_window_pattern", 6),

@@ -56,7 +56,7 @@ def _num_kv_heads(facts: Facts, num_layers: int, num_heads: int) -> int:
 
 def _rotated_share(facts: Facts, head_dim: int) -> JsonObject:
     num_dims = facts.integer("rope.dimension_count", head_dim)
-    return {} if num_dims == head_dim else {"partial_rotary_factor": num_dims / head_dim}
+    return {} if num_dims == head_dim or head_dim < 1 else {"partial_rotary_factor": num_dims / head_dim}
 
 
 def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:

@@ -13,6 +13,7 @@ from ouzel.gguf.file import Gguf, TensorLocation
 _IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+)\.(weight|bias)")
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 _EXPERTS = {"ffn_gate_exps": "gate_proj", "ffn_up_exps": "up_proj", "ffn_down_exps": "down_proj"}
+MAX_EXPERTS = 2**12  # several times what any published model has
 _IN_CONFIG = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
 
 
@@ -53,6 +54,7 @@ def _named(stored: StoredTensor, architecture: Architecture, gguf: Gguf) -> Iter
     layer, part, kind = parts.groups()
     prefix = f"model.layers.{layer}."
     if part in _EXPERTS and architecture.experts is not None:
+        _check_experts(stored, kind)
         name_experts = _alternating if architecture.experts.are_alternating else _each_expert
         yield from name_experts(stored, prefix + "mlp.experts.", (part, kind), gguf)
     elif part == "attn_sinks":
@@ -63,6 +65,16 @@ def _named(stored: StoredTensor, architecture: Architecture, gguf: Gguf) -> Iter
         yield f"{prefix}{architecture.layer[part]}.{kind}", replace(stored, head_dim=head_dim(Facts(gguf)))
     else:
         yield f"{prefix}{architecture.layer[part]}.{kind}", _shifted(stored, architecture)
+
+
+def _check_experts(stored: StoredTensor, kind: str) -> None:
+    """Raises ModelLoadError where it is no matrix, or vector, of each of several experts."""
+    shape, num_dimensions = stored.location.shape, 3 if kind == "weight" else 2
+    if len(shape) != num_dimensions or shape[0] > MAX_EXPERTS:
+        raise ModelLoadError(
+            f"{stored.location.path}: tensor {stored.name} must have {num_dimensions} dimensions, "
+            f"the first of <= {MAX_EXPERTS} experts, found {list(shape)}"
+        )
 
 
 def head_dim(facts: Facts) -> int:
