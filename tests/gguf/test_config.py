@@ -52,9 +52,9 @@ def test_biases_and_windows_show_in_the_configuration(path: Path) -> None:
 
 def test_yarn_and_linear_scaling(path: Path) -> None:
     keys: dict[str, Value] = {"rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 128}
-    yarn = config_of(path, "qwen3", **keys, **{"rope.scaling.type": "yarn"})
+    yarn = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "yarn"}))
     assert yarn["rope_scaling"] == {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
-    linear = config_of(path, "qwen3", **keys, **{"rope.scaling.type": "linear"})
+    linear = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "linear"}))
     assert linear["rope_scaling"] == {"rope_type": "linear", "factor": 4.0}
 
 

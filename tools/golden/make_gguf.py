@@ -41,12 +41,16 @@ HALVES: dict[GGMLQuantizationType, tuple[int, ...]] = {  # where blocks have num
     T.MXFP4: (),
 }
 MODELS = {
+    "gemma3": T.BF16,
+    "gpt-oss": T.Q8_0,
+    "granite": T.BF16,
+    "lfm2": T.BF16,
     "llama-bias": T.Q8_0,
     "llama3": T.BF16,
+    "phi3": T.BF16,
     "qwen2": T.BF16,
     "qwen3": T.Q8_0,
     "qwen3-yarn": T.Q8_0,
-    "phi3": T.BF16,
 }
 
 ARCHITECTURES = {
@@ -194,7 +198,7 @@ def add_config(writer: GGUFWriter, config: Config) -> None:
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_head_count(config["num_attention_heads"])
-    writer.add_layer_norm_rms_eps(config.get("rms_norm_eps") or config["norm_eps"])
+    writer.add_layer_norm_rms_eps(config.get("norm_eps") or config["rms_norm_eps"])
     dims = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     writer.add_key_length(dims)
     writer.add_value_length(dims)
