@@ -25,10 +25,11 @@ BLOCKS = GOLDEN / "blocks.gguf"
 MODELS = sorted(path.stem for path in GOLDEN.glob("*.gguf") if path != BLOCKS)
 COLUMNS = 256
 SCALE_POSITIONS = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_XS": (0,)}
-LOSSLESS = ("gemma3", "granite", "lfm2", "llama3", "phi3", "qwen2")  # in bf16, as the checkpoint
+LOSSLESS = ("gemma3", "granite", "lfm2", "lfm2-moe", "llama3", "phi3", "qwen2")  # in bf16, as the checkpoint
 # What llama.cpp has in its code, and golden checkpoints otherwise than published models.
 NOT_IN_A_FILE: dict[str, JsonObject] = {
     "gpt-oss": {"swiglu_limit": 1.5},
+    "lfm2-moe": {"routed_scaling_factor": 1.5},
     "gemma3": {
         "query_pre_attn_scalar": 200,
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],

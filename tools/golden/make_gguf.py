@@ -45,6 +45,7 @@ MODELS = {
     "gpt-oss": T.Q8_0,
     "granite": T.BF16,
     "lfm2": T.BF16,
+    "lfm2-moe": T.BF16,
     "llama-bias": T.Q8_0,
     "llama3": T.BF16,
     "phi3": T.BF16,
@@ -64,6 +65,7 @@ ARCHITECTURES = {
     "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE,
     "gpt_oss": gguf.MODEL_ARCH.GPT_OSS,
     "lfm2": gguf.MODEL_ARCH.LFM2,
+    "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE,
 }
 _EXPERTS = {"add_expert_count": "num_local_experts", "add_expert_used_count": "num_experts_per_tok"}
 FURTHER = {  # methods of the writer, and the keys of config.json whose values they take
@@ -79,6 +81,13 @@ FURTHER = {  # methods of the writer, and the keys of config.json whose values t
     "gpt_oss": _EXPERTS
     | {"add_expert_feed_forward_length": "intermediate_size", "add_sliding_window": "sliding_window"},
     "lfm2": {"add_shortconv_l_cache": "conv_L_cache"},
+    "lfm2_moe": {
+        "add_shortconv_l_cache": "conv_L_cache",
+        "add_expert_count": "num_experts",
+        "add_expert_used_count": "num_experts_per_tok",
+        "add_expert_feed_forward_length": "moe_intermediate_size",
+        "add_leading_dense_block_count": "num_dense_layers",
+    },
 }
 PERMUTED = {"llama", "smollm3", "granite"}  # rows of queries and keys are stored as pairs that turn together
 
@@ -161,7 +170,9 @@ def alternating(name: str, values: Array) -> Iterator[tuple[str, Array]]:
 def turned(name: str, values: Array) -> tuple[str, Array]:
     if name.endswith("experts.down_proj"):
         return name + ".weight", np.ascontiguousarray(values.swapaxes(1, 2))
-    name = name.replace("self_attn.sinks", "self_attn.sinks.weight")
+    name = name.replace("self_attn.sinks", "self_attn.sinks.weight").replace("expert_bias", "expert_bias.bias")
+    for theirs, ours in {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}.items():
+        name = name.replace(f"experts.{theirs}.", f"experts.{ours}.")
     return name.replace("down_proj_bias", "down_proj.bias"), values
 
 

@@ -24,6 +24,7 @@ _LAYER = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+_SIGMOID = 2  # the number that GGUF has for it
 _QK_NORMS = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
 
 
@@ -32,7 +33,15 @@ class Experts:
     """The matrices of all experts are one tensor each, `ffn_gate_exps`; transformers has one for each expert,
     `experts.<number>.gate_proj`, or, where those of gate and up are alternating rows of one, two for all experts."""
 
+    prefix: str = "mlp.experts."
+    gate: str = "gate_proj"
+    up: str = "up_proj"
+    down: str = "down_proj"
     are_alternating: bool = False
+
+    def name(self, part: str) -> str | None:
+        """Returns transformers' name for a part of a layer; None where it is no matrix of experts."""
+        return {"ffn_gate_exps": self.gate, "ffn_up_exps": self.up, "ffn_down_exps": self.down}.get(part)
 
 
 def _nothing(_: Facts) -> JsonObject:
@@ -46,6 +55,7 @@ class Architecture:
     layer: Mapping[str, str] = field(default_factory=lambda: _LAYER)
     outer: Mapping[str, str] = field(default_factory=dict)  # tensors outside of layers with names of their own
     experts: Experts | None = None
+    bare: Mapping[str, str] = field(default_factory=dict)  # parts of layers that have no `.weight` in transformers
     permutes_heads: bool = False  # rows of each head of queries and keys are stored in another order
     yarn: Mapping[str, object] = field(default_factory=dict)  # of its rotary positions, what no file says
     shifts_norms: bool = False  # weights of norms are stored with the 1 that the model adds
@@ -134,6 +144,22 @@ def _lfm2(facts: Facts) -> JsonObject:
     }
 
 
+def _lfm2moe(facts: Facts) -> JsonObject:
+    if (kind := facts.integer("expert_gating_func", _SIGMOID)) != _SIGMOID:
+        raise ModelLoadError(f"{facts.source}: lfm2moe.expert_gating_func must be {_SIGMOID}, a sigmoid, found {kind}")
+    num_dense = facts.integer("leading_dense_block_count")
+    return (
+        _lfm2(facts)
+        | _experts(facts)
+        | {
+            "num_dense_layers": num_dense,
+            "use_expert_bias": facts.has_tensor(f"blk.{num_dense}.exp_probs_b.bias"),
+            "norm_topk_prob": facts.flag("expert_weights_norm", True),
+            "routed_scaling_factor": facts.number("expert_weights_scale", 1.0),
+        }
+    )
+
+
 _LFM2_LAYER = {
     "attn_norm": "operator_norm",
     "attn_q": "self_attn.q_proj",
@@ -182,10 +208,19 @@ ARCHITECTURES = {
         config=_gpt_oss,
         layer=_LAYER | _GPT_OSS_LAYER,
         experts=Experts(are_alternating=True),
+        bare={"attn_sinks": "self_attn.sinks"},
         yarn={"truncate": False},
     ),
     "lfm2": Architecture(
         model_type="lfm2", config=_lfm2, layer=_LFM2_LAYER, outer={"token_embd_norm": "model.embedding_norm"}
+    ),
+    "lfm2moe": Architecture(
+        model_type="lfm2_moe",
+        config=_lfm2moe,
+        layer=_LFM2_LAYER | {"ffn_gate_inp": "feed_forward.gate"},
+        outer={"token_embd_norm": "model.embedding_norm"},
+        experts=Experts(prefix="feed_forward.experts.", gate="w1", up="w3", down="w2"),
+        bare={"exp_probs_b": "feed_forward.expert_bias"},
     ),
 }
 

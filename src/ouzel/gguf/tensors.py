@@ -12,7 +12,6 @@ from ouzel.gguf.file import Gguf, TensorLocation
 
 _IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+)\.(weight|bias)")
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
-_EXPERTS = {"ffn_gate_exps": "gate_proj", "ffn_up_exps": "up_proj", "ffn_down_exps": "down_proj"}
 MAX_EXPERTS = 2**12  # several times what any published model has
 _IN_CONFIG = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
 
@@ -53,12 +52,15 @@ def _named(stored: StoredTensor, architecture: Architecture, gguf: Gguf) -> Iter
         return
     layer, part, kind = parts.groups()
     prefix = f"model.layers.{layer}."
-    if part in _EXPERTS and architecture.experts is not None:
+    experts = architecture.experts
+    if experts is not None and (name := experts.name(part)):
         _check_experts(stored, kind)
-        name_experts = _alternating if architecture.experts.are_alternating else _each_expert
-        yield from name_experts(stored, prefix + "mlp.experts.", (part, kind), gguf)
-    elif part == "attn_sinks":
-        yield prefix + "self_attn.sinks", stored
+        if experts.are_alternating:
+            yield from _alternating(stored, prefix + experts.prefix, (part, kind), gguf)
+        else:
+            yield from _each_expert(stored, prefix + experts.prefix, f"{name}.{kind}")
+    elif part in architecture.bare:
+        yield prefix + architecture.bare[part], stored
     elif part not in architecture.layer:
         yield stored.name, stored
     elif architecture.permutes_heads and part in ("attn_q", "attn_k"):
@@ -82,14 +84,12 @@ def head_dim(facts: Facts) -> int:
     return facts.integer("attention.key_length", usual)
 
 
-def _each_expert(
-    stored: StoredTensor, prefix: str, part: tuple[str, str], _: Gguf
-) -> Iterator[tuple[str, StoredTensor]]:
+def _each_expert(stored: StoredTensor, prefix: str, name: str) -> Iterator[tuple[str, StoredTensor]]:
     location = stored.location
     for expert in range(location.shape[0]):
         offset = location.offset + expert * prod(location.shape[1:-1]) * location.row_bytes
         own = replace(location, shape=location.shape[1:], offset=offset)
-        yield f"{prefix}{expert}.{_EXPERTS[part[0]]}.{part[1]}", replace(stored, location=own)
+        yield f"{prefix}{expert}.{name}", replace(stored, location=own)
 
 
 def _alternating(
