@@ -69,21 +69,21 @@ class DecoderShape:
         cls,
         config: HfConfig,
         *,
-        tied_by_default: bool = False,  # where config.json does not say
-        default_theta: float = 10000.0,
-        default_head_dim: int | None = None,  # None: the hidden size divided by the heads
         rotates_partly: bool = False,  # the family knows `partial_rotary_factor`
     ) -> "DecoderShape":
-        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
+        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own.
+
+        A family whose defaults are others gives them by `HfConfig.with_defaults`.
+        """
         norm = Norm(config.number("rms_norm_eps", 1e-6))
-        attention = AttentionShape.read(config, norm, default_head_dim=default_head_dim)
+        attention = AttentionShape.read(config, norm)
         return cls(
             num_layers=config.size("num_hidden_layers"),
             vocab_size=config.size("vocab_size"),
             norm=norm,
-            rope=read_rope(config, attention.head_dim, default_theta, rotates_partly=rotates_partly),
+            rope=read_rope(config, attention.head_dim, rotates_partly=rotates_partly),
             attention=attention,
-            tied_embeddings=config.flag("tie_word_embeddings", tied_by_default),
+            tied_embeddings=config.flag("tie_word_embeddings", False),
         )
 
     def with_attention(self, **changes: object) -> "DecoderShape":

@@ -76,10 +76,10 @@ def yarn_factor(config: HfConfig) -> float:
     return (0.1 * weight * math.log(factor) + 1) ** 2
 
 
-def read_decoder_shape(config: HfConfig, *, tied_by_default: bool = False) -> DecoderShape:
+def read_decoder_shape(config: HfConfig) -> DecoderShape:
     """Reads the rest of the decoder; its rotary positions are those of the heads' rotary part."""
     rotary = HfConfig(config.values | {"head_dim": config.size("qk_rope_head_dim")})
-    return DecoderShape.read(rotary, tied_by_default=tied_by_default)
+    return DecoderShape.read(rotary)
 
 
 def latent_attention_of(b: Builder, decoder: DecoderShape, shape: LatentShape) -> Part:

@@ -68,7 +68,7 @@ class Rope:
         return cos.astype(np.float32), sin.astype(np.float32)
 
 
-def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0, *, rotates_partly: bool = False) -> Rope:
+def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) -> Rope:
     """Only a family that `rotates_partly` knows `partial_rotary_factor`, the share of each head that is turned.
 
     Raises ModelLoadError also where the numbers are each possible and the angles they come to are not.
@@ -76,7 +76,7 @@ def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0, *
     num_dims = rotated_dims(config, head_dim, rotates_partly=rotates_partly)
     try:
         with np.errstate(all="ignore"):
-            rope = compute_rope(config, num_dims, default_theta)
+            rope = compute_rope(config, num_dims)
     except (ArithmeticError, ValueError) as error:
         raise ModelLoadError(f"config.json: the rotary positions cannot be computed: {error}") from error
     frequencies = [rope.inverse_frequencies, *([rope.beyond.inverse_frequencies] if rope.beyond else [])]
@@ -87,9 +87,7 @@ def read_rope(config: HfConfig, head_dim: int, default_theta: float = 10000.0, *
     return rope
 
 
-def read_ropes_by_kind(
-    config: HfConfig, head_dim: int, *, default_theta: float, sliding_theta: float
-) -> tuple[Rope, Rope]:
+def read_ropes_by_kind(config: HfConfig, head_dim: int, *, sliding_theta: float) -> tuple[Rope, Rope]:
     """Returns the ropes of layers that see all tokens and of layers with a window.
 
     `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` are of the former only.
@@ -101,7 +99,7 @@ def read_ropes_by_kind(
         parameters = section.with_defaults(rope_theta=theta).values
         return read_rope(config.with_values(rope_parameters=parameters), head_dim)
 
-    full_theta = config.number("rope_theta", default_theta)
+    full_theta = config.number("rope_theta", 10000.0)
     return rope("full_attention", full_theta), rope("sliding_attention", sliding_theta)
 
 
@@ -121,8 +119,8 @@ def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> in
     return num_dims
 
 
-def compute_rope(config: HfConfig, num_dims: int, default_theta: float) -> Rope:
-    scaling, theta = rope_section(config), rope_theta(config, default_theta)
+def compute_rope(config: HfConfig, num_dims: int) -> Rope:
+    scaling, theta = rope_section(config), rope_theta(config)
     max_positions = config.size("max_position_embeddings")
     # Phi-3 writes it beside the section, and there it counts first.
     original = scaling.size("original_max_position_embeddings", max_positions)
@@ -157,8 +155,8 @@ def rope_type(scaling: HfConfig) -> str:
     return scaling.text("rope_type", scaling.text("type", "default"))
 
 
-def rope_theta(config: HfConfig, default: float = 10000.0) -> float:
-    theta = rope_section(config).number("rope_theta", config.number("rope_theta", default))
+def rope_theta(config: HfConfig) -> float:
+    theta = rope_section(config).number("rope_theta", config.number("rope_theta", 10000.0))
     if theta <= 0:
         raise ModelLoadError(f"config.json: rope_theta must be > 0, found {theta}")
     return theta

@@ -40,10 +40,10 @@ class AttentionShape:
     has_sinks: bool = False  # a logit for each head that takes a share of the attention and adds nothing
 
     @classmethod
-    def read(cls, config: HfConfig, norm: Norm, *, default_head_dim: int | None = None) -> "AttentionShape":
+    def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
         """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
         hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
-        head_dim = config.size("head_dim", default_head_dim or hidden_size // num_heads)
+        head_dim = config.size("head_dim", hidden_size // num_heads)
         num_kv_heads = config.size("num_key_value_heads", num_heads)
         if num_heads % num_kv_heads:
             raise ModelLoadError(

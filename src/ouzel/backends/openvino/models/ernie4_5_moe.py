@@ -18,6 +18,7 @@ from ouzel.backends.openvino.models.qwen3_moe import by_layer
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {
+    "rope_theta": 500_000.0,
     "rms_norm_eps": 1e-5,
     "num_key_value_heads": 4,
     "tie_word_embeddings": True,
@@ -37,7 +38,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     if config.flag("use_bias", False):  # in every projection, that of the logits included
         raise ModelLoadError("config.json: use_bias true is not supported, only false")
-    shape = DecoderShape.read(config, default_theta=500_000.0)
+    shape = DecoderShape.read(config)
     shape = shape.with_attention(num_paired_dims=shape.attention.head_dim)
     dense = feed_forward_of(MlpShape.read(config))
     return build_decoder(b, shape, by_layer(feed_forward(config), dense, layers_with_experts(config)))

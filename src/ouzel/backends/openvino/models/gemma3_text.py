@@ -31,6 +31,7 @@ from ouzel.errors import ModelLoadError
 
 # config.json of checkpoints that see leave out of `text_config` what is as in transformers.
 DEFAULTS = {
+    "rope_theta": 1_000_000.0,
     "vocab_size": 262_208,
     "hidden_size": 2304,
     "intermediate_size": 9216,
@@ -67,7 +68,6 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     rope, sliding_rope = read_ropes_by_kind(
         config,
         shape.attention.head_dim,
-        default_theta=1e6,
         sliding_theta=config.number("rope_local_base_freq", 10000.0),
     )
     shape = shape.with_attention(

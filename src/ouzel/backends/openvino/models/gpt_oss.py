@@ -15,6 +15,7 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
 
 DEFAULTS = {
+    "rope_theta": 150_000.0,
     "rms_norm_eps": 1e-5,
     "head_dim": 64,
     "num_key_value_heads": 8,
@@ -32,7 +33,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     if not config.has("rope_parameters") and not config.has("rope_scaling"):
         config = HfConfig(config.values | {"rope_scaling": YARN})
     bias = config.flag("attention_bias", True)
-    shape = DecoderShape.read(config, default_theta=150000.0)
+    shape = DecoderShape.read(config)
     shape = shape.with_attention(qkv_bias=bias, output_bias=bias, has_sinks=True)
     shape = replace(shape, sliding_windows=sliding_windows(config, shape.num_layers))
     routing = replace(Routing.read(config), scores="softmax_of_chosen", has_bias=True)

@@ -22,6 +22,8 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.errors import ModelLoadError
 
+DEFAULTS = {"tie_word_embeddings": True, "rope_theta": 1_000_000.0}
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = decoder_shape(config)
@@ -31,7 +33,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     norm = Norm(config.number("norm_eps", 1e-5))
-    shape = DecoderShape.read(config, tied_by_default=True, default_theta=1_000_000.0)
+    shape = DecoderShape.read(config.with_defaults(**DEFAULTS))
     shape = shape.with_attention(
         norm=norm, qk_norm="head", qk_norm_names=("q_layernorm", "k_layernorm"), output_name="out_proj"
     )

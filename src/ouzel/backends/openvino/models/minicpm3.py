@@ -14,6 +14,7 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
 DEFAULTS = {
+    "tie_word_embeddings": True,
     "rms_norm_eps": 1e-5,
     "kv_lora_rank": 256,
     "q_lora_rank": 768,
@@ -27,7 +28,7 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    shape = with_factors(read_decoder_shape(config, tied_by_default=True), config)
+    shape = with_factors(read_decoder_shape(config), config)
     attention = latent_attention_of(b, shape, LatentShape.read(config, is_paired=False))
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
     return build_decoder(b, shape, feed_forward_of(mlp), attention)

@@ -13,6 +13,7 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
 DEFAULTS = {
+    "rope_theta": 1_000_000.0,
     "rms_norm_eps": 1e-5,
     "num_key_value_heads": 8,
     "num_experts": 8,
@@ -23,7 +24,7 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    shape = DecoderShape.read(config, default_theta=1_000_000.0)
+    shape = DecoderShape.read(config)
     window = config.size("sliding_window") if config.has("sliding_window") else 0
     routing = replace(Routing.read(config), is_normalised=True)
     experts = replace(

@@ -19,8 +19,7 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import olmo2
 
-DEFAULTS = olmo2.DEFAULTS | {"sliding_window": 4096}
-THETA = 500_000.0
+DEFAULTS = olmo2.DEFAULTS | {"sliding_window": 4096, "rope_theta": 500_000.0}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
@@ -33,8 +32,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     rope, sliding_rope = read_ropes_by_kind(
         config,
         shape.attention.head_dim,
-        default_theta=THETA,
-        sliding_theta=config.number("rope_theta", THETA),
+        sliding_theta=config.number("rope_theta"),
     )
     windows = sliding_windows(config, every_layer_but(4))
     return replace(shape, rope=rope, sliding_rope=sliding_rope, sliding_windows=windows)

@@ -18,6 +18,6 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config, default_head_dim=128)
+    shape = DecoderShape.read(config.with_defaults(head_dim=128))
     shape = shape.with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
     return replace(shape, sliding_windows=upper_sliding_windows(config))

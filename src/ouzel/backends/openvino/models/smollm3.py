@@ -11,11 +11,13 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
+DEFAULTS = {"tie_word_embeddings": True, "rope_theta": 2_000_000.0}
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", False)
     unrotated = unrotated_layers(config)
-    shape = DecoderShape.read(config, tied_by_default=True, default_theta=2_000_000.0)
+    shape = DecoderShape.read(config.with_defaults(**DEFAULTS))
     shape = shape.with_attention(qkv_bias=bias, output_bias=bias)
     shape = replace(shape, sliding_windows=windows(config, unrotated), unrotated_layers=unrotated)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
