@@ -2,7 +2,8 @@
 
 They hold a stateful graph with scaled-dot-product attention. OpenVINO's own transformation turns its states into a
 paged KV cache and gives it the inputs that our graphs have; positions stay an input (`position_ids`), and the angles
-are the graph's business. Logits come as [S, 1, vocabulary].
+are the graph's business. States of recurrent layers become tables with inputs of their own (`la.*`), which are renamed.
+Logits come as [S, 1, vocabulary].
 """
 
 import mmap
@@ -14,10 +15,16 @@ from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov, paged_attention_transformation
+from ouzel.backends.openvino.state_tables import STATE_PREFIX
 from ouzel.errors import ModelLoadError
 
 IR_FILE = "openvino_model.xml"
 BEHIND_OUTPUT_LAYER = {"Add", "Convert", "Divide", "Multiply", "Reshape", "Tanh", "Transpose"}  # bias, soft cap
+STATE_INPUTS = {
+    "la.block_indices": "state_slots",
+    "la.block_indices_begins": "state_slots_begins",
+    "la.cache_interval": "state_interval",
+}
 
 
 def is_ir_directory(directory: Path) -> bool:
@@ -31,6 +38,8 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     try:
         graph = core.read_model(path.read_text(encoding="utf-8"), ov.Tensor(weights, shared_memory=True))
         paged_attention_transformation(graph)
+        refuse_fixed_positions(graph, path)
+        rename_state_inputs(graph)
         gather_sampled_rows(graph)
     except (OSError, UnicodeDecodeError, RuntimeError) as error:
         raise ModelLoadError(
@@ -58,6 +67,35 @@ def map_weights(path: Path) -> mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # openvino shares only writable memory
     except (OSError, ValueError) as error:  # ValueError: the file is empty
         raise ModelLoadError(f"{path}, the weights of {IR_FILE}, cannot be read: {error}") from error
+
+
+def refuse_fixed_positions(graph: ov.Model, path: Path) -> None:
+    """Raises ModelLoadError for a graph that computes angles, and not from `position_ids`.
+
+    It counts tokens by itself, one to a step: optimum exports LFM2 so. All tokens of a prompt would be at one place.
+    """
+    is_rotary = any(node.get_type_name() in {"Sin", "Cos"} for node in graph.get_ops())
+    inputs = [port for port in graph.inputs if "position_ids" in port.get_names()]
+    if is_rotary and not any(port.get_target_inputs() for port in inputs):
+        raise ModelLoadError(
+            f"{path} cannot be served: position_ids must be an input of its graph, which computes positions by itself; "
+            "take the safetensors checkpoint"
+        )
+
+
+def rename_state_inputs(graph: ov.Model) -> None:
+    """Gives tables of states, and what says which slots are used, the names that our own graphs have for them."""
+    for parameter in graph.get_parameters():
+        name = parameter.output(0).get_any_name()
+        if name == "la.past_lens":  # the same numbers
+            for port in parameter.output(0).get_target_inputs():
+                port.replace_source_output(graph.input("past_lens"))
+            graph.remove_parameter(parameter)
+        elif name in STATE_INPUTS:
+            parameter.output(0).set_names({STATE_INPUTS[name]})
+        elif "_state_table." in name:
+            kind, _, number = name.partition("_state_table.")
+            parameter.output(0).set_names({f"{STATE_PREFIX}{kind}.{number}"})
 
 
 def gather_sampled_rows(graph: ov.Model) -> None:

@@ -37,7 +37,7 @@ class StatePlan:
         return self.num_slots * self.slot_bytes
 
 
-def state_tables(compiled: ov.CompiledModel) -> list[Table]:
+def state_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
     return tables_of(compiled, STATE_PREFIX)
 
 
