@@ -92,7 +92,6 @@ CASES: dict[str, Case] = {
             "rope_parameters": rope(),
             "num_local_experts": 4,
             "shared_intermediate_size": 64,
-            "tie_word_embeddings": True,
         }
     ),
     "ernie4-5-moe": Case(
