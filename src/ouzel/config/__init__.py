@@ -34,7 +34,12 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Model"
 
     model: Annotated[
-        str, option("A local directory or a Hugging Face repo id.", unset="the bundled demo model", is_common=True)
+        str,
+        option(
+            "A local directory, a GGUF file, or a Hugging Face repo id (of GGUF: id:Q4_K_M).",
+            unset="the bundled demo model",
+            is_common=True,
+        ),
     ] = ""
     served_model_name: Annotated[
         tuple[str, ...],
