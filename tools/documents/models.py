@@ -54,7 +54,7 @@ compressed again. The log says which. Activations are never quantised because a 
 | `compressed-tensors` | `nvfp4-pack-quantized`, `mxfp4-pack-quantized` | kept |
 | `compressed-tensors` | `float-quantized`; columns whose groups are scattered | compressed again |
 | `fp8` | blocks, rows or one scale, as floats or powers of two | compressed again |
-| `mxfp4` | experts | kept; from 65 experts on as int8, which is as exact |
+| `mxfp4` | experts | kept; from 129 experts on as int8, which is as exact |
 | `bitsandbytes` | nf4 whose blocks do not cross rows, int8 | kept |
 | `bitsandbytes` | fp4, other nf4 | compressed again |
 
@@ -127,7 +127,7 @@ def _parts(model: LanguageModel, weights: MeasuredWeights) -> Iterator[str]:
         yield "two head sizes"
     if any(_sizes(node) for node in attention):
         yield "latent attention"
-    if any("experts" in name for name in weights.used):
+    if any("experts" in name or "_moe." in name for name in weights.used):
         yield "experts"
     if len(model.ropes) > 1:
         yield "two kinds of rotary positions"
