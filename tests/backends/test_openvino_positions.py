@@ -155,6 +155,23 @@ class ForgetfulCache(CoarsePositions):
         return self._runner.run(dataclasses.replace(batch, past_lens=nothing, max_context_len=len(batch.token_ids)))
 
 
+class AmplifiedRounding(CoarsePositions):
+    """A runner of a model that makes much of what its angles are rounded by, wherever they are."""
+
+    def run(self, batch: ForwardBatch) -> Logits:
+        logits = self._runner.run(batch)
+        shift = int(batch.positions[0] - batch.past_lens[0])
+        noise = np.random.default_rng(shift).standard_normal(logits.shape, np.float32)
+        scale = np.float32(0.25 * logits.std() if shift else 0.0)
+        noisy: Logits = logits + scale * noise
+        return noisy
+
+
+def test_the_self_check_takes_a_model_that_amplifies_rounding(load: Load) -> None:
+    runner = load(read_golden("qwen3").directory, "int8", "auto", "auto")
+    check_runner(AmplifiedRounding(runner), 40960, is_rotary=True)
+
+
 def test_the_self_check_finds_positions_that_lost_bits(load: Load) -> None:
     runner = load(read_golden("qwen3").directory, "int8", "auto", "auto")
     check_runner(runner, 40960, is_rotary=True)

@@ -3,7 +3,8 @@
 The same few tokens are run in one chunk, in three chunks (which read the paged cache, and the state that the one before
 left), and with all positions shifted by thousands (rotary positions are relative, so nothing may change). What differs
 is rounding: 1-5 % of the logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and
-is 25 % and more off here.
+is 25 % and more off here. So may a model be that amplifies rounding, but that is as far off when it is shifted by a few
+positions, which no graph loses.
 """
 
 import logging
@@ -21,11 +22,12 @@ NUM_TOKENS = 40  # more than one block of 32
 MIDDLE_CHUNK = 13
 COMPARED_ROWS = 8  # the last ones, which are the last chunk: states of short convolutions last for two or three rows
 SHIFT = 4000  # positions
+NEAR_SHIFT = 64  # positions: with it they are below 256, which bf16 holds exactly
 WHOLE_SLOTS = (0, 1)  # of states, that are read and written
 CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
 LARGEST_CHUNK_CHANGE = 0.2
 LARGEST_SHIFT_CHANGE = 0.1
-ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks may do so under the shift, too
+ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks, or when shifted a little, may do so here, too
 
 
 class SelfCheckFailed(ModelLoadError):
@@ -50,14 +52,20 @@ def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary:
     for chunk, slots in zip(pairwise(begins), CHUNK_SLOTS, strict=True):
         last = run_chunk(runner, token_ids, slice(*chunk), slots)
     chunk_change = relative_change(last, whole)
-    shift_change = relative_change(run_chunk(runner, token_ids, slice(0, num_tokens), shift=shift), whole)
+
+    def change_by(shift: int) -> float:
+        return relative_change(run_chunk(runner, token_ids, slice(0, num_tokens), shift=shift), whole)
+
+    shift_change = change_by(shift)
     logger.debug("self-check: chunks change the logits by %.4f, a shift by %.4f", chunk_change, shift_change)
     if not chunk_change <= LARGEST_CHUNK_CHANGE:  # so that NaN fails
         raise SelfCheckFailed(
             f"self-check: computing the prompt in several chunks changes the logits by {chunk_change:.0%}; "
             f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run correctly on this device"
         )
-    largest = max(LARGEST_SHIFT_CHANGE, ALLOWED_NOISE_RATIO * chunk_change)
+    if shift_change <= LARGEST_SHIFT_CHANGE:
+        return
+    largest = max(LARGEST_SHIFT_CHANGE, ALLOWED_NOISE_RATIO * max(chunk_change, change_by(min(NEAR_SHIFT, shift))))
     if not is_rotary and shift_change > largest:
         logger.warning("self-check: a shift by %d changes the logits by %.0f %%", shift, 100 * shift_change)
     elif not shift_change <= largest:
