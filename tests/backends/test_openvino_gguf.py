@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.block_types import BLOCK_TYPES
 from ouzel.gguf.config import model_config
@@ -86,6 +88,12 @@ def test_a_model_is_that_of_its_checkpoint(name: str, load: Load, tmp_path: Path
 def test_a_width_that_is_asked_for_recompresses(load: Load, tmp_path: Path) -> None:
     directory = model_directory("qwen3", tmp_path)
     assert [load(directory, width).info.weights for width in ("auto", "int4")] == ["gguf as i8", "int4"]
+
+
+def test_beside_safetensors_gguf_is_not_taken(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "other.gguf"):
+        (tmp_path / name).touch()
+    assert find_weights(tmp_path, HfConfig({})).files == [tmp_path / "model.safetensors"]
 
 
 def test_a_tensor_that_is_missing_or_of_another_shape_is_named() -> None:

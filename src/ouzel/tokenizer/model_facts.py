@@ -33,8 +33,8 @@ class _Tensor(msgspec.Struct):
 def read_model_facts(directory: Path) -> ModelFacts:
     config = read_json_object(directory / "config.json")
     checkpoint = sorted(directory.glob("*.safetensors"))
-    graph = sorted(directory.glob("openvino_model.bin"))  # the backend prefers it
-    gguf = sorted(directory.glob("*.gguf"))
+    graph = sorted(directory.glob("openvino_model.bin"))  # the backend takes it first, and safetensors before GGUF
+    gguf = [] if checkpoint else sorted(directory.glob("*.gguf"))
     return ModelFacts(
         file_format="openvino" if graph else "gguf" if gguf else "safetensors" if checkpoint else "",
         num_bytes=sum(path.stat().st_size for path in graph or gguf or checkpoint) or None,

@@ -1,7 +1,6 @@
 """The tensors of a GGUF file, a few rows at a time."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,14 +35,6 @@ class GgufCheckpoint:
     def __init__(self, paths: list[Path]) -> None:
         self._source = paths[0]
         self._tensors = tensors_of(read_gguf(paths))
-
-    @property
-    def main_type(self) -> str:
-        """Returns the block type that most of the weights have."""
-        sizes: Counter[str] = Counter()
-        for stored in self._tensors.values():
-            sizes[stored.location.block_type.name] += math.prod(stored.location.shape)
-        return max(sizes, key=lambda name: sizes[name], default="")
 
     def names(self) -> Iterable[str]:
         return self._tensors

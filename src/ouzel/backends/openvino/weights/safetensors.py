@@ -165,6 +165,10 @@ def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: on
     return raw.astype(np.float32, copy=False)
 
 
+def holds_safetensors(directory: Path) -> bool:
+    return any((directory / name).is_file() for name in (INDEX_FILE, SINGLE_FILE))
+
+
 def find_files(directory: Path) -> list[Path]:
     """Returns the checkpoint's files, in the order of their names; each exists."""
     index = directory / INDEX_FILE

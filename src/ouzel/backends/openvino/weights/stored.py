@@ -8,7 +8,7 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.quantized.formats import method_of, quantization_of, read_format
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
-from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_safetensors
 from ouzel.backends.openvino.weights.source import Tensors
 from ouzel.gguf.files import find_gguf, holds_gguf
 
@@ -21,8 +21,11 @@ class StoredWeights:
 
 
 def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
-    """Takes the language model's config. Raises ModelLoadError where it names a format that cannot be read."""
-    if holds_gguf(directory):
+    """Takes the language model's config, and safetensors where both are there: the config is theirs.
+
+    Raises ModelLoadError where it names a format that cannot be read.
+    """
+    if not holds_safetensors(directory) and holds_gguf(directory):
         files = find_gguf(directory)
         return StoredWeights(files, lambda: (GgufCheckpoint(files), "GGUF"), "gguf")
     quantization = quantization_of(config)
