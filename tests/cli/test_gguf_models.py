@@ -68,9 +68,28 @@ def test_the_directory_is_made_again_when_the_file_is_another(model: Path, tmp_p
     assert json.loads((locate_model(str(model), cache).directory / "config.json").read_text())["vocab_size"] == 3
 
 
+def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(model: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from ouzel.gguf import model_directory as m; write = m._write\n"
+        "def paused(*arguments):\n"
+        "    write(*arguments); print('written', flush=True); sys.stdin.read()\n"
+        "m._write = paused; print(m.model_directory(Path(sys.argv[1]), Path(sys.argv[2])))"
+    )
+    command = [sys.executable, "-c", code, str(model), str(tmp_path / "cache")]
+    slow = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert slow.stdout is not None
+    slow.stdout.readline()
+    fast = locate_model(str(model), str(tmp_path / "cache")).directory
+    made = (fast / "config.json").stat().st_ino
+    output, _ = slow.communicate("go on")
+    assert (slow.returncode, output.strip()) == (0, str(fast))
+    assert (fast / "config.json").stat().st_ino == made
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [fast.name]
+
+
 def test_a_cache_that_cannot_be_written_is_told(model: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(ModelLoadError, match="its tokenizer cannot be kept in"):
+    with pytest.raises(ModelLoadError, match=r"its tokenizer cannot be kept in .*--cache-dir"):
         locate_model(str(model), str(tmp_path / "cache"))
 
 

@@ -8,8 +8,8 @@ import hashlib
 import json
 import logging
 import os
-import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from ouzel.errors import ModelLoadError
@@ -36,14 +36,30 @@ def model_directory(path: Path, cache_root: Path) -> Path:
     contents = small_files(read_gguf(files))
     try:
         cache_root.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=cache_root))
-        _write(unfinished, contents | {_SOURCE_FILE: source}, files)
-        shutil.rmtree(directory, ignore_errors=True)
-        unfinished.rename(directory)
+        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=cache_root) as unfinished:
+            made, outdated = Path(unfinished, "made"), Path(unfinished, "outdated")
+            _write(made, contents | {_SOURCE_FILE: source}, files)
+            _put_in_place(made, directory, outdated, source)
     except OSError as error:
-        raise ModelLoadError(f"{files[0]}: its tokenizer cannot be kept in {cache_root}: {error}") from error
+        raise ModelLoadError(
+            f"{files[0]}: its tokenizer cannot be kept in {cache_root} (--cache-dir): {error}"
+        ) from error
     logger.info("tokenizer and configuration of %s are in %s", files[0], directory)
     return directory
+
+
+def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObject) -> None:
+    """Leaves what another process was faster to make: somebody may be reading it."""
+    with suppress(OSError):  # an empty directory would be replaced, any other is in the way
+        made.rename(directory)
+    if not _is_made_of(directory, source):
+        with suppress(FileNotFoundError):
+            directory.rename(outdated)
+        try:
+            made.rename(directory)
+        except OSError:
+            if not _is_made_of(directory, source):
+                raise
 
 
 def describe(files: list[Path]) -> JsonObject:
@@ -64,8 +80,8 @@ def _is_made_of(directory: Path, source: JsonObject) -> bool:
 
 
 def _write(directory: Path, contents: dict[str, JsonObject], files: list[Path]) -> None:
+    directory.mkdir()
     for name, content in contents.items():
         (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     for file in files:
         os.symlink(file, directory / file.name)
-    directory.chmod(0o755)
