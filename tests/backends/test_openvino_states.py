@@ -14,7 +14,6 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.states import causal_conv, operation
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.backends.openvino.state_check import REFERENCES, check_operation, check_operations
 from ouzel.backends.openvino.state_tables import plan_states
@@ -128,11 +127,11 @@ def test_fewer_sequences_run_where_the_memory_holds_no_more_states(caplog: pytes
     """Slots of 1 GiB, of which 40 % of the free memory hold five, or two."""
     tables = [Table("state.conv.0", ov.Type.f32, (2**28,))]
     engine = EngineConfig(max_num_seqs=4, state_cache_gib=3.5)
-    plan = plan_states(tables, engine, num_taken_bytes=available_bytes() - int(13.75 * 2**30))
+    plan = plan_states(tables, engine, int(13.75 * 2**30))
     assert (plan.max_num_seqs, plan.num_slots, plan.num_bytes) == (2, num_slots(2, 3), num_slots(2, 3) * 2**30)
     assert "max_num_seqs is 2 instead of 4" in caplog.text
     with pytest.raises(ModelLoadError, match=r"the states of a sequence need 3\.00 GiB"):
-        plan_states(tables, engine, num_taken_bytes=available_bytes() - int(6.25 * 2**30))
+        plan_states(tables, engine, int(6.25 * 2**30))
 
 
 def test_a_model_without_attention_is_refused(tmp_path: Path) -> None:

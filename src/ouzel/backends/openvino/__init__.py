@@ -14,7 +14,7 @@ from ouzel.backends.openvino.kv_cache import KvCache, cache_tables, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
-from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner
 from ouzel.backends.openvino.state_check import check_operations
@@ -73,9 +73,10 @@ def make_runner(
     with pages_given_back(language_model.mapping):
         compiled = compile_graph(core, language_model, engine)
     cache, states = cache_tables(compiled), state_tables(compiled)
-    state_plan = plan_states(states, engine)
-    max_num_seqs, num_taken = state_plan.max_num_seqs, state_plan.num_bytes
-    plan = plan_cache(cache, max_model_len, max_num_seqs, engine.kv_cache_gib, num_taken_bytes=num_taken)
+    free_bytes = available_bytes()
+    state_plan = plan_states(states, engine, free_bytes)
+    max_num_seqs = state_plan.max_num_seqs
+    plan = plan_cache(cache, max_model_len, max_num_seqs, engine.kv_cache_gib, free_bytes - state_plan.num_bytes)
     if plan.max_model_len < max_model_len:
         accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
     info = EngineInfo(

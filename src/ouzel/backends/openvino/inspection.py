@@ -13,6 +13,7 @@ from ouzel.backends.openvino.kv_cache import cache_tables, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.state_tables import STATE_PREFIX, plan_states
 from ouzel.backends.openvino.tables import tables_of
 from ouzel.backends.openvino.weights.encodings import Encoding
@@ -63,11 +64,10 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     compiled = compile_graph(core, attention_alone(language_model), engine)
     tables = cache_tables(compiled)
     asked = model.max_model_len or language_model.max_positions
-    taken = sum(size for _, size in weights)
+    free_bytes = available_bytes() - sum(size for _, size in weights)
     precision = compiled.get_property("INFERENCE_PRECISION_HINT")
-    states = plan_states(tables_of(language_model.graph, STATE_PREFIX, dtype=precision), engine, num_taken_bytes=taken)
-    taken += states.num_bytes
-    plan = plan_cache(tables, asked, states.max_num_seqs, engine.kv_cache_gib, num_taken_bytes=taken)
+    states = plan_states(tables_of(language_model.graph, STATE_PREFIX, dtype=precision), engine, free_bytes)
+    plan = plan_cache(tables, asked, states.max_num_seqs, engine.kv_cache_gib, free_bytes - states.num_bytes)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,

@@ -8,7 +8,6 @@ import logging
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.tables import Table, allocate, tables_of
 from ouzel.errors import ModelLoadError
 
@@ -36,18 +35,16 @@ def plan_cache(
     max_model_len: int,
     max_num_seqs: int,
     kv_cache_gib: float | None,
-    *,
-    num_taken_bytes: int = 0,
+    free_bytes: int,
 ) -> CachePlan:
-    """Raises ModelLoadError where the memory does not hold two blocks. Of what is free now, `num_taken_bytes` will not
-    be free then."""
+    """Raises ModelLoadError where what is asked for, or a share of what is free, does not hold two blocks."""
     block_size = next(table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
     block_bytes = sum(table.row_bytes for table in tables)
     wanted = max_num_seqs * -(-max_model_len // block_size)
     if kv_cache_gib is not None:
         num_blocks = int(kv_cache_gib * 2**30) // block_bytes
     else:
-        num_blocks = min(wanted, int((available_bytes() - num_taken_bytes) * DEFAULT_MEMORY_SHARE) // block_bytes)
+        num_blocks = min(wanted, int(free_bytes * DEFAULT_MEMORY_SHARE) // block_bytes)
     if num_blocks < 2:
         raise ModelLoadError(
             f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of {block_size} tokens), "

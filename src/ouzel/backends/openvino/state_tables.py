@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.tables import Table, allocate, tables_of
 from ouzel.config import EngineConfig
 from ouzel.engine.state_slots import num_sequences, num_slots
@@ -41,13 +40,11 @@ def state_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
     return tables_of(compiled, STATE_PREFIX)
 
 
-def plan_states(tables: list[Table], engine: EngineConfig, *, num_taken_bytes: int = 0) -> StatePlan:
-    """Raises ModelLoadError where not even one sequence has room. Of what is free now, `num_taken_bytes` will not be
-    free then."""
+def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> StatePlan:
+    """Raises ModelLoadError where not even one sequence has room in the memory that is free."""
     if not tables:
         return StatePlan(engine.max_num_seqs, 0, 0)
     slot_bytes = sum(table.row_bytes for table in tables)
-    free_bytes = available_bytes() - num_taken_bytes
     num_running = min(engine.max_num_seqs, num_sequences(int(free_bytes * RUNNING_MEMORY_SHARE) // slot_bytes))
     if num_running < 1:
         raise ModelLoadError(
