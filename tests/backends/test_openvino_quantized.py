@@ -471,6 +471,11 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
     "nf4, no scales of scales": (dropped("nf4", ".weight.nested_absmax"), {}, "nested_absmax is missing"),
     "int8, no scales": (dropped("int8", ".SCB"), {}, "tensor model.matrix.SCB is missing"),
     "int8, another layout": (changed("int8", ".weight_format", "U8", (), 2), {}, "weight_format must be 0"),
+    "float-block, no rows": (
+        matrix_in("float-block")[0],
+        {"block_structure": [24, 0]},
+        r"block_structure \[24, 0\] is not supported; supported: two positive integers",
+    ),
     "an unknown method": (matrix_in("gptq")[0], {"quant_method": "quark"}, 'quant_method "quark" is not supported'),
 }
 
@@ -512,6 +517,16 @@ def test_a_matrix_that_may_be_in_several_groups_is_refused(tmp_path: Path) -> No
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
     with pytest.raises(ModelLoadError, match=r"one of config\.json's config_groups must target it, 2 do"):
         open_checkpoint(tmp_path, settings).stored_encoding(MATRIX)
+
+
+def test_what_is_said_and_not_done_is_told(tmp_path: Path) -> None:
+    settings = compressed("int-quantized", num_bits=8, strategy="channel") | {"kv_cache_scheme": {"num_bits": 8}}
+    settings["config_groups"]["group_0"]["input_activations"] = {"num_bits": 8}
+    quantize.save(tmp_path / SINGLE_FILE, matrix_in("int")[0])
+    assert read_format(HfConfig(settings), Checkpoint(tmp_path)).summary == (
+        "compressed-tensors, int8 in rows; activations are not quantised; "
+        "--kv-cache-dtype says how keys and values are cached"
+    )
 
 
 def test_biases_of_zeros_beside_gptq_are_no_leftovers(tmp_path: Path) -> None:

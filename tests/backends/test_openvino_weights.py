@@ -13,6 +13,7 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import MXFP4, Encoding, Parts, pack_nibbles
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
+from ouzel.errors import ModelLoadError
 
 EXPERTS = np.arange(3 * 4 * 6, dtype=np.float32).reshape(3, 4, 6)
 
@@ -139,6 +140,21 @@ def test_nf4_becomes_integers_by_compression() -> None:
     stored = StoredInFourBits()
     stored.encoding = Encoding("nf4", "f16", group_size=2)
     assert CompressedWeights(stored, MemoryWriter()).matrix(wanted, "auto").encoding == Encoding("u8", "f32", "u8")
+
+
+def test_four_bits_of_an_odd_number_of_columns_are_refused(tmp_path: Path) -> None:
+    save(tmp_path / SINGLE_FILE, {"odd": np.ones((4, 7), np.float32)})
+    weights = CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
+    with pytest.raises(ModelLoadError, match="tensor odd: --weights int4 needs an even number of columns, found 7"):
+        weights.matrix(Wanted((Tensor("odd", (4, 7)),), (4, 7)), "int4")
+
+
+def test_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
+    """The names of language models in checkpoints of several modes become those that they have alone."""
+    rows = np.ones((4, 8), np.float32)
+    save(tmp_path / SINGLE_FILE, {"model.norm.weight": rows, "model.language_model.norm.weight": rows})
+    with pytest.raises(ModelLoadError, match=r"tensor model\.norm\.weight is there twice"):
+        Checkpoint(tmp_path)
 
 
 def test_an_expert_is_a_part_of_the_matrix(weights: CompressedWeights) -> None:

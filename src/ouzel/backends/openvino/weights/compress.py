@@ -21,6 +21,7 @@ from ouzel.backends.openvino.weights.encodings import (
 )
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
 from ouzel.config.weights import Width, WidthOption
+from ouzel.errors import ModelLoadError
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class CompressedWeights:
 
 
 def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:
-    """Raises ModelLoadError where a tensor is missing or has another shape."""
+    """Raises ModelLoadError where a tensor is missing, has another shape, or cannot be brought to that width."""
     sources = wanted.tensors
     if wanted.instead is not None and wanted.instead.name in tensors.names():
         sources = (wanted.instead,)
@@ -90,6 +91,10 @@ def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     narrow: Width = AUTO_WIDTH if width == "auto" else width
     if stored is None or (is_unpacked and stored != MXFP4):
+        if narrow == "int4" and wanted.shape[-1] % 2:
+            raise ModelLoadError(
+                f"tensor {wanted.key}: --weights int4 needs an even number of columns, found {wanted.shape[-1]}"
+            )
         return Origin(sources, None, narrow, encoding_of(narrow, wanted.shape[-1]))
     return Origin(sources, stored, narrow, INT8_OF_MXFP4 if is_unpacked else stored)
 

@@ -83,7 +83,10 @@ class Checkpoint:
         self._directory = directory
         self._tensors: dict[str, TensorLocation] = {}
         for path in find_files(directory):
-            self._tensors |= {text_model_name(name): location for name, location in read_header(path).items()}
+            for name, location in read_header(path).items():
+                plain = text_model_name(name)
+                if self._tensors.setdefault(plain, location) is not location:
+                    raise ModelLoadError(f"{path}: tensor {brief(plain)[1:-1]} is there twice, once as {brief(name)}")
 
     def names(self) -> Iterable[str]:
         return self._tensors

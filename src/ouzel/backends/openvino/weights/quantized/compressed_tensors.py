@@ -61,7 +61,8 @@ class CompressedTensors:
         self._groups = read_config_groups(config)
         kinds = ", ".join(dict.fromkeys(group.summary for group in self._groups))
         activations = "; activations are not quantised" if any(group.has_activations for group in self._groups) else ""
-        self.summary = f"compressed-tensors, {kinds}{activations}"
+        cache = "; --kv-cache-dtype says how keys and values are cached" if config.has("kv_cache_scheme") else ""
+        self.summary = f"compressed-tensors, {kinds}{activations}{cache}"
 
     def names(self) -> Iterable[str]:
         """Leaves out the scales of a quantised KV cache: ours has its own."""

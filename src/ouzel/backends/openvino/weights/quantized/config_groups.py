@@ -80,6 +80,8 @@ def _read_group(groups: HfConfig, name: str) -> ConfigGroup:
             group_size = weights.size("group_size")
         case "block":
             block_rows, block_columns = weights.integers("block_structure", 2)
+            if min(block_rows, block_columns) < 1:
+                raise weights.refuse("block_structure", "two positive integers")
             block = (block_rows, block_columns)
         case _:
             raise weights.refuse("strategy", "tensor, channel, group, tensor_group, block")
