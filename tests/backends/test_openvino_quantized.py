@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ouzel.backends import name_patterns
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -432,7 +434,7 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
         {"dynamic": {"-:.*matrix": {}}},
         "model.matrix.qweight is quantised, but dynamic -:.*matrix says that it is not",
     ),
-    "gptq, no pattern": (matrix_in("gptq")[0], {"dynamic": {"+:(": {"bits": 8}}}, r"dynamic: \+:\( is no pattern"),
+    "gptq, no pattern": (matrix_in("gptq")[0], {"dynamic": {"+:(": {"bits": 8}}}, r"dynamic: \( is no pattern"),
     "awq, no scales": (dropped("awq", ".scales"), {}, "tensor model.matrix.scales is missing"),
     "awq, gemv": (matrix_in("awq")[0], {"version": "gemv"}, 'version "gemv" is not supported; supported: gemm'),
     "awq, other groups": (matrix_in("awq")[0], {"group_size": 64}, r"qzeros has the shape \[2, 5\]"),
@@ -517,6 +519,22 @@ def test_a_matrix_that_may_be_in_several_groups_is_refused(tmp_path: Path) -> No
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
     with pytest.raises(ModelLoadError, match=r"one of config\.json's config_groups must target it, 2 do"):
         open_checkpoint(tmp_path, settings).stored_encoding(MATRIX)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(.|.|.|.|.|.|.|.)*!", "targets: its patterns take longer than 0.1 s to match"),
+        ("(" * 3000 + ")" * 3000, "targets: .* is no pattern"),
+    ],
+)
+def test_patterns_take_no_more_than_their_time(
+    pattern: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(name_patterns, "LIMITS", replace(name_patterns.LIMITS, cpu_s=0.1))
+    quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
+    with pytest.raises(ModelLoadError, match=message):
+        open_checkpoint(tmp_path, grouped(every={"targets": ["re:" + pattern], "weights": WEIGHTS_4}))
 
 
 def test_what_is_said_and_not_done_is_told(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from ouzel.backends.openvino.weights.quantized.float8 import float8_matrix
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
     bytes_of,
+    module_names,
     order_of_groups,
     ordered,
     packed,
@@ -58,7 +59,7 @@ class CompressedTensors:
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
-        self._groups = read_config_groups(config)
+        self._groups = read_config_groups(config, module_names(checkpoint))
         kinds = ", ".join(dict.fromkeys(group.summary for group in self._groups))
         activations = "; activations are not quantised" if any(group.has_activations for group in self._groups) else ""
         cache = "; --kv-cache-dtype says how keys and values are cached" if config.has("kv_cache_scheme") else ""

@@ -1,9 +1,9 @@
 """The config_groups of compressed-tensors say which matrices are quantised to what."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
@@ -15,6 +15,7 @@ _KNOWN = {
     *("quant_method", "config_groups", "format", "ignore", "quantization_status", "global_compression_ratio"),
     *("kv_cache_scheme", "run_compressed", "version", "sparsity_config", "transform_config"),
 }
+PATTERN = "re:"  # what a target begins with that is no name
 _KNOWN_OF_GROUP = {"targets", "weights", "input_activations", "output_activations", "format"}
 _KNOWN_OF_WEIGHTS = {
     *("num_bits", "type", "symmetric", "strategy", "group_size", "block_structure", "dynamic", "actorder"),
@@ -24,7 +25,8 @@ _KNOWN_OF_WEIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigGroup:
-    targets: tuple[str, ...]
+    targets: tuple[str, ...]  # names and classes of modules
+    matched: frozenset[str]  # names of modules that its patterns match
     type: str  # int or float
     num_bits: int
     group_size: int  # 0: a scale for a row, or for all
@@ -47,7 +49,8 @@ class ConfigGroup:
             )
 
 
-def read_config_groups(config: HfConfig) -> tuple[ConfigGroup, ...]:
+def read_config_groups(config: HfConfig, names: Collection[str]) -> tuple[ConfigGroup, ...]:
+    """Takes the names of the checkpoint's modules."""
     config.refuse_others(_KNOWN)
     if config.text("format", "dense") not in FORMATS:
         raise config.refuse("format", ", ".join(sorted(FORMATS)))
@@ -58,7 +61,17 @@ def read_config_groups(config: HfConfig) -> tuple[ConfigGroup, ...]:
     if transforms is not None:
         transforms.refuse_others(set())
     groups = config.section("config_groups") or HfConfig({})
-    return tuple(_read_group(groups, name) for name in groups.values)
+    read = [_read_group(groups, name) for name in groups.values]
+    patterns = {target.removeprefix(PATTERN) for group in read for target in group.targets if _is_pattern(target)}
+    found = names_by_pattern(patterns, names, "quantization_config: config_groups: targets")
+    return tuple(
+        replace(
+            group,
+            targets=tuple(target for target in group.targets if not _is_pattern(target)),
+            matched=frozenset().union(*(found[t.removeprefix(PATTERN)] for t in group.targets if _is_pattern(t))),
+        )
+        for group in read
+    )
 
 
 def _read_group(groups: HfConfig, name: str) -> ConfigGroup:
@@ -87,6 +100,7 @@ def _read_group(groups: HfConfig, name: str) -> ConfigGroup:
             raise weights.refuse("strategy", "tensor, channel, group, tensor_group, block")
     return ConfigGroup(
         targets=_targets(group),
+        matched=frozenset(),
         type=weights.text("type", "int"),
         num_bits=weights.integer("num_bits", 8),
         group_size=group_size,
@@ -100,11 +114,6 @@ def _targets(group: HfConfig) -> tuple[str, ...]:
     targets = group.values.get("targets")
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
         raise group.refuse("targets", "a list of strings")
-    for target in targets:
-        try:
-            re.compile(target)
-        except re.error as error:
-            raise group.refuse("targets", f"patterns, but {target}: {error}") from error
     return tuple(targets)
 
 
@@ -114,25 +123,33 @@ def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
     Where none targets it, all groups must say the same: modules have classes that their names do not tell.
     Raises ModelLoadError where it may be in groups that say different things.
     """
-    for matches in (_is_name, _is_pattern, _is_class):
-        found = [group for group in groups if any(matches(target, name) for target in group.targets for name in names)]
-        if found or matches is _is_class:
+    for matches in (_names, _matches, _has_class):
+        found = [group for group in groups if any(matches(group, name) for name in names)]
+        if found or matches is _has_class:
             break
     candidates = found or groups
-    if any(replace(group, targets=()) != replace(candidates[0], targets=()) for group in candidates) or not candidates:
+    if not candidates or any(_without_targets(group) != _without_targets(candidates[0]) for group in candidates):
         raise ModelLoadError(
             f"tensor {names[0]}.weight is quantised: one of config.json's config_groups must target it, {len(found)} do"
         )
     return candidates[0]
 
 
-def _is_name(target: str, name: str) -> bool:
-    return target == name
+def _without_targets(group: ConfigGroup) -> ConfigGroup:
+    return replace(group, targets=(), matched=frozenset())
 
 
-def _is_pattern(target: str, name: str) -> bool:
-    return target.startswith("re:") and re.match(target.removeprefix("re:"), name) is not None
+def _names(group: ConfigGroup, name: str) -> bool:
+    return name in group.targets
 
 
-def _is_class(target: str, name: str) -> bool:
-    return target == ("Embedding" if name.endswith("embed_tokens") else "Linear")
+def _matches(group: ConfigGroup, name: str) -> bool:
+    return name in group.matched
+
+
+def _has_class(group: ConfigGroup, name: str) -> bool:
+    return ("Embedding" if name.endswith("embed_tokens") else "Linear") in group.targets
+
+
+def _is_pattern(target: str) -> bool:
+    return target.startswith(PATTERN)

@@ -9,18 +9,19 @@ Checkpoints of format `gptq` store zero points less one, taken off whole int32s 
 `gptq_v2` store them as they are. Where act-order scattered a group's columns, we can only have rows.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
     bytes_of,
+    module_names,
     order_of_groups,
     ordered,
     packed,
@@ -68,6 +69,8 @@ class Gptq:
         self._dynamic = config.section("dynamic")
         for pattern in self._dynamic.values if self._dynamic else ():
             _override(self._dynamic, pattern)
+        patterns = {_without_sign(pattern) for pattern in self._dynamic.values} if self._dynamic else set()
+        self._matched = names_by_pattern(patterns, module_names(checkpoint), "quantization_config: dynamic")
         self.summary = f"{stored_format}, {self._bits} bits in groups of {self._group_size}"
 
     def names(self) -> Iterable[str]:
@@ -128,8 +131,7 @@ class Gptq:
     def _settings(self, base: str, name: str) -> tuple[int, int]:
         """Returns bits and group size of a matrix, by the first rule that knows one of its names."""
         for pattern in self._dynamic.values if self._dynamic else ():
-            rule = re.compile(pattern.removeprefix("+:").removeprefix("-:"))
-            if not (rule.match(name) or rule.match(base)):
+            if self._matched[_without_sign(pattern)].isdisjoint({name, base}):
                 continue
             if pattern.startswith("-:"):
                 raise ModelLoadError(f"tensor {base}.qweight is quantised, but dynamic {pattern} says that it is not")
@@ -145,13 +147,13 @@ class Gptq:
         return not self.checkpoint.floats(name, location.shape).any()
 
 
+def _without_sign(pattern: str) -> str:
+    return pattern.removeprefix("+:").removeprefix("-:")
+
+
 def _override(dynamic: HfConfig | None, pattern: str) -> HfConfig:
     """Raises ModelLoadError where it is not one."""
     assert dynamic is not None
-    try:
-        re.compile(pattern.removeprefix("+:").removeprefix("-:"))
-    except re.error as error:
-        raise ModelLoadError(f"config.json: quantization_config: dynamic: {pattern} is no pattern: {error}") from error
     override = dynamic.section(pattern) or HfConfig({})
     override.refuse_others(_OVERRIDES)
     if override.has("bits") and override.integer("bits") not in WIDTHS:

@@ -104,6 +104,13 @@ def plain_name(name: str, companions: tuple[str, ...]) -> str:
     return name if end is None else name.removesuffix(end) + ".weight"
 
 
+def module_names(checkpoint: Checkpoint) -> set[str]:
+    """Returns those that have tensors, as the files call them and as they are called where a model is alone."""
+    tensors = {name: checkpoint.find(name) for name in checkpoint.names()}
+    names = {*tensors, *(location.name for location in tensors.values() if location is not None)}
+    return names | {name.rpartition(".")[0] for name in names}
+
+
 def read_scales(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Returns them as f16 where they are stored so, else as float32."""
     location = checkpoint.locate(name, shape, *PLAIN_TYPES)
