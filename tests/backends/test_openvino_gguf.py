@@ -159,3 +159,14 @@ def test_experts_without_matrices_are_refused(architecture: str, tmp_path: Path)
     (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, [tensor]))
     with pytest.raises(ModelLoadError, match=r"ffn_gate_exps\.weight must have 3 dimensions, .* found \[64\]"):
         GgufCheckpoint([tmp_path / "model.gguf"])
+
+
+def test_experts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata: dict[str, Value | Raw] = {"general.architecture": "qwen3moe"}
+    tensors = [RawTensor(f"blk.{layer}.ffn_up_exps.weight", (8, 1, 4), 0, bytes(128)) for layer in range(2)]
+    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
+    monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 16)
+    assert len(list(GgufCheckpoint([tmp_path / "model.gguf"]).names())) == 16
+    monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 15)
+    with pytest.raises(ModelLoadError, match="must have <= 15 matrices, those of experts included"):
+        GgufCheckpoint([tmp_path / "model.gguf"])

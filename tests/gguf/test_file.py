@@ -10,7 +10,7 @@ import pytest
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import read_gguf
 from ouzel.gguf.files import find_gguf
-from tests.gguf.writer import Raw, RawTensor, Value, gguf_bytes
+from tests.gguf.writer import Raw, RawTensor, Value, gguf_bytes, string
 
 F32, Q8_0 = 0, 8
 METADATA: dict[str, Value | Raw] = {
@@ -67,6 +67,12 @@ def entry(key: str, kind: int, content: bytes) -> bytes:
         (entry("key", 9, struct.pack("<IQ", 12, 2**22)), "needs 33554432 bytes"),
         (entry("key", 9, struct.pack("<IQ", 9, 1)), "arrays of arrays are not supported"),
         (entry("k" * 2000, 5, struct.pack("<i", 1)), "a name must have 1 to 1024 characters"),
+        (
+            gguf_bytes(
+                METADATA | {"a": Raw(struct.pack("<Ii", 5, 1) + string("a") + struct.pack("<Ii", 5, 2))}, counts=(0, 5)
+            ),
+            '"a" is in the metadata twice',
+        ),
         (
             gguf_bytes(METADATA | {"general.alignment": 12}),
             "general.alignment must be a power of two <= 65536, found 12",

@@ -127,12 +127,26 @@ def byte_level(vocab: dict[str, int], merges: list[list[str]], further: dict[str
         ({"eos_token_id": 3}, "eos_token_id must be < 3, the number of tokens, found 3"),
         ({"add_bos_token": "yes"}, 'add_bos_token must be true or false, found "yes"'),
         ({"token_type": np.array([1])}, "token_type must be a list of 3 integers"),
+        (
+            {"model": "llama", "scores": np.zeros(2), "tokens": ["a", "ab" * 600]},
+            f'tokens must have <= 1024 characters, found "{"ab" * 39}a… of 1200',
+        ),
         ({"model": "llama", "scores": np.array([0.0])}, "scores must be a list of 3 numbers"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(further: dict[str, Value], message: str) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(message)):
         tokenizer_files(byte_level({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], further))
+
+
+def test_pieces_that_merge_in_too_many_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = ["a" * count for count in range(1, 9)]  # 28 pairs of them are another
+    further: dict[str, Value] = {"model": "llama", "tokens": tokens, "scores": np.zeros(8)}
+    monkeypatch.setattr("ouzel.gguf.sentencepiece.MAX_MERGES", 28)
+    assert tokenizer_files(byte_level({}, [], further))
+    monkeypatch.setattr("ouzel.gguf.sentencepiece.MAX_MERGES", 27)
+    with pytest.raises(ModelLoadError, match="can be merged in more than 27 ways"):
+        tokenizer_files(byte_level({}, [], further))
 
 
 def test_chat_templates_of_several_names_stay_apart() -> None:

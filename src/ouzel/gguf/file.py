@@ -111,6 +111,8 @@ def _read_header(cursor: "_Cursor", path: Path, size: int) -> tuple[Metadata, di
     values: dict[str, Value] = {}
     for _ in range(num_entries):
         key = cursor.name()
+        if key in values:
+            raise ModelLoadError(f"{path}: {brief(key)} is in the metadata twice")
         values[key] = cursor.value()
     metadata = Metadata(values, str(path))
     alignment = metadata.integer("general.alignment", DEFAULT_ALIGNMENT)

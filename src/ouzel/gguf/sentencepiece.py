@@ -4,21 +4,30 @@ Written as transformers does (convert_slow_tokenizer.py): merges are the pairs o
 piece with the highest score is made first.
 """
 
+from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
 from ouzel.gguf.vocabulary import BYTE, KEY, NORMAL, UNKNOWN, USER_DEFINED, Vocabulary, bpe_model
-from ouzel.tokenizer.model_files import JsonObject
+from ouzel.tokenizer.model_files import JsonObject, brief
 
 _SPACE = "\u2581"
+# Several times what any published model has.
+MAX_PIECE_CHARS = 2**10
+MAX_MERGES = 2**22
 
 
 def sentencepiece_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
-    """Returns tokenizer.json without its post-processor."""
+    """Returns tokenizer.json without its post-processor. Raises ModelLoadError."""
+    if longest := next((token for token in vocabulary.tokens if len(token) > MAX_PIECE_CHARS), None):
+        raise ModelLoadError(
+            f"{metadata.source}: tokenizer.ggml.tokens must have <= {MAX_PIECE_CHARS} characters, "
+            f"found {brief(longest)} of {len(longest)}"
+        )
     ids = {token: token_id for token_id, token in enumerate(vocabulary.tokens)}
     scores = metadata.numbers(KEY + "scores", len(metadata.texts(KEY + "tokens")))
     kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
     unknown = next((token for token, kind in kinds if kind == UNKNOWN), None)
     has_bytes = BYTE in vocabulary.types
-    model = bpe_model(ids, merges_by_score(vocabulary, scores)) | {
+    model = bpe_model(ids, merges_by_score(vocabulary, scores, metadata.source)) | {
         "unk_token": unknown,
         "fuse_unk": True,
         "byte_fallback": has_bytes,
@@ -44,7 +53,7 @@ def sentencepiece_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> JsonO
     }
 
 
-def merges_by_score(vocabulary: Vocabulary, scores: list[float]) -> list[list[str]]:
+def merges_by_score(vocabulary: Vocabulary, scores: list[float], source: str) -> list[list[str]]:
     kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
     pieces = {token: id_ for id_, (token, kind) in enumerate(kinds) if kind in (NORMAL, USER_DEFINED)}
     merges: list[tuple[float, int, int, str, str]] = []
@@ -53,5 +62,7 @@ def merges_by_score(vocabulary: Vocabulary, scores: list[float]) -> list[list[st
             left, right = token[:cut], token[cut:]
             if left in pieces and right in pieces:
                 merges.append((-scores[id_], -len(left), -len(right), left, right))
+        if len(merges) > MAX_MERGES:
+            raise ModelLoadError(f"{source}: tokenizer.ggml.tokens can be merged in more than {MAX_MERGES} ways")
     merges.sort(key=lambda merge: merge[:3])
     return [[left, right] for *_, left, right in merges]

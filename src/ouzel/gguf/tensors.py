@@ -8,7 +8,7 @@ from math import prod
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import Architecture, architecture_of
 from ouzel.gguf.facts import Facts
-from ouzel.gguf.file import Gguf, TensorLocation
+from ouzel.gguf.file import MAX_TENSORS, Gguf, TensorLocation
 
 _IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+)\.(weight|bias)")
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
@@ -40,6 +40,8 @@ def tensors_of(gguf: Gguf) -> dict[str, StoredTensor]:
     for name, location in gguf.tensors.items():
         if name not in _IN_CONFIG:
             found |= dict(_named(StoredTensor(name, location), architecture, gguf))
+        if len(found) > MAX_TENSORS:
+            raise ModelLoadError(f"{facts.source}: it must have <= {MAX_TENSORS} matrices, those of experts included")
     return found
 
 
