@@ -362,6 +362,13 @@ def test_a_width_that_is_named_compresses_a_quantised_model_again(tmp_path: Path
     assert relative_error(prompt_logits(runner), prompt_logits(create(plain, "f32"))) < 1e-6
 
 
+def test_parts_of_a_quantised_model_may_be_compressed_again(tmp_path: Path) -> None:
+    quantised, plain = write_models(tmp_path, *FORMATS["awq"][:2])
+    runner = create(quantised, "auto,head=f32,embedding=f32")
+    assert runner.info.weights == "awq as f32, u4 (auto,embedding=f32,head=f32)"
+    assert relative_error(prompt_logits(runner), prompt_logits(create(plain, "f32"))) < 1e-5
+
+
 def test_the_log_says_what_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     quantised, _ = write_models(tmp_path, *FORMATS["gptq"][:2])
     with caplog.at_level(logging.INFO):

@@ -35,8 +35,9 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
         model = family_build(text, Builder(weights, plan))
-        label = f"{stored.compressed_as} as {value_types(weights.index)}" if keeps else str(plan)
-        return replace(model, weights=label)
+        kept = f"{stored.compressed_as} as {value_types(weights.index)}"
+        named = "" if str(plan) == "auto" else f" ({plan})"
+        return replace(model, weights=kept + named if keeps else str(plan))
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
