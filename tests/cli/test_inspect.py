@@ -73,3 +73,5 @@ def test_what_could_not_be_served_is_refused_as_serving_would(
 def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(MODEL_DIRECTORY), "--max-model-len", "5000"]) == 2
     assert "--max-model-len: must be <= 4096, the model's own limit, given 5000" in capsys.readouterr().err
+    assert main(["inspect", str(GOLDEN / "lfm2"), "--max-model-len", "32000", "--kv-cache-gib", "0.001"]) == 1
+    assert "which the KV cache holds, given 32000" in capsys.readouterr().err

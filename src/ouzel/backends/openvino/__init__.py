@@ -10,7 +10,7 @@ import msgspec
 from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import KvCache, cache_tables, plan_cache
+from ouzel.backends.openvino.kv_cache import KvCache, accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
@@ -115,16 +115,3 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
     if is_ir_directory(directory):
         return load_ir(core, directory, config)
     return load_checkpoint(directory, config, read_weights(model.weights), model.cache_dir)
-
-
-def accept_shorter_context(option: int | None, max_model_len: int, longest: int) -> None:
-    """The model's own context may shrink to what the cache holds; one that the user named may not."""
-    if option is not None:
-        raise ModelLoadError(f"max_model_len must be <= {longest}, which the KV cache holds, given {option}")
-    logger.warning("max_model_len is %d instead of %d: the KV cache holds no more", longest, max_model_len)
-
-
-def context_length(asked: int | None, max_positions: int) -> int:
-    if asked is not None and asked > max_positions:
-        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}")
-    return asked or max_positions

@@ -9,7 +9,7 @@ from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.ir import IR_FILE, is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import cache_tables, plan_cache
+from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import measure_checkpoint
@@ -63,11 +63,13 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
     compiled = compile_graph(core, attention_alone(language_model), engine)
     tables = cache_tables(compiled)
-    asked = model.max_model_len or language_model.max_positions
+    max_model_len = context_length(model.max_model_len, language_model.max_positions)
     free_bytes = available_bytes() - sum(size for _, size in weights)
     precision = compiled.get_property("INFERENCE_PRECISION_HINT")
     states = plan_states(tables_of(language_model.graph, STATE_PREFIX, dtype=precision), engine, free_bytes)
-    plan = plan_cache(tables, asked, states.max_num_seqs, engine.kv_cache_gib, free_bytes - states.num_bytes)
+    plan = plan_cache(tables, max_model_len, states.max_num_seqs, engine.kv_cache_gib, free_bytes - states.num_bytes)
+    if plan.max_model_len < max_model_len:
+        accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,

@@ -30,6 +30,19 @@ def cache_tables(compiled: ov.CompiledModel) -> list[Table]:
     return tables
 
 
+def context_length(asked: int | None, max_positions: int) -> int:
+    if asked is not None and asked > max_positions:
+        raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}")
+    return asked or max_positions
+
+
+def accept_shorter_context(option: int | None, max_model_len: int, longest: int) -> None:
+    """The model's own context may shrink to what the cache holds; one that the user named may not."""
+    if option is not None:
+        raise ModelLoadError(f"max_model_len must be <= {longest}, which the KV cache holds, given {option}")
+    logger.warning("max_model_len is %d instead of %d: the KV cache holds no more", longest, max_model_len)
+
+
 def plan_cache(
     tables: list[Table],
     max_model_len: int,
