@@ -132,6 +132,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda d: change_config(d, num_hidden_layers=1),
         "tensor model.layers.1.input_layernorm.weight is in the checkpoint, but a llama",
     ),
+    "a head beside the embedding that is tied to be one": (
+        lambda d: change_config(d, tie_word_embeddings=True),
+        "config.json ties embedding and head, but the checkpoint has a tensor lm_head.weight that is not the same",
+    ),
     "wrong shape": (
         lambda d: change_config(d, intermediate_size=256),
         r"gate_proj.weight has the shape \[128, 64\], but config.json asks for \[256, 64\]",

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
-from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
+from ouzel.backends.openvino.weights.leftovers import refuse_another_head, refuse_leftovers
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
@@ -42,6 +42,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
         refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
+        refuse_another_head(tensors, weights.used, (model.vocab_size, model.hidden_size))
         if keeps:
             log_kept(directory, summary, weights)
         return model
@@ -61,12 +62,16 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
 
 
 def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> tuple[LanguageModel, MeasuredWeights]:
-    """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that."""
+    """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that.
+
+    A head that may be a copy of the embedding is compared with it all the same.
+    """
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors)
     model = family(text.model_type)(text, Builder(weights, plan))
     refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
+    refuse_another_head(tensors, weights.used, (model.vocab_size, model.hidden_size))
     return model, weights
 
 

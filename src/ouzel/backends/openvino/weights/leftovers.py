@@ -4,8 +4,12 @@ import logging
 import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from itertools import chain
+
+import numpy as np
 
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.weights.source import Tensor, Tensors
 from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
@@ -14,6 +18,7 @@ logger = logging.getLogger(__name__)
 _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
+_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
 def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[str], *, has_other_modes: bool) -> None:
@@ -31,13 +36,29 @@ def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[s
             left_out.add(part)
         elif _shares_keys_and_values(config, name):
             left_out.add("keys and values of layers that share them")
-        elif not _COMPUTED.search(name) and not (name == "lm_head.weight" and part not in own):
+        elif not _COMPUTED.search(name) and not (name == _HEAD and part not in own):
             raise ModelLoadError(
                 f"tensor {name} is in the checkpoint, "
                 f"but a {config.model_type} with this config.json has no such tensor"
             )
     if left_out:
         logger.info("not used of the checkpoint: %s", ", ".join(sorted(left_out)))
+
+
+def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]) -> None:
+    """Raises ModelLoadError where config.json ties embedding and head, and a head in the checkpoint says otherwise.
+
+    Transformers does not tie them then, which config.json should say. `shape` is that of both; they are read only
+    where both are there.
+    """
+    if _HEAD in used or _HEAD not in tensors.names():
+        return
+    embedding, head = (chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (_EMBEDDING, _HEAD))
+    if not all(map(np.array_equal, embedding, head)):
+        raise ModelLoadError(
+            f"config.json ties embedding and head, but the checkpoint has a tensor {_HEAD} that is not the same as "
+            f"{_EMBEDDING}; with tie_word_embeddings false both are used"
+        )
 
 
 def _part_of(name: str) -> str:
