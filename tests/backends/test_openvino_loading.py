@@ -152,7 +152,10 @@ def test_a_broken_directory_is_told_by_name(fault: str, directory: Path) -> None
     assert not list((directory.parent / "cache").glob("*"))  # nothing half made stays behind
 
 
-@pytest.mark.parametrize("name", ["mtp.layers.0.norm.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"])
+@pytest.mark.parametrize(
+    "name",
+    ["mtp.layers.0.norm.weight", "model.mtp_emb_norm.0.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"],
+)
 def test_what_the_model_does_without_may_lie_in_a_checkpoint(name: str, directory: Path) -> None:
     add_tensor(directory / WEIGHTS, name)
     assert logits_error(create(directory)) < 1e-5

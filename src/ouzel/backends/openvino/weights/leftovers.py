@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 # Older versions of transformers saved what they compute from config.json, too.
 _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
+_FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -32,7 +33,7 @@ def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[s
     left_out = set()
     for name in sorted(set(names) - used):
         part = _part_of(name)
-        if part == "mtp" or _predicts_further(config, name) or (has_other_modes and part not in own):
+        if _predicts_further(config, name) or (has_other_modes and part not in own):
             left_out.add(part)
         elif _shares_keys_and_values(config, name):
             left_out.add("keys and values of layers that share them")
@@ -64,12 +65,13 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[i
 def _part_of(name: str) -> str:
     """Returns `model.layers` of `model.layers.0.mlp.up_proj.weight`, and `lm_head` of `lm_head.weight`."""
     first, _, rest = name.partition(".")
-    return f"{first}.{rest.partition('.')[0]}" if first in {"model", "backbone"} else first
+    return f"{first}.{rest.partition('.')[0]}" if first == "model" else first
 
 
 def _predicts_further(config: HfConfig, name: str) -> bool:
+    """Such layers are called so (`mtp.layers`, `model.mtp_block`), or follow the others."""
     layer = _LAYER.search(name)
-    return (
+    return _FURTHER.match(name) is not None or (
         layer is not None
         and int(layer[1]) >= config.size("num_hidden_layers")
         and config.integer("num_nextn_predict_layers", 0) > 0
