@@ -1,4 +1,4 @@
-"""What dense families take where config.json leaves a key out, and what they refuse."""
+"""What families take where config.json leaves a key out, and what they refuse."""
 
 import json
 from pathlib import Path
@@ -48,6 +48,12 @@ def test_a_key_that_is_left_out_has_the_value_of_its_family(
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
+        ("gpt-oss", {"layer_types": ["full_attention", "linear"]}, "layer_types must be of .*, found .*linear"),
+        (
+            "qwen2-moe",
+            {"layer_types": ["full_attention", "linear", "linear"]},
+            "layer_types must be of .* found .*linear",
+        ),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         ("internlm3", {"attention_bias": False}, "qkv_bias and bias of internlm3 must agree, found False, True"),
         ("phi3", {"rope_scaling": {"type": "yarn", "factor": 2.0}}, "rope type of phi3 must be one of .*, found yarn"),

@@ -10,7 +10,7 @@ import pytest
 
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3
+from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3, qwen3
 from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
@@ -123,6 +123,13 @@ def test_exaone4s_pattern_of_letters_counts_only_where_its_layers_are_listed() -
         exaone4.decoder_shape(HfConfig(letters))
     kinds = ["sliding_attention", "full_attention"] * 2
     assert exaone4.decoder_shape(HfConfig(letters | {"layer_types": kinds})).sliding_windows == (16, 0, 16, 0)
+
+
+def test_qwens_windows_have_defaults_of_their_own() -> None:
+    """They are used only where config.json says so, and it may say no more."""
+    config = SIZES | {"use_sliding_window": True, "num_hidden_layers": 30}
+    assert qwen3.decoder_shape(HfConfig(config)).sliding_windows == (0,) * 28 + (4096,) * 2
+    assert not any(qwen3.decoder_shape(HfConfig(config | {"sliding_window": None})).sliding_windows)
 
 
 def test_cohere2_turns_only_layers_with_a_window() -> None:

@@ -92,10 +92,11 @@ class DecoderShape:
 
 def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
     """Reads them as Qwen writes them: `use_sliding_window`, then by `layer_types` or from `max_window_layers` on."""
+    config = config.with_defaults(sliding_window=4096, max_window_layers=28)
     num_layers = config.size("num_hidden_layers")
     if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
         return (0,) * num_layers
-    first = config.integer("max_window_layers", num_layers)
+    first = config.integer("max_window_layers")
     return sliding_windows(config, lambda layer: layer >= first)
 
 

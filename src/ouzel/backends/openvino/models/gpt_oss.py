@@ -6,7 +6,7 @@ Reference: transformers, models/gpt_oss/modeling_gpt_oss.py and configuration_gp
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, every_layer_but, sliding_windows
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, Glu, mixture
 from ouzel.backends.openvino.graph.nodes import Node, real
 from ouzel.backends.openvino.graph.routing import Routing, route
@@ -35,7 +35,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", True)
     shape = DecoderShape.read(config)
     shape = shape.with_attention(qkv_bias=bias, output_bias=bias, has_sinks=True)
-    shape = replace(shape, sliding_windows=sliding_windows(config, shape.num_layers))
+    shape = replace(shape, sliding_windows=sliding_windows(config, every_layer_but(2)))
     routing = replace(Routing.read(config), scores="softmax_of_chosen", has_bias=True)
     experts = ExpertsShape(
         num_experts=routing.num_experts,
@@ -51,14 +51,6 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         return mixture(b, rows, route(b, rows, prefix + "router", experts.hidden_size, routing), prefix, experts)
 
     return build_decoder(b, shape, feed_forward)
-
-
-def sliding_windows(config: HfConfig, num_layers: int) -> tuple[int, ...]:
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
-    kinds = ["sliding_attention", "full_attention"] * num_layers
-    if config.has("layer_types"):
-        kinds = config.texts("layer_types", num_layers)
-    return tuple(window if kind == "sliding_attention" else 0 for kind in kinds[:num_layers])
 
 
 def clamped_glu(alpha: float, limit: float) -> Glu:

@@ -6,7 +6,7 @@ Reference: transformers, models/qwen2_moe/modeling_qwen2_moe.py and configuratio
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of, sliding_windows
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node
@@ -30,19 +30,15 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = DecoderShape.read(config).with_attention(qkv_bias=config.flag("qkv_bias", True))
     dense = feed_forward_of(MlpShape.read(config))
     parts = by_layer(feed_forward(config), dense, layers_with_experts(config))
-    return build_decoder(b, replace(shape, sliding_windows=sliding_windows(config, shape.num_layers)), parts)
+    return build_decoder(b, replace(shape, sliding_windows=windows(config)), parts)
 
 
-def sliding_windows(config: HfConfig, num_layers: int) -> tuple[int, ...]:
+def windows(config: HfConfig) -> tuple[int, ...]:
     """Without `layer_types` they are in every other layer below `max_window_layers`."""
     if not config.flag("use_sliding_window", False):
-        return (0,) * num_layers
-    window = config.size("sliding_window")
-    if config.has("layer_types"):
-        kinds = config.texts("layer_types", num_layers)
-        return tuple(window if kind == "sliding_attention" else 0 for kind in kinds)
+        return ()
     end = config.integer("max_window_layers", 28)
-    return tuple(window if layer % 2 == 0 and layer < end else 0 for layer in range(num_layers))
+    return sliding_windows(config, lambda layer: layer % 2 == 0 and layer < end)
 
 
 def feed_forward(config: HfConfig) -> Part:

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
-DEFAULTS = {"num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768}
+DEFAULTS = {"num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "sliding_window": 4096}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
@@ -21,7 +21,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config)
     shape = shape.with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
-    window = config.size("sliding_window", 4096) if config.flag("use_sliding_window", False) else 0
+    has_window = config.flag("use_sliding_window", False) and config.has("sliding_window")
+    window = config.size("sliding_window") if has_window else 0
     return build_decoder(b, replace(shape, sliding_windows=(window,) * shape.num_layers), feed_forward(config))
 
 
