@@ -54,6 +54,8 @@ def test_a_key_that_is_left_out_has_the_value_of_its_family(
             {"layer_types": ["full_attention", "linear", "linear"]},
             "layer_types must be of .* found .*linear",
         ),
+        ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}, "rope_parameters and rope_scaling differ"),
+        ("olmo3", {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}, "rope_parameters and rope_scaling differ"),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         ("internlm3", {"attention_bias": False}, "qkv_bias and bias of internlm3 must agree, found False, True"),
         ("phi3", {"rope_scaling": {"type": "yarn", "factor": 2.0}}, "rope type of phi3 must be one of .*, found yarn"),

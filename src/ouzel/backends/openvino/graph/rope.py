@@ -97,7 +97,7 @@ def read_ropes_by_kind(config: HfConfig, head_dim: int, *, sliding_theta: float)
     def rope(kind: str, theta: float) -> Rope:
         section = sections.section(kind) or HfConfig({})
         parameters = section.with_defaults(rope_theta=theta).values
-        return read_rope(config.with_values(rope_parameters=parameters), head_dim)
+        return read_rope(config.with_values(rope_parameters=parameters, rope_scaling=None), head_dim)
 
     full_theta = config.number("rope_theta", 10000.0)
     return rope("full_attention", full_theta), rope("sliding_attention", sliding_theta)
@@ -146,8 +146,16 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
 
 
 def rope_section(config: HfConfig) -> HfConfig:
-    """Returns what is written about rotary positions, in the newer key or the older one."""
-    return config.section("rope_parameters") or config.section("rope_scaling") or HfConfig({})
+    """Returns what is written about rotary positions, in the newer key or the older one.
+
+    Raises ModelLoadError where both are there, as after an edit of config.json, and say different things.
+    """
+    newer, older = config.section("rope_parameters"), config.section("rope_scaling")
+    if newer is None or older is None:
+        return newer or older or HfConfig({})
+    if any(newer.values.get(key) != value for key, value in older.values.items() if key != "type"):
+        raise ModelLoadError("config.json: rope_parameters and rope_scaling differ; only one of them may be there")
+    return newer
 
 
 def rope_type(scaling: HfConfig) -> str:
