@@ -101,8 +101,23 @@ ROUTED = ("mixtral", "olmoe", "ernie4-5-moe")
 ROUTED_TOLERANCES: dict[str, float] = {"bf16": 0.25, "int8": 0.3, "int4": 0.8}
 
 
-@pytest.mark.parametrize("weights", TOLERANCES)
+WIDTHS = ["int8", *(pytest.param(width, marks=pytest.mark.release("other widths")) for width in ("bf16", "int4"))]
+KINDS = ["llama-bias", "qwen3", "gpt-oss", "qwen3_5", "granitemoehybrid", "deepseek-v2", "gemma4-shared"]
+
+
+@pytest.mark.parametrize("weights", WIDTHS)
 def test_compressed_weights_stay_within_their_tolerance(golden: Golden, load: Load, weights: str) -> None:
+    assert_is_within_tolerance(golden, load, weights)
+
+
+@pytest.mark.parametrize("weights", ["bf16", "int4"])
+@pytest.mark.parametrize("name", KINDS)
+def test_other_widths_stay_within_theirs(name: str, load: Load, weights: str) -> None:
+    """One of each kind of graph; a release tries all."""
+    assert_is_within_tolerance(read_golden(name), load, weights)
+
+
+def assert_is_within_tolerance(golden: Golden, load: Load, weights: str) -> None:
     runner = load(golden.directory, weights, "auto", "auto")
     _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
     tolerances = ROUTED_TOLERANCES if golden.directory.name in ROUTED else TOLERANCES
