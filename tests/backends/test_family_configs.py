@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.checkpoint import tensors_of
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3, qwen3
@@ -127,7 +128,7 @@ def test_exaone4s_pattern_of_letters_counts_only_where_its_layers_are_listed() -
 
 def test_qwens_windows_have_defaults_of_their_own() -> None:
     """They are used only where config.json says so, and it may say no more."""
-    config = SIZES | {"use_sliding_window": True, "num_hidden_layers": 30}
+    config = SIZES | {"use_sliding_window": True, "num_hidden_layers": 30, "head_dim": 32}
     assert qwen3.decoder_shape(HfConfig(config)).sliding_windows == (0,) * 28 + (4096,) * 2
     assert not any(qwen3.decoder_shape(HfConfig(config | {"sliding_window": None})).sliding_windows)
 
@@ -166,3 +167,45 @@ def test_embeddings_are_tied_as_is_written_beside_the_text_model() -> None:
     text = {"tie_word_embeddings": False}
     assert HfConfig({"tie_word_embeddings": True, "text_config": text}).text_model().flag("tie_word_embeddings")
     assert not HfConfig({"text_config": text}).text_model().flag("tie_word_embeddings")
+
+
+# text_config of checkpoints that see, as they are published, with a tensor and its shape.
+SHORT_CONFIGS: dict[str, tuple[dict[str, Any], str, tuple[int, ...]]] = {
+    "LLaVA 1.5": (
+        {"model_type": "llama", "vocab_size": 32_064, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5},
+        "model.layers.31.mlp.down_proj.weight",
+        (4096, 11_008),
+    ),
+    "Pixtral": (
+        {
+            "model_type": "mistral",
+            "hidden_size": 5120,
+            "num_hidden_layers": 40,
+            "head_dim": 128,
+            "sliding_window": None,
+        },
+        "model.layers.39.self_attn.k_proj.weight",
+        (1024, 5120),
+    ),
+    "Aya Vision": (
+        {"model_type": "cohere2", "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 14_336},
+        "model.embed_tokens.weight",
+        (256_000, 4096),
+    ),
+    "InternVL3": (
+        {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
+        "model.layers.31.mlp.up_proj.weight",
+        (22_016, 3584),
+    ),
+    "qwen3": ({"model_type": "qwen3"}, "model.layers.31.self_attn.q_norm.weight", (128,)),
+    "Granite Vision": ({"model_type": "granite"}, "lm_head.weight", (32_000, 4096)),
+    "LFM2-VL": ({"model_type": "lfm2", "hidden_size": 2048}, "model.embed_tokens.weight", (65_536, 2048)),
+    "lfm2_moe": ({"model_type": "lfm2_moe"}, "model.layers.31.feed_forward.experts.31.w2.weight", (2048, 1792)),
+}
+
+
+@pytest.mark.parametrize("name", SHORT_CONFIGS)
+def test_sizes_that_are_left_out_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+    text, tensor, shape = SHORT_CONFIGS[name]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "sees", "text_config": text}))
+    assert tensors_of(tmp_path)[tensor] == shape

@@ -20,7 +20,13 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
+# Checkpoints that see (Aya Vision) leave out of `text_config` what is as in transformers.
 DEFAULTS = {
+    "vocab_size": 256_000,
+    "hidden_size": 8192,
+    "intermediate_size": 22_528,
+    "num_hidden_layers": 40,
+    "num_attention_heads": 64,
     "max_position_embeddings": 8192,
     "tie_word_embeddings": True,
     "sliding_window": 4096,
@@ -29,6 +35,7 @@ DEFAULTS = {
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
     return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
 
 

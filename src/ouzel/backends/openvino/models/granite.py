@@ -12,9 +12,19 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.errors import ModelLoadError
 
+# Checkpoints that see (Granite Vision) leave out of `text_config` what is as in transformers.
+DEFAULTS = {
+    "vocab_size": 32_000,
+    "hidden_size": 4096,
+    "intermediate_size": 11_008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 2048,
+}
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
-    config = config.with_defaults(max_position_embeddings=2048)
+    config = config.with_defaults(**DEFAULTS)
     bias, logits_scaling = config.flag("attention_bias", False), config.number("logits_scaling", 1.0)
     if logits_scaling == 0:
         raise ModelLoadError("config.json: logits_scaling must not be 0")

@@ -22,10 +22,21 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.errors import ModelLoadError
 
-DEFAULTS = {"tie_word_embeddings": True, "rope_theta": 1_000_000.0}
+# Checkpoints that see (LFM2-VL) leave out of `text_config` what is as in transformers.
+DEFAULTS = {
+    "vocab_size": 65_536,
+    "hidden_size": 2560,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 128_000,
+    "tie_word_embeddings": True,
+    "rope_theta": 1_000_000.0,
+}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
     shape = decoder_shape(config)
     mlp = MlpShape(hidden_size=shape.attention.hidden_size, inner_size=inner_size(config), names=("w1", "w3", "w2"))
     return build_decoder(b, shape, feed_forward_of(mlp, "feed_forward"), mixer_of(config, b, shape))
@@ -33,7 +44,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     norm = Norm(config.number("norm_eps", 1e-5))
-    shape = DecoderShape.read(config.with_defaults(**DEFAULTS))
+    shape = DecoderShape.read(config)
     shape = shape.with_attention(
         norm=norm, qk_norm="head", qk_norm_names=("q_layernorm", "k_layernorm"), output_name="out_proj"
     )

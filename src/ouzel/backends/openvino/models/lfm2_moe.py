@@ -15,7 +15,8 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import lfm2
 
-DEFAULTS = {
+DEFAULTS = lfm2.DEFAULTS | {
+    "hidden_size": 2048,
     "num_experts": 32,
     "num_experts_per_tok": 4,
     "intermediate_size": 7168,

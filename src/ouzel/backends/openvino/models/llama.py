@@ -11,8 +11,19 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
+# Checkpoints that see (LLaVA) leave out of `text_config` what is as in transformers.
+DEFAULTS = {
+    "vocab_size": 32_000,
+    "hidden_size": 4096,
+    "intermediate_size": 11_008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 2048,
+}
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))

@@ -11,8 +11,20 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
+# Checkpoints that see (InternVL) leave out of `text_config` what is as in transformers.
+DEFAULTS = {
+    "vocab_size": 151_936,
+    "hidden_size": 4096,
+    "intermediate_size": 22_016,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "max_position_embeddings": 32_768,
+}
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config).with_attention(qkv_bias=True)
     shape = replace(shape, sliding_windows=upper_sliding_windows(config))
     return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))

@@ -10,14 +10,18 @@ from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, f
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.models import qwen2
+
+DEFAULTS = qwen2.DEFAULTS | {"head_dim": 128}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
     return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config.with_defaults(head_dim=128))
+    shape = DecoderShape.read(config)
     shape = shape.with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
     return replace(shape, sliding_windows=upper_sliding_windows(config))
