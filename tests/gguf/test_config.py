@@ -87,6 +87,7 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         ("llama", {"attention.head_count_kv": [1, 2]}, "attention.head_count_kv must be the same for all layers"),
         ("llama", {"attention.value_length": 8}, "attention.value_length must be 16, as of keys, found 8"),
         ("llama", {"block_count": "two"}, 'llama.block_count must be an integer, found "two"'),
+        ("llama", {"block_count": 1025}, "llama.block_count must be >= 1 and <= 1024, found 1025"),
         ("lfm2", {"attention.head_count_kv": [1]}, "lfm2.attention.head_count_kv must be a list of 2 integers"),
     ],
 )

@@ -109,7 +109,7 @@ def _phi3(facts: Facts) -> JsonObject:
 def _gemma3(facts: Facts) -> JsonObject:
     """The scale of the attention is not in the file: llama.cpp has it by the size, of which one is another."""
     head_dim = facts.integer("attention.key_length")
-    is_27b = facts.integer("block_count") == 62
+    is_27b = facts.num_layers == 62
     per_head = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     return {
         "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
@@ -132,7 +132,7 @@ def _granite(facts: Facts) -> JsonObject:
 
 def _lfm2(facts: Facts) -> JsonObject:
     """Layers without heads for keys are convolutions."""
-    num_kv_heads = facts.integers("attention.head_count_kv", facts.integer("block_count"))
+    num_kv_heads = facts.integers("attention.head_count_kv", facts.num_layers)
     return {
         "num_key_value_heads": max(num_kv_heads, default=0),
         "layer_types": ["full_attention" if count else "conv" for count in num_kv_heads],

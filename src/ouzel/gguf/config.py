@@ -22,7 +22,7 @@ def model_config(gguf: Gguf) -> JsonObject:
 
 
 def _common(facts: Facts) -> JsonObject:
-    num_layers, hidden_size = facts.integer("block_count"), facts.integer("embedding_length")
+    num_layers, hidden_size = facts.num_layers, facts.integer("embedding_length")
     num_heads = facts.integer("attention.head_count")
     head_dim = facts.integer("attention.key_length", hidden_size // max(num_heads, 1))
     if (value_dim := facts.integer("attention.value_length", head_dim)) != head_dim:

@@ -7,12 +7,22 @@ from ouzel.gguf.file import Gguf
 _HARMLESS = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal")
 
 
+MAX_LAYERS = 2**10  # several times what any published model has
+
+
 class Facts:
     def __init__(self, gguf: Gguf) -> None:
         self._gguf = gguf
         self._metadata = gguf.metadata
         self.architecture = gguf.metadata.text("general.architecture")
         self.source = gguf.metadata.source
+
+    @property
+    def num_layers(self) -> int:
+        """Has a limit, since lists of so many are made. Raises ModelLoadError."""
+        if not 1 <= (count := self.integer("block_count")) <= MAX_LAYERS:
+            raise self._metadata.wrong(self._key("block_count"), f">= 1 and <= {MAX_LAYERS}", count)
+        return count
 
     def has(self, key: str) -> bool:
         return self._metadata.has(self._key(key))
