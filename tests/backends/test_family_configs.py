@@ -11,9 +11,11 @@ import pytest
 from benchmarks.checkpoint import tensors_of
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3, qwen3
+from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import Load, read_golden
+from tests.backends.conftest import GOLDEN, Load, read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.backends.test_openvino_loading import WEIGHTS, add_tensor, rename_tensors
 
@@ -209,3 +211,22 @@ def test_sizes_that_are_left_out_are_those_of_transformers(name: str, tmp_path: 
     text, tensor, shape = SHORT_CONFIGS[name]
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "sees", "text_config": text}))
     assert tensors_of(tmp_path)[tensor] == shape
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("gpt-oss", "swiglu_limit", -1, "OpenVINO makes no gpt_oss of this config.json: Check"),
+        ("lfm2", "conv_L_cache", 2**31 - 1, "conv_L_cache must be <= 1048576"),
+        ("deepseek-v3", "first_k_dense_replace", 2**62, "is missing from the safetensors files"),
+        ("deepseek-v3", "kv_lora_rank", 2**31 - 1, "kv_lora_rank must be <= 1048576"),
+        ("gemma4-experts", "hidden_size_per_layer_input", -1, "hidden_size_per_layer_input must be a positive integer"),
+    ],
+)
+def test_numbers_of_no_model_are_told_in_a_sentence(name: str, key: str, value: int, message: str) -> None:
+    config = json.loads((GOLDEN / name / "config.json").read_text())
+    holder = config["text_config"] if key in config.get("text_config", {}) else config
+    holder[key] = value
+    with pytest.raises(ModelLoadError, match=message) as refused:
+        measure_checkpoint(GOLDEN / name, HfConfig(config), read_weights("auto"))
+    assert "\n" not in str(refused.value)

@@ -21,7 +21,10 @@ MAX_SIZES = {
     "head_dim": 2**13,
     "hidden_size": 2**18,
     "intermediate_size": 2**20,
+    "vocab_size_per_layer_input": MAX_VOCAB_SIZE,
+    **dict.fromkeys(("max_position_embeddings", "original_max_position_embeddings", "sliding_window"), MAX_SIZE),
 }
+MAX_OTHER_SIZE = 2**20
 # These may stand outside of text_config.
 _SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config", "compression_config", "dtype", "torch_dtype")
 
@@ -52,7 +55,7 @@ class HfConfig:
         value = self.integer(key, default)
         if value < 1:
             raise self._wrong(key, "a positive integer", value)
-        if value > (largest := MAX_SIZES.get(key, MAX_SIZE)):
+        if value > (largest := MAX_SIZES.get(key, MAX_OTHER_SIZE)):
             raise self._wrong(key, f"<= {largest}", value)
         return value
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
@@ -18,6 +19,7 @@ from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config.weights import WeightPlan
+from ouzel.errors import ModelLoadError
 
 Build = Callable[[CachedWeights], LanguageModel]
 BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that know what was used of them
@@ -34,7 +36,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
         logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
-        model = family_build(text, Builder(weights, plan))
+        model = built(text, family_build, Builder(weights, plan))
         kept = f"{stored.compressed_as} as {value_types(weights.index)}"
         named = "" if str(plan) == "auto" else f" ({plan})"
         return replace(model, weights=kept + named if keeps else str(plan))
@@ -69,10 +71,20 @@ def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> t
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors)
-    model = family(text.model_type)(text, Builder(weights, plan))
+    model = built(text, family(text.model_type), Builder(weights, plan))
     refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
     refuse_another_head(tensors, weights.used, (model.vocab_size, model.hidden_size))
     return model, weights
+
+
+def built(config: HfConfig, build: FamilyBuild, builder: Builder) -> LanguageModel:
+    """Raises ModelLoadError where the runtime refuses a number that the family takes."""
+    try:
+        return build(config, builder)
+    except RuntimeError as error:
+        raise ModelLoadError(
+            f"OpenVINO makes no {config.model_type} of this config.json: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:

@@ -29,7 +29,7 @@ def build_deepseek(
 
 
 def first_layers(config: HfConfig) -> frozenset[int]:
-    return frozenset(range(config.integer("first_k_dense_replace")))
+    return frozenset(range(min(config.integer("first_k_dense_replace"), config.size("num_hidden_layers"))))
 
 
 def sigmoid_routing(config: HfConfig) -> Routing:

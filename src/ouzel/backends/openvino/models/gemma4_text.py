@@ -168,7 +168,7 @@ def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
 
 
 def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
-    size = config.integer("hidden_size_per_layer_input") if config.has("hidden_size_per_layer_input") else 0
+    size = config.size("hidden_size_per_layer_input") if config.values.get("hidden_size_per_layer_input") else 0
     if not size:
         return None
     vocab_size = config.size("vocab_size_per_layer_input")

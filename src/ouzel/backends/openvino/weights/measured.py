@@ -29,8 +29,9 @@ class MeasuredWeights:
         return Matrix(encoding, wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        tensor, zeros = Tensor(name, shape), np.zeros(shape, np.float32)
-        self._tensors.stored_encoding(tensor)  # which says so where it is missing
+        tensor = Tensor(name, shape)
+        self._tensors.stored_encoding(tensor)  # which says so where it is missing, or of another size
+        zeros = np.zeros(shape, np.float32)
         self._count((tensor,), Encoding("f32"), zeros.nbytes)
         return zeros
 
