@@ -544,6 +544,16 @@ def test_patterns_take_no_more_than_their_time(
         open_checkpoint(tmp_path, grouped(every={"targets": ["re:" + pattern], "weights": WEIGHTS_4}))
 
 
+def test_blocks_of_scales_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    tensors, _ = matrix_in("nf4")
+    name = "model.matrix.weight.quant_state.bitsandbytes__nf4"
+    state = json.loads(np.asarray(tensors[name][1], np.uint8).tobytes()) | {"nested_blocksize": 2**63}
+    content = np.frombuffer(json.dumps(state).encode(), np.uint8)
+    quantize.save(tmp_path / SINGLE_FILE, tensors | {name: ("U8", content)})
+    with pytest.raises(ModelLoadError, match="nested_blocksize cannot be 9223372036854775808"):
+        open_checkpoint(tmp_path, FORMATS["nf4"][1]).stored_encoding(MATRIX)
+
+
 def test_what_is_said_and_not_done_is_told(tmp_path: Path) -> None:
     settings = compressed("int-quantized", num_bits=8, strategy="channel") | {"kv_cache_scheme": {"num_bits": 8}}
     settings["config_groups"]["group_0"]["input_activations"] = {"num_bits": 8}

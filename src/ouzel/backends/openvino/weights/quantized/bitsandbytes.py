@@ -75,6 +75,8 @@ class BitsAndBytes:
                 f"{state.blocksize}, but config.json asks for {list(tensor.shape)}"
             )
         rows, columns = tensor.shape
+        if not 0 <= state.nested_blocksize < 2**31:
+            raise ModelLoadError(f"tensor {tensor.name}: nested_blocksize cannot be {state.nested_blocksize}")
         if columns % 2 or (rows * columns) % state.blocksize:
             raise ModelLoadError(f"tensor {tensor.name} does not go into blocks of {state.blocksize}")
         self.checkpoint.locate(tensor.name, (rows * columns // 2, 1), "U8")
