@@ -49,6 +49,26 @@ def test_grouped_products_are_those_of_slices(
         assert relative_error(rows[1], rows[0]) < 1e-5
 
 
+@pytest.mark.parametrize("name", ["mixtral", "gpt-oss", "deepseek-v3"])
+def test_a_router_is_float32_in_every_precision(name: str, load: Load) -> None:
+    """Its choice and all that it is made of, up to the model's own rows."""
+    runner = load(read_golden(name).directory, "bf16", "auto", "auto")
+    nodes = runner._compiled.get_runtime_model().get_ops()  # type: ignore[attr-defined]  # no public way
+    waiting = [node for node in nodes if property_of(node, "layerType") == "TopK"]
+    found = set()
+    while waiting:
+        node = waiting.pop()
+        if (kind := property_of(node, "layerType")) not in ("Const", "Input", "Reorder"):
+            found.add((kind, property_of(node, "runtimePrecision")))
+            waiting += [value.get_node() for value in node.input_values()]
+    assert {"TopK", "FullyConnected"} <= {kind for kind, _ in found}
+    assert not {precision for _, precision in found} & {"bf16", "f16"}
+
+
+def property_of(node: ov.Node, key: str) -> str:
+    return str(node.get_rt_info()[key].astype(str))
+
+
 def test_experts_may_be_stored_as_one_tensor(tmp_path: Path) -> None:
     golden = read_golden("qwen3-moe")
     directory = tmp_path / "stacked"

@@ -13,12 +13,13 @@ sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # 
 
 import openvino as ov  # noqa: E402
 from openvino import op  # noqa: E402
+from openvino import opset1 as ops1  # noqa: E402
 from openvino import opset13 as ops  # noqa: E402
 from openvino import opset17 as ops17  # noqa: E402
 from openvino._offline_transformations import paged_attention_transformation  # noqa: E402
 from openvino.utils.node_factory import NodeFactory  # noqa: E402
 
-__all__ = ["internal_operations", "op", "ops", "ops17", "ov", "paged_attention_transformation"]
+__all__ = ["internal_operations", "op", "ops", "ops1", "ops17", "ov", "paged_attention_transformation"]
 
 
 @cache

@@ -1,7 +1,8 @@
 """A router chooses the experts of each token, and how much each of them counts.
 
-Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every precision: the
-chosen experts change where two scores are closer than their rounding.
+Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every precision, since the
+chosen experts change where two scores are closer than their rounding. The rows they are computed of have the model's
+precision: in bf16 they may still choose another expert than in float32.
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node, integers, real, scaled
+from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.library import ops, ops1
 from ouzel.errors import ModelLoadError
 
 
@@ -70,12 +72,22 @@ def route(
     correction: NDArray[np.float32] | None = None,
 ) -> Choice:
     """Takes [T, hidden_size]. A `correction`, [experts], is added to the scores for the choice alone."""
-    logits = b.linear(rows, name, hidden_size, routing.num_experts, has_bias=routing.has_bias, width="f32")
+    logits = b.linear(rows, name, hidden_size, routing.num_experts, width="f32")
+    if routing.has_bias:
+        bias = b.graph.array(b.array(name + ".bias", routing.num_experts))
+        apart = ops.reshape(logits, integers(-1, 1, routing.num_experts), False)  # fused, it would lose its mark
+        logits = ops.reshape(ops.add(apart, bias), integers(-1, routing.num_experts), False)
+    choice = choose(logits, routing, None if correction is None else b.graph.array(correction))
+    keep_float32([choice.experts, choice.weights], rows)
+    return choice
+
+
+def choose(logits: Node, routing: Routing, correction: Node | None) -> Choice:
     if routing.scores == "softmax_of_chosen":
         chosen, experts = best(logits, routing.num_chosen)
-        return Choice(experts, ops.softmax(chosen, -1))
-    scores = ops.softmax(logits, -1) if routing.scores == "softmax" else ops.sigmoid(logits)
-    compared = scores if correction is None else ops.add(scores, b.graph.array(correction))
+        return Choice(experts, ops1.softmax(chosen, 1))
+    scores = ops1.softmax(logits, 1) if routing.scores == "softmax" else ops.sigmoid(logits)
+    compared = scores if correction is None else ops.add(scores, correction)
     chosen, experts = best(within_groups(compared, routing), routing.num_chosen)
     if correction is not None:
         chosen = ops.gather_elements(scores, experts, 1)

@@ -1,0 +1,47 @@
+"""Some operations must be computed in float32 where the rest of the model is in bf16 or f16.
+
+The CPU plugin leaves the precision of an operation alone that has the runtime attribute DisablePrecisionConversion.
+Python cannot make one; it comes with an IR that has it, and is passed on from there.
+"""
+
+from functools import cache
+from typing import Any
+
+from ouzel.backends.openvino.graph.nodes import Node, output_of
+from ouzel.backends.openvino.library import ov
+
+_KEY = "DisablePrecisionConversion_0"
+_IR = """<?xml version="1.0"?>
+<net name="marked" version="11">
+  <layers>
+    <layer id="0" name="x" type="Parameter" version="opset1">
+      <data shape="1" element_type="f32"/>
+      <rt_info><attribute name="DisablePrecisionConversion" version="0" value="dynamic:bf16,f16"/></rt_info>
+      <output><port id="0" precision="FP32"><dim>1</dim></port></output>
+    </layer>
+    <layer id="1" name="y" type="Result" version="opset1">
+      <input><port id="0" precision="FP32"><dim>1</dim></port></input>
+    </layer>
+  </layers>
+  <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges>
+</net>
+"""
+
+
+def keep_float32(results: list[Node], rows: Node) -> None:
+    """Marks all operations between the rows and these results; the rows stay as they are."""
+    seen = {output_of(rows).get_node().get_name()}
+    waiting = [output_of(result).get_node() for result in results]
+    while waiting:
+        node = waiting.pop()
+        if node.get_name() in seen or node.get_type_name() == "Constant":
+            continue
+        seen.add(node.get_name())
+        node.set_rt_info(_attribute(), _KEY)
+        waiting += [value.get_node() for value in node.input_values()]
+
+
+@cache
+def _attribute() -> Any:  # which openvino's type stubs leave open
+    (marked,) = ov.Core().read_model(_IR.encode()).get_parameters()
+    return marked.get_rt_info()[_KEY]
