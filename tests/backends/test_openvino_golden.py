@@ -95,11 +95,6 @@ def test_in_the_serving_precision_a_row_does_not_depend_on_its_batch(load: Load)
 # ones lie closer together and networks are trained to damp noise.
 TOLERANCES: dict[str, float] = {"bf16": 0.04, "int8": 0.1, "int4": 0.7}
 
-# Where two experts' scores lie closer than the rounding, another one computes the token, in every precision but f32.
-# Measured: bf16 0.156, int8 0.212, int4 0.66 at most.
-ROUTED = ("mixtral", "olmoe", "ernie4-5-moe")
-ROUTED_TOLERANCES: dict[str, float] = {"bf16": 0.25, "int8": 0.3, "int4": 0.8}
-
 
 WIDTHS = ["int8", *(pytest.param(width, marks=pytest.mark.release("other widths")) for width in ("bf16", "int4"))]
 KINDS = ["llama-bias", "qwen3", "gpt-oss", "qwen3_5", "granitemoehybrid", "deepseek-v2", "gemma4-shared"]
@@ -120,8 +115,7 @@ def test_other_widths_stay_within_theirs(name: str, load: Load, weights: str) ->
 def assert_is_within_tolerance(golden: Golden, load: Load, weights: str) -> None:
     runner = load(golden.directory, weights, "auto", "auto")
     _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
-    tolerances = ROUTED_TOLERANCES if golden.directory.name in ROUTED else TOLERANCES
-    assert relative_error(logits, golden.logits) < tolerances[weights]
+    assert relative_error(logits, golden.logits) < TOLERANCES[weights]
     assert runner.info.weights == weights
 
 

@@ -51,11 +51,13 @@ CASES: dict[str, Case] = {
             "rope_parameters": rope(theta=1000000.0),
             "sliding_window": 12,
             "num_local_experts": 4,
-        }
+        },
+        first_seed=253,
     ),
     "olmoe": Case(
         {**SMALL, "model_type": "olmoe", "rope_parameters": rope(), "num_experts": 5, "clip_qkv": 1.5},
         older_rope_keys=True,
+        first_seed=146,
     ),
     "qwen2-moe": Case(
         {
@@ -107,6 +109,7 @@ CASES: dict[str, Case] = {
             "moe_layer_start_index": 1,
             "moe_layer_end_index": 1,
             "tie_word_embeddings": True,
-        }
+        },
+        first_seed=42,
     ),
 }
