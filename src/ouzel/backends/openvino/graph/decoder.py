@@ -127,6 +127,10 @@ def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
     return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
 
 
+def by_layer(sparse: Part, dense: Part, sparse_layers: frozenset[int]) -> Part:
+    return lambda b, rows, layer: (sparse if layer in sparse_layers else dense)(b, rows, layer)
+
+
 def attention_of(b: Builder, shape: DecoderShape) -> Part:
     """Adds the inputs for the angles, once for all layers."""
     has_positions = len(shape.unrotated_layers) < shape.num_layers

@@ -6,17 +6,14 @@ Reference: transformers, models/deepseek_v2 and deepseek_v3.
 
 from dataclasses import replace
 
-from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import Part, build_decoder, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, glu_of, mixture
+from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer, feed_forward_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of, with_shared
 from ouzel.backends.openvino.graph.latent_attention import LatentShape, latent_attention_of, read_decoder_shape
-from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
-from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.graph.routing import Routing, route
+from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
 from ouzel.errors import ModelLoadError
 
 
@@ -60,21 +57,11 @@ def require(config: HfConfig, key: str, *supported: str) -> str:
 def feed_forward(config: HfConfig, routing: Routing, dense_layers: frozenset[int]) -> Part:
     if (interval := config.integer("moe_layer_freq", 1)) != 1:
         raise ModelLoadError(f"config.json: moe_layer_freq must be 1, found {interval}")
-    hidden_size, inner_size = config.size("hidden_size"), config.size("moe_intermediate_size")
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    shared = replace(mlp, inner_size=config.size("n_shared_experts") * inner_size)
-    glu = glu_of(read_activation(config))
-    experts = ExpertsShape(num_experts=routing.num_experts, hidden_size=hidden_size, inner_size=inner_size, glu=glu)
-    dense = feed_forward_of(mlp)
-
-    def part(b: Builder, rows: Node, layer: int) -> Node:
-        if layer in dense_layers:
-            return dense(b, rows, layer)
-        prefix = f"model.layers.{layer}.mlp."
-        has_correction = routing.scores == "sigmoid"
-        correction = b.array(prefix + "gate.e_score_correction_bias", experts.num_experts) if has_correction else None
-        choice = route(b, rows, prefix + "gate", hidden_size, routing, correction=correction)
-        chosen = mixture(b, rows, choice, prefix, experts)
-        return ops.add(chosen, gated_mlp(b, rows, prefix + "shared_experts.", shared))
-
-    return part
+    experts = ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
+    shared = replace(mlp, inner_size=config.size("n_shared_experts") * experts.inner_size)
+    correction = "gate.e_score_correction_bias" if routing.scores == "sigmoid" else ""
+    sparse = with_shared(
+        experts_of(routing, experts, correction=correction), feed_forward_of(shared, "mlp.shared_experts")
+    )
+    return by_layer(sparse, feed_forward_of(mlp), frozenset(range(config.size("num_hidden_layers"))) - dense_layers)

@@ -90,14 +90,26 @@ def glu_of(activation: Activation) -> Glu:
     return lambda gate, up: ops.multiply(activate(gate, activation), up)
 
 
-def experts_of(routing: Routing, shape: ExpertsShape, *, place: str = "mlp", router: str = "gate") -> Part:
-    """Makes feed-forward layers of experts, whose tensors are in this place of a layer."""
+def experts_of(
+    routing: Routing, shape: ExpertsShape, *, place: str = "mlp", router: str = "gate", correction: str = ""
+) -> Part:
+    """Makes feed-forward layers of experts, whose tensors are in this place of a layer.
+
+    `correction` names a tensor, [experts], that is added to the scores for the choice alone.
+    """
 
     def part(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.{place}."
-        return mixture(b, rows, route(b, rows, prefix + router, shape.hidden_size, routing), prefix, shape)
+        added = b.array(prefix + correction, shape.num_experts) if correction else None
+        choice = route(b, rows, prefix + router, shape.hidden_size, routing, correction=added)
+        return mixture(b, rows, choice, prefix, shape)
 
     return part
+
+
+def with_shared(chosen: Part, shared: Part) -> Part:
+    """Adds what an expert gives that is for every token."""
+    return lambda b, rows, layer: ops.add(chosen(b, rows, layer), shared(b, rows, layer))
 
 
 def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsShape) -> Node:

@@ -20,10 +20,11 @@ class MlpShape:
     is_gated: bool = True
 
     @classmethod
-    def read(cls, config: HfConfig) -> "MlpShape":
+    def read(cls, config: HfConfig, inner_size: str = "intermediate_size") -> "MlpShape":
+        """Reads what most families write the same way; `inner_size` is a key."""
         return cls(
             hidden_size=config.size("hidden_size"),
-            inner_size=config.size("intermediate_size"),
+            inner_size=config.size(inner_size),
             activation=read_activation(config),
         )
 

@@ -6,15 +6,13 @@ Reference: transformers, models/ernie4_5_moe/modeling_ernie4_5_moe.py and config
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture
-from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
+from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, by_layer, feed_forward_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture, with_shared
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.routing import Routing, route
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
-from ouzel.backends.openvino.models.qwen3_moe import by_layer
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {
@@ -60,15 +58,14 @@ def feed_forward(config: HfConfig) -> Part:
     )
     experts = ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
     num_shared = config.integer("moe_num_shared_experts")
-    shared = replace(MlpShape.read(config), inner_size=experts.inner_size * num_shared)
 
     def part(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.mlp."
         correction = b.array(prefix + "moe_statics.e_score_correction_bias", 1, routing.num_experts)
         choice = route(b, rows, prefix + "gate", experts.hidden_size, routing, correction=correction)
-        results = mixture(b, rows, choice, prefix, experts)
-        if num_shared == 0:
-            return results
-        return ops.add(results, gated_mlp(b, rows, prefix + "shared_experts.", shared))
+        return mixture(b, rows, choice, prefix, experts)
 
-    return part
+    if num_shared == 0:
+        return part
+    shared = replace(MlpShape.read(config), inner_size=experts.inner_size * num_shared)
+    return with_shared(part, feed_forward_of(shared, "mlp.shared_experts"))

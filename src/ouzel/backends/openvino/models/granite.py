@@ -25,16 +25,21 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
+    mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
+    return build_decoder(b, decoder_shape(config), feed_forward_of(mlp))
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
+    """Reads the factors, which all Granites have."""
     bias, logits_scaling = config.flag("attention_bias", False), config.number("logits_scaling", 1.0)
     if logits_scaling == 0:
         raise ModelLoadError("config.json: logits_scaling must not be 0")
-    shape = replace(
-        DecoderShape.read(config).with_attention(
-            qkv_bias=bias, output_bias=bias, scale=config.number("attention_multiplier", 1.0)
-        ),
+    shape = DecoderShape.read(config).with_attention(
+        qkv_bias=bias, output_bias=bias, scale=config.number("attention_multiplier", 1.0)
+    )
+    return replace(
+        shape,
         embedding_factor=config.number("embedding_multiplier", 1.0),
         residual_factor=config.number("residual_multiplier", 1.0),
         logits_factor=1 / logits_scaling,
     )
-    mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp))

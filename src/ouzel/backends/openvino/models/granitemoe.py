@@ -6,12 +6,12 @@ Reference: transformers, models/granitemoe/modeling_granitemoe.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder
+from ouzel.backends.openvino.graph.decoder import Part, build_decoder
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.errors import ModelLoadError
+from ouzel.backends.openvino.models import granite
 
 DEFAULTS = {"num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 2048}
 TENSORS = ExpertTensors(all_gate_up="input_linear.weight", all_down="output_linear.weight", are_separate=False)
@@ -19,22 +19,7 @@ TENSORS = ExpertTensors(all_gate_up="input_linear.weight", all_down="output_line
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    return build_decoder(b, decoder_shape(config), feed_forward(config))
-
-
-def decoder_shape(config: HfConfig) -> DecoderShape:
-    bias, logits_scaling = config.flag("attention_bias", False), config.number("logits_scaling", 1.0)
-    if logits_scaling == 0:
-        raise ModelLoadError("config.json: logits_scaling must not be 0")
-    shape = DecoderShape.read(config).with_attention(
-        qkv_bias=bias, output_bias=bias, scale=config.number("attention_multiplier", 1.0)
-    )
-    return replace(
-        shape,
-        embedding_factor=config.number("embedding_multiplier", 1.0),
-        residual_factor=config.number("residual_multiplier", 1.0),
-        logits_factor=1 / logits_scaling,
-    )
+    return build_decoder(b, granite.decoder_shape(config), feed_forward(config))
 
 
 def feed_forward(config: HfConfig) -> Part:

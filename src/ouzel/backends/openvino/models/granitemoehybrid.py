@@ -7,73 +7,41 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_of, build_decoder, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, glu_of, mixture
+from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_of, build_decoder
+from ouzel.backends.openvino.graph.experts import with_shared
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba, smallest_step
-from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.graph.routing import Routing, route
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.models import granite, granitemoe, granitemoeshared
 from ouzel.errors import ModelLoadError
 
-TENSORS = ExpertTensors(all_gate_up="input_linear.weight", all_down="output_linear.weight", are_separate=False)
+DEFAULTS = {
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "intermediate_size": 11008,
+    "shared_intermediate_size": 1024,
+}
 _KINDS = {"mamba": "mamba", "linear_attention": "mamba", "attention": "attention", "full_attention": "attention"}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
+    config = config.with_defaults(**DEFAULTS)
     shape = decoder_shape(config)
     return build_decoder(b, shape, feed_forward(config), mixer_of(config, b, shape))
 
 
 def feed_forward(config: HfConfig) -> Part:
     """The shared layer is beside the experts, or alone where there are none."""
-    shared = MlpShape(
-        hidden_size=config.size("hidden_size"),
-        inner_size=config.size("shared_intermediate_size", 1024),
-        activation=read_activation(config),
-        fused_name="input_linear",
-        names=("", "", "output_linear"),
-    )
-    if config.integer("num_local_experts", 8) == 0:
-        return feed_forward_of(shared, "shared_mlp")
-    config = config.with_defaults(num_local_experts=8, num_experts_per_tok=2, intermediate_size=11008)
-    routing = replace(Routing.read(config), scores="softmax_of_chosen")
-    experts = ExpertsShape(
-        num_experts=routing.num_experts,
-        hidden_size=shared.hidden_size,
-        inner_size=config.size("intermediate_size"),
-        glu=glu_of(shared.activation),
-        tensors=TENSORS,
-    )
-
-    def part(b: Builder, rows: Node, layer: int) -> Node:
-        prefix = f"model.layers.{layer}."
-        choice = route(b, rows, prefix + "block_sparse_moe.router.layer", shared.hidden_size, routing)
-        chosen = mixture(b, rows, choice, prefix + "block_sparse_moe.", experts)
-        return ops.add(chosen, gated_mlp(b, rows, prefix + "shared_mlp.", shared))
-
-    return part
+    shared = granitemoeshared.shared_mlp(config)
+    if config.integer("num_local_experts") == 0:
+        return shared
+    return with_shared(granitemoe.feed_forward(config), shared)
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
-    bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config)
-    shape = shape.with_attention(qkv_bias=bias, output_bias=bias, scale=config.number("attention_multiplier", 1.0))
-    return replace(
-        shape,
-        unrotated_layers=frozenset() if turns(config) else frozenset(range(shape.num_layers)),
-        embedding_factor=config.number("embedding_multiplier", 1.0),
-        residual_factor=config.number("residual_multiplier", 1.0),
-        logits_factor=1 / logits_scaling(config),
-    )
-
-
-def logits_scaling(config: HfConfig) -> float:
-    if scaling := config.number("logits_scaling", 1.0):
-        return scaling
-    raise ModelLoadError("config.json: logits_scaling must not be 0")
+    shape = granite.decoder_shape(config)
+    return shape if turns(config) else replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
 
 
 def turns(config: HfConfig) -> bool:

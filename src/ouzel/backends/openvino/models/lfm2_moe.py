@@ -6,11 +6,10 @@ Reference: transformers, models/lfm2_moe/modeling_lfm2_moe.py and configuration_
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import Part, build_decoder, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, glu_of, mixture
+from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer, feed_forward_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of, glu_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.graph.routing import Routing, route
+from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import lfm2
@@ -33,7 +32,6 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def feed_forward(config: HfConfig) -> Part:
     """A bias of each expert counts for the choice, and not for the weights."""
-    hidden_size, num_dense = config.size("hidden_size"), config.integer("num_dense_layers", 2)
     routing = replace(
         Routing.read(config),
         scores="sigmoid",
@@ -42,21 +40,15 @@ def feed_forward(config: HfConfig) -> Part:
     )
     experts = ExpertsShape(
         num_experts=routing.num_experts,
-        hidden_size=hidden_size,
+        hidden_size=config.size("hidden_size"),
         inner_size=config.size("moe_intermediate_size"),
         glu=glu_of("silu"),
         tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
     )
-    has_bias = config.flag("use_expert_bias", True)
-    mlp = MlpShape(hidden_size=hidden_size, inner_size=config.size("intermediate_size"), names=("w1", "w3", "w2"))
-    dense = feed_forward_of(mlp, "feed_forward")
-
-    def part(b: Builder, rows: Node, layer: int) -> Node:
-        if layer < num_dense:
-            return dense(b, rows, layer)
-        prefix = f"model.layers.{layer}.feed_forward."
-        bias = b.array(prefix + "expert_bias", routing.num_experts) if has_bias else None
-        choice = route(b, rows, prefix + "gate", hidden_size, routing, correction=bias)
-        return mixture(b, rows, choice, prefix, experts)
-
-    return part
+    correction = "expert_bias" if config.flag("use_expert_bias", True) else ""
+    sparse = experts_of(routing, experts, place="feed_forward", correction=correction)
+    mlp = MlpShape(
+        hidden_size=experts.hidden_size, inner_size=config.size("intermediate_size"), names=("w1", "w3", "w2")
+    )
+    sparse_layers = frozenset(range(config.integer("num_dense_layers", 2), config.size("num_hidden_layers")))
+    return by_layer(sparse, feed_forward_of(mlp, "feed_forward"), sparse_layers)

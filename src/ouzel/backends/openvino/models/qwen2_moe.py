@@ -6,7 +6,14 @@ Reference: transformers, models/qwen2_moe/modeling_qwen2_moe.py and configuratio
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of, sliding_windows
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    Part,
+    build_decoder,
+    by_layer,
+    feed_forward_of,
+    sliding_windows,
+)
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node
@@ -14,7 +21,7 @@ from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
-from ouzel.backends.openvino.models.qwen3_moe import by_layer, layers_with_experts
+from ouzel.backends.openvino.models.qwen3_moe import layers_with_experts
 
 DEFAULTS = {
     "num_experts": 60,
@@ -29,7 +36,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config).with_attention(qkv_bias=config.flag("qkv_bias", True))
     dense = feed_forward_of(MlpShape.read(config))
-    parts = by_layer(feed_forward(config), dense, layers_with_experts(config))
+    parts = by_layer(feed_forward(config, Routing.read(config)), dense, layers_with_experts(config))
     return build_decoder(b, replace(shape, sliding_windows=windows(config)), parts)
 
 
@@ -41,10 +48,10 @@ def windows(config: HfConfig) -> tuple[int, ...]:
     return sliding_windows(config, lambda layer: layer % 2 == 0 and layer < end)
 
 
-def feed_forward(config: HfConfig) -> Part:
-    routing = Routing.read(config)
+def feed_forward(config: HfConfig, routing: Routing) -> Part:
+    """The shared expert is weighed by a gate of its own."""
     chosen = experts_of(routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size"))
-    shape = replace(MlpShape.read(config), inner_size=config.size("shared_expert_intermediate_size"))
+    shape = MlpShape.read(config, "shared_expert_intermediate_size")
 
     def part(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.mlp."

@@ -6,7 +6,7 @@ Reference: transformers, models/qwen3_moe/modeling_qwen3_moe.py and configuratio
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, by_layer, feed_forward_of
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
@@ -30,10 +30,6 @@ def feed_forward(config: HfConfig) -> Part:
     routing = Routing.read(config)
     sparse = experts_of(routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size"))
     return by_layer(sparse, feed_forward_of(MlpShape.read(config)), layers_with_experts(config))
-
-
-def by_layer(sparse: Part, dense: Part, sparse_layers: frozenset[int]) -> Part:
-    return lambda b, rows, layer: (sparse if layer in sparse_layers else dense)(b, rows, layer)
 
 
 def layers_with_experts(config: HfConfig) -> frozenset[int]:

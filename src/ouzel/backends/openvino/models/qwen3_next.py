@@ -6,14 +6,13 @@ Reference: transformers, models/qwen3_next/modeling_qwen3_next.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import build_decoder, by_layer, feed_forward_of
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.models import qwen3_5_moe_text, qwen3_5_text
+from ouzel.backends.openvino.models import qwen2_moe, qwen3_5_text
 from ouzel.backends.openvino.models.qwen3_moe import layers_with_experts
 
 DEFAULTS = {
@@ -30,10 +29,6 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = qwen3_5_text.with_defaults(config).with_defaults(**DEFAULTS)
     shape = qwen3_5_text.decoder_shape(config)
     delta_shape = replace(DeltaNetShape.read(config), is_fused=True)
-    dense, sparse_layers = feed_forward_of(MlpShape.read(config)), layers_with_experts(config)
-    sparse = qwen3_5_moe_text.feed_forward(config, Routing.read(config))
-
-    def feed_forward(b: Builder, rows: Node, layer: int) -> Node:
-        return (sparse if layer in sparse_layers else dense)(b, rows, layer)
-
+    sparse, dense = qwen2_moe.feed_forward(config, Routing.read(config)), feed_forward_of(MlpShape.read(config))
+    feed_forward = by_layer(sparse, dense, layers_with_experts(config))
     return build_decoder(b, shape, feed_forward, qwen3_5_text.mixer_of(config, b, shape, delta_shape))
