@@ -1,5 +1,6 @@
 """Mixtures of experts: both forms of their products, how checkpoints keep them, and how they are chosen."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,14 @@ def test_grouped_products_are_those_of_slices(
     for token_id in golden.greedy[:8]:
         rows = sliced.step([(sequence, [token_id])]), grouped.step([(other, [token_id])])
         assert relative_error(rows[1], rows[0]) < 1e-5
+
+
+def test_experts_of_narrower_rows_are_refused(tmp_path: Path) -> None:
+    directory = shutil.copytree(read_golden("nemotron-h-moe").directory, tmp_path / "model")
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps(config | {"moe_latent_size": 16}))
+    with pytest.raises(ModelLoadError, match="moe_latent_size 16 is not supported"):
+        create(directory, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("name", ["mixtral", "gpt-oss", "deepseek-v3"])

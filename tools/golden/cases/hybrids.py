@@ -109,6 +109,28 @@ CASES: dict[str, Case] = {
         },
         first_seed=19,
     ),
+    "nemotron-h-moe": Case(
+        {
+            **SMALL,
+            "model_type": "nemotron_h",
+            "hybrid_override_pattern": "ME*E",
+            "head_dim": 32,
+            "mamba_num_heads": 4,
+            "mamba_head_dim": 8,
+            "ssm_state_size": 16,
+            "n_groups": 2,
+            "chunk_size": 32,
+            "time_step_min": 0.2,
+            "n_routed_experts": 6,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32,
+            "moe_shared_expert_intermediate_size": 64,
+            "n_group": 3,
+            "topk_group": 2,
+            "routed_scaling_factor": 1.5,
+        },
+        factors={"experts.down_proj": 0.25},
+    ),
     "qwen3_next": Case(
         {
             **SMALL,

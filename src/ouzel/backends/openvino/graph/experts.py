@@ -2,6 +2,8 @@
 
     y[t] = sum over the chosen experts e of weight[t, e] * down_e(glu(gate_e(x[t]), up_e(x[t])))
 
+Experts without a gate compute down_e(activation(up_e(x[t]))).
+
 A row is a token for one of its experts; rows are sorted by expert, so that those of an expert lie together. Two forms
 of their products compute the same:
 
@@ -30,7 +32,7 @@ from ouzel.backends.openvino.weights.source import Tensor, Wanted
 # takes 4 times the time of slices.
 MAX_SLICED_EXPERTS = 128
 
-Glu = Callable[[Node, Node], Node]  # of gate and up
+Glu = Callable[..., Node]  # of gate and up, or of up alone where there is no gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class ExpertTensors:
     is below gate or their rows alternate.
     """
 
-    gate: str = "gate_proj"
+    gate: str = "gate_proj"  # empty: experts have none
     up: str = "up_proj"
     down: str = "down_proj"
     all_gate_up: str = "experts.gate_up_proj"
@@ -117,10 +119,12 @@ def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsS
     order = sorted_rows(choice.experts, shape.num_experts)
     inner, names = shape.inner_size, shape.tensors
     sorted_tokens = ops.gather(rows, order.tokens, int32(0))
-    gate_up = wanted(prefix, shape, (names.gate, names.up), names.all_gate_up, (2 * inner, shape.hidden_size))
-    gate, up = split(product(b, sorted_tokens, order, gate_up, shape), inner, inner)
+    into = (names.gate, names.up) if names.gate else (names.up,)
+    first = wanted(prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size))
+    inner_rows = product(b, sorted_tokens, order, first, shape)
+    inner_rows = shape.glu(*split(inner_rows, inner, inner)) if names.gate else shape.glu(inner_rows)
     down = wanted(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
-    results = product(b, shape.glu(gate, up), order, down, shape)
+    results = product(b, inner_rows, order, down, shape)
     of_choices = ops.gather(results, order.places, int32(0))  # [T, num_chosen, hidden_size]
     return ops.reduce_sum(ops.multiply(of_choices, ops.unsqueeze(choice.weights, integers(2))), integers(1), False)
 

@@ -1,12 +1,17 @@
-"""Nemotron-H has one thing in each layer: Mamba-2, attention without positions, or a feed-forward layer.
+"""Nemotron-H has one thing in each layer: Mamba-2, attention without positions, a feed-forward layer, or experts.
 
 Reference: transformers, models/nemotron_h/modeling_nemotron_h.py and configuration_nemotron_h.py.
 """
 
-from ouzel.backends.openvino.graph.activations import read_activation
+from dataclasses import replace
+
+from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.decoder import Part, feed_forward_of
+from ouzel.backends.openvino.graph.deepseek import sigmoid_routing
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of, with_shared
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba
-from ouzel.backends.openvino.graph.mlp import MlpShape, plain_mlp
+from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -31,14 +36,11 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     norm = Norm(config.number("layer_norm_epsilon"))
     attention, mamba_shape = AttentionShape.read(config, norm), read_mamba(config, norm)
     hidden_size, vocab_size = attention.hidden_size, config.size("vocab_size")
-    mlp_shape = MlpShape(
-        hidden_size=hidden_size,
-        inner_size=config.size("intermediate_size"),
-        activation=read_activation(config, "mlp_hidden_act", "relu2"),
-        has_bias=config.flag("mlp_bias", False),
-    )
+    kinds, mlp = layer_kinds(config), read_mlp(config)
+    experts = experts_layer(config, mlp) if "moe" in kinds else None
+    dense = feed_forward_of(mlp, "mixer")
     x = b.embedded(b.embedding("model.embeddings", vocab_size, hidden_size, is_head=False))
-    for layer, kind in enumerate(layer_kinds(config)):
+    for layer, kind in enumerate(kinds):
         prefix = f"model.layers.{layer}.mixer."
         rows = b.norm(x, f"model.layers.{layer}.norm", hidden_size, norm)
         match kind:
@@ -46,8 +48,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
                 mixed = mamba(b, rows, prefix, layer, mamba_shape)
             case "attention":
                 mixed = self_attention(b, rows, prefix, layer, attention, angles=None)
+            case "moe" if experts:
+                mixed = experts(b, rows, layer)
             case _:
-                mixed = plain_mlp(b, rows, prefix, mlp_shape)
+                mixed = dense(b, rows, layer)
         x = ops.add(x, mixed)
     x = b.norm(b.graph.sampled(x), "model.norm_f", hidden_size, norm)
     logits = ops.matmul(x, b.head("lm_head", vocab_size, hidden_size), False, True)
@@ -71,7 +75,42 @@ def with_defaults(config: HfConfig) -> HfConfig:
         time_step_min=0.001,
         use_conv_bias=True,
         use_bias=False,
+        n_routed_experts=8,
+        num_experts_per_tok=2,
+        moe_intermediate_size=7688,
+        moe_shared_expert_intermediate_size=7688,
+        n_group=1,
+        topk_group=1,
+        norm_topk_prob=True,
+        routed_scaling_factor=1.0,
     )
+
+
+def read_mlp(config: HfConfig) -> MlpShape:
+    return MlpShape(
+        hidden_size=config.size("hidden_size"),
+        inner_size=config.size("intermediate_size"),
+        activation=read_activation(config, "mlp_hidden_act", "relu2"),
+        has_bias=config.flag("mlp_bias", False),
+        is_gated=False,
+    )
+
+
+def experts_layer(config: HfConfig, mlp: MlpShape) -> Part:
+    """Makes layers of experts without gates, beside one that is for every token."""
+    if config.has("moe_latent_size"):
+        raise config.refuse("moe_latent_size", "none: experts that take whole rows")
+    routing = sigmoid_routing(config)
+    experts = ExpertsShape(
+        num_experts=routing.num_experts,
+        hidden_size=mlp.hidden_size,
+        inner_size=config.size("moe_intermediate_size"),
+        glu=lambda up: activate(up, mlp.activation),
+        tensors=ExpertTensors(gate="", all_gate_up="experts.up_proj"),
+    )
+    shared = replace(mlp, inner_size=config.size("moe_shared_expert_intermediate_size"))
+    chosen = experts_of(routing, experts, place="mixer", correction="gate.e_score_correction_bias")
+    return with_shared(chosen, feed_forward_of(shared, "mixer.shared_experts"))
 
 
 def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:
@@ -100,8 +139,9 @@ def layer_kinds(config: HfConfig) -> list[str]:
         key = "layers_block_type" if "layers_block_type" in config.values else "layer_types"
         names = config.texts(key, len(listed) if isinstance(listed, list) else 0)
         kinds = [_NEWER_NAMES.get(name, name) for name in names]
-    if unknown := set(kinds) - {"mamba", "attention", "mlp"}:
+    if unknown := set(kinds) - set(_KINDS.values()):
         raise ModelLoadError(
-            "config.json: layers of nemotron_h must be mamba, attention or mlp, found " + ", ".join(sorted(unknown))
+            "config.json: layers of nemotron_h must be mamba, attention, mlp or moe, found "
+            + ", ".join(sorted(unknown))
         )
     return kinds
