@@ -9,6 +9,10 @@ of their products compute the same:
 
 sliced   a product for each expert with its slice of the rows; an expert without rows is skipped
 grouped  one product for all, GroupedMatMul, which becomes the plugin's GatherMatmul
+
+The plugin packs the weights of a slice's product when it has rows for the first time: int4 takes 10 ms an expert or
+more. The self-check's 40 tokens do that at start-up for 99 of 100 experts where 8 of 64 are chosen, for 92 where 8 of
+128 are, if all are as likely; those that are left are packed by the first request that needs them.
 """
 
 from collections.abc import Callable
