@@ -27,17 +27,20 @@ BLOCKS = GOLDEN / "blocks.gguf"
 MODELS = sorted(path.stem for path in GOLDEN.glob("*.gguf") if path != BLOCKS)
 COLUMNS = 256
 SCALE_POSITIONS = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_XS": (0,)}
-LOSSLESS = ("gemma3", "granite", "lfm2", "lfm2-moe", "llama3", "phi3", "qwen2")  # in bf16, as the checkpoint
+# In bf16, as the checkpoint.
+LOSSLESS = ("gemma3", "granite", "lfm2", "lfm2-moe", "llama3", "ministral3", "phi3", "qwen2", "qwen3_5")
 # What llama.cpp has in its code, and golden checkpoints otherwise than published models.
 NOT_IN_A_FILE: dict[str, JsonObject] = {
     "gpt-oss": {"swiglu_limit": 1.5},
     "lfm2-moe": {"routed_scaling_factor": 1.5},
+    "ministral3": {"sliding_window": 24},
     "gemma3": {
         "query_pre_attn_scalar": 200,
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
         "final_logit_softcapping": 20.0,
     },
 }
+RECOMPRESSED = {"deepseek-v3": 0.01}  # its keys' half of kv_b_proj, which is stored transposed: 0.003 measured
 Q8_0_ERROR = 0.05  # of the format: 0.02 to 0.044 measured; what is named or ordered wrongly errs by 0.2 and more
 
 
@@ -82,7 +85,31 @@ def test_a_model_is_that_of_its_checkpoint(name: str, load: Load, tmp_path: Path
         assert Driver(exact).greedy(golden.prompt, len(golden.greedy)) == golden.greedy
     else:
         _, kept = Driver(load(directory, "auto")).prefill(golden.prompt, 1 << 30)
-        assert relative_error(kept, logits) < 1e-5
+        assert relative_error(kept, logits) < RECOMPRESSED.get(name, 1e-5)
+
+
+def test_heads_change_places_in_blocks(tmp_path: Path) -> None:
+    """Value heads of qwen35 are stored the first of both key heads, then the second; here each is a block wide."""
+    generator = np.random.default_rng(2)
+    kind, num_bytes = next((number, each.num_bytes) for number, each in BLOCK_TYPES.items() if each.name == "Q8_0")
+    blocks = generator.integers(0, 256, (128, 4, num_bytes), np.uint8)
+    blocks[..., :2] = np.array([2e-2], "<f2").view(np.uint8)
+    names = {"ssm_out": "out_proj", "attn_gate": "in_proj_z"}
+    tensors = [RawTensor(f"blk.0.{name}.weight", (128, 128), kind, blocks.tobytes()) for name in names]
+    sizes = {"group_count": 2, "time_step_rank": 4, "state_size": 16, "inner_size": 128}
+    metadata: dict[str, Value | Raw] = {"general.architecture": "qwen35"}
+    metadata |= {f"qwen35.ssm.{key}": value for key, value in sizes.items()}
+    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
+    checkpoint = GgufCheckpoint([tmp_path / "model.gguf"])
+    stored = (blocks[..., 2:].view(np.int8) * np.float16(2e-2).astype(np.float32)).reshape(4, 32, 4, 32)
+    grouped = [0, 2, 1, 3]
+    for name, expected in {"out_proj": stored[:, :, grouped], "in_proj_z": stored[grouped]}.items():
+        tensor = Tensor(f"model.layers.0.linear_attn.{name}.weight", (128, 128))
+        encoding = checkpoint.stored_encoding(tensor)
+        assert encoding is not None
+        kept = np.concatenate([decode(encoding, parts) for parts in checkpoint.parts(tensor)])
+        np.testing.assert_array_equal(kept, expected.reshape(128, 128))
+        np.testing.assert_array_equal(np.concatenate(list(checkpoint.rows(tensor))), kept)
 
 
 def test_a_width_that_is_asked_for_recompresses(load: Load, tmp_path: Path) -> None:

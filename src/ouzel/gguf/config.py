@@ -1,6 +1,7 @@
 """A GGUF file's metadata becomes the config.json that the model had."""
 
 import math
+from collections.abc import Callable
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import architecture_of
@@ -13,7 +14,8 @@ def model_config(gguf: Gguf) -> JsonObject:
     """Raises ModelLoadError for another architecture, and where the file says something that would be ignored."""
     facts = Facts(gguf)
     architecture = architecture_of(facts.architecture, facts.source)
-    config = {"model_type": architecture.model_type} | _common(facts) | architecture.config(facts)
+    own = architecture.config(facts)
+    config = {"model_type": architecture.model_type} | _common(facts, own) | own
     scaling = config["rope_scaling"]
     if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":
         config["rope_scaling"] = {**scaling, **architecture.yarn}
@@ -21,42 +23,52 @@ def model_config(gguf: Gguf) -> JsonObject:
     return config
 
 
-def _common(facts: Facts) -> JsonObject:
-    num_layers, hidden_size = facts.num_layers, facts.integer("embedding_length")
-    num_heads = facts.integer("attention.head_count")
-    head_dim = facts.integer("attention.key_length", hidden_size // max(num_heads, 1))
+def _common(facts: Facts, own: JsonObject) -> JsonObject:
+    """Reads what all models have, but not what the architecture has read by itself."""
+    usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
+    head_dim = usual if "head_dim" in own else _head_dim(facts, usual)
+    readers: dict[str, Callable[[], object]] = {
+        "vocab_size": lambda: facts.tensor_shape("token_embd.weight")[0],
+        "hidden_size": lambda: facts.integer("embedding_length"),
+        "intermediate_size": lambda: facts.integer("feed_forward_length"),
+        "num_hidden_layers": lambda: facts.num_layers,
+        "num_attention_heads": lambda: facts.integer("attention.head_count"),
+        "num_key_value_heads": lambda: _num_kv_heads(facts),
+        "head_dim": lambda: head_dim,
+        "max_position_embeddings": lambda: facts.integer("context_length"),
+        "rms_norm_eps": lambda: facts.number("attention.layer_norm_rms_epsilon"),
+        "tie_word_embeddings": lambda: not facts.has_tensor("output.weight"),
+        "rope_theta": lambda: facts.number("rope.freq_base", 10000.0),
+        "rope_scaling": lambda: _rope_scaling(facts, facts.integer("rope.dimension_count", head_dim)),
+        "partial_rotary_factor": lambda: _rotated_share(facts, head_dim),
+    }
+    found = {key: read() for key, read in readers.items() if key not in own}
+    return {key: value for key, value in found.items() if key != "partial_rotary_factor" or value is not None}
+
+
+def _head_dim(facts: Facts, usual: int) -> int:
+    head_dim = facts.integer("attention.key_length", usual)
     if (value_dim := facts.integer("attention.value_length", head_dim)) != head_dim:
         raise ModelLoadError(
             f"{facts.source}: attention.value_length must be {head_dim}, as of keys, found {value_dim}"
         )
-    return {
-        "vocab_size": facts.tensor_shape("token_embd.weight")[0],
-        "hidden_size": hidden_size,
-        "intermediate_size": facts.integer("feed_forward_length"),
-        "num_hidden_layers": num_layers,
-        "num_attention_heads": num_heads,
-        "num_key_value_heads": _num_kv_heads(facts, num_layers, num_heads),
-        "head_dim": head_dim,
-        "max_position_embeddings": facts.integer("context_length"),
-        "rms_norm_eps": facts.number("attention.layer_norm_rms_epsilon"),
-        "tie_word_embeddings": not facts.has_tensor("output.weight"),
-        "rope_theta": facts.number("rope.freq_base", 10000.0),
-        "rope_scaling": _rope_scaling(facts, facts.integer("rope.dimension_count", head_dim)),
-    } | _rotated_share(facts, head_dim)
+    return head_dim
 
 
-def _num_kv_heads(facts: Facts, num_layers: int, num_heads: int) -> int:
+def _num_kv_heads(facts: Facts) -> int:
     """Takes one number for all layers; layers without attention have none."""
     key = "attention.head_count_kv"
-    counts = set(facts.integers(key, num_layers)) - {0} if facts.has(key) else {num_heads}
+    if not facts.has(key):
+        return facts.integer("attention.head_count")
+    counts = set(facts.integers(key, facts.integer("block_count"))) - {0}
     if len(counts) != 1:
         raise ModelLoadError(f"{facts.source}: {key} must be the same for all layers, found {sorted(counts)}")
     return counts.pop()
 
 
-def _rotated_share(facts: Facts, head_dim: int) -> JsonObject:
+def _rotated_share(facts: Facts, head_dim: int) -> float | None:
     num_dims = facts.integer("rope.dimension_count", head_dim)
-    return {} if num_dims == head_dim or head_dim < 1 else {"partial_rotary_factor": num_dims / head_dim}
+    return None if num_dims == head_dim or head_dim < 1 else num_dims / head_dim
 
 
 def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
@@ -64,6 +76,7 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
     context = facts.integer("context_length")
     original = facts.integer("rope.scaling.original_context_length", context)
     factor = facts.number("rope.scaling.factor", 1.0)
+    kind = facts.text("rope.scaling.type", "linear" if factor != 1.0 else "none")
     if facts.has_tensor("rope_freqs.weight"):
         divisors = facts.floats("rope_freqs.weight")
         return _longrope(facts, (divisors, divisors), num_dims) | {
@@ -76,7 +89,7 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
             "attention_factor": facts.number("rope.scaling.attn_factor", 1.0),
             "original_max_position_embeddings": original,
         }
-    match facts.text("rope.scaling.type", "linear" if factor != 1.0 else "none"):
+    match kind:
         case "none":
             return None
         case "linear":
@@ -84,7 +97,7 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
         case "yarn":
             scaling: JsonObject = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
             return scaling | _yarn_details(facts)
-        case kind:
+        case _:
             raise ModelLoadError(
                 f"{facts.source}: rope.scaling.type {kind} is not supported; supported: none, linear, yarn"
             )
@@ -92,6 +105,8 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
 
 def _yarn_details(facts: Facts) -> JsonObject:
     details: JsonObject = {}
+    if facts.has("rope.scaling.yarn_attn_factor"):
+        details["attention_factor"] = facts.number("rope.scaling.yarn_attn_factor")
     for key in ("beta_fast", "beta_slow"):
         if facts.has(f"rope.scaling.yarn_{key}"):
             details[key] = facts.number(f"rope.scaling.yarn_{key}")

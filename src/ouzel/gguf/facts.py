@@ -7,9 +7,6 @@ from ouzel.gguf.file import Gguf
 _HARMLESS = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal")
 
 
-MAX_LAYERS = 2**10  # several times what any published model has
-
-
 class Facts:
     def __init__(self, gguf: Gguf) -> None:
         self._gguf = gguf
@@ -19,10 +16,8 @@ class Facts:
 
     @property
     def num_layers(self) -> int:
-        """Has a limit, since lists of so many are made. Raises ModelLoadError."""
-        if not 1 <= (count := self.integer("block_count")) <= MAX_LAYERS:
-            raise self._metadata.wrong(self._key("block_count"), f">= 1 and <= {MAX_LAYERS}", count)
-        return count
+        """Counts the layers of the model, without those that predict further tokens."""
+        return self.integer("block_count") - self.integer("nextn_predict_layers", 0)
 
     def has(self, key: str) -> bool:
         return self._metadata.has(self._key(key))
@@ -32,6 +27,9 @@ class Facts:
 
     def integers(self, key: str, length: int) -> list[int]:
         return self._metadata.integers(self._key(key), length)
+
+    def flags(self, key: str, length: int) -> list[bool]:
+        return [bool(value) for value in self._metadata.numbers(self._key(key), length)]
 
     def number(self, key: str, default: float | None = None) -> float:
         return self._metadata.number(self._key(key), default)

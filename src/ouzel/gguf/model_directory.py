@@ -21,7 +21,7 @@ from ouzel.tokenizer.model_files import JsonObject
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1  # raise it when other files are made of the same metadata
+FORMAT = 2  # raise it when other files are made of the same metadata
 _SOURCE_FILE = "made_of.json"
 
 

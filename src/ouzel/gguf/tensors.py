@@ -1,74 +1,143 @@
 """A GGUF file's tensors by the names that transformers gives them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures import Architecture, architecture_of
+from ouzel.gguf.architectures import architecture_of
+from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import MAX_TENSORS, Gguf, TensorLocation
 
-_IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+)\.(weight|bias)")
+_IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+?)(?:\.(weight|bias|scale))?")
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 MAX_EXPERTS = 2**12  # several times what any published model has
 _IN_CONFIG = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a tensor as they lie in the file, or its columns."""
+
+    location: TensorLocation
+    is_transposed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StoredTensor:
     """What transformers has under one name."""
 
-    name: str  # in the file
-    location: TensorLocation
-    head_dim: int = 0  # of each so many rows those of even numbers come first, then the others; 0: as they are stored
+    name: str  # in the file, of the first piece
+    pieces: tuple[Piece, ...]  # below each other
+    shape: tuple[int, ...]  # of all
+    change: Change = AS_STORED
     shift: float = 0.0  # is added to what is stored
     every_other: TensorLocation | None = None  # has every second row, or of a bias every second element
 
+    @classmethod
+    def whole(cls, name: str, location: TensorLocation) -> "StoredTensor":
+        return cls(name, (Piece(location),), location.shape)
+
     @property
-    def row_order(self) -> tuple[int, ...] | None:
-        """Brings a head's rows, stored as pairs that are turned together, into two halves of those pairs."""
-        return (*range(0, self.head_dim, 2), *range(1, self.head_dim, 2)) if self.head_dim else None
+    def location(self) -> TensorLocation:
+        return self.pieces[0].location
+
+    @property
+    def block_types(self) -> set[str]:
+        return {piece.location.block_type.name for piece in self.pieces}
 
 
 def tensors_of(gguf: Gguf) -> dict[str, StoredTensor]:
-    """Returns them by transformers' names; one that no such name is known for keeps its own."""
-    facts = Facts(gguf)
-    architecture = architecture_of(facts.architecture, facts.source)
+    """Returns them by transformers' names; one that no such name is known for keeps its own. Layers that predict
+    further tokens are left out."""
+    naming = _Naming(gguf)
     found: dict[str, StoredTensor] = {}
     for name, location in gguf.tensors.items():
         if name not in _IN_CONFIG:
-            found |= dict(_named(StoredTensor(name, location), architecture, gguf))
+            found |= dict(naming.named(StoredTensor.whole(name, location)))
         if len(found) > MAX_TENSORS:
-            raise ModelLoadError(f"{facts.source}: it must have <= {MAX_TENSORS} matrices, those of experts included")
+            raise ModelLoadError(
+                f"{gguf.metadata.source}: it must have <= {MAX_TENSORS} matrices, those of experts included"
+            )
     return found
 
 
-def _named(stored: StoredTensor, architecture: Architecture, gguf: Gguf) -> Iterator[tuple[str, StoredTensor]]:
-    parts = _IN_LAYER.fullmatch(stored.name)
-    if parts is None:
-        stem, _, kind = stored.name.rpartition(".")
-        outer = _OUTER | dict(architecture.outer)
-        yield f"{outer[stem]}.{kind}" if stem in outer else stored.name, _shifted(stored, architecture)
-        return
-    layer, part, kind = parts.groups()
-    prefix = f"model.layers.{layer}."
-    experts = architecture.experts
-    if experts is not None and (name := experts.name(part)):
-        _check_experts(stored, kind)
-        if experts.are_alternating:
-            yield from _alternating(stored, prefix + experts.prefix, (part, kind), gguf)
+class _Naming:
+    def __init__(self, gguf: Gguf) -> None:
+        facts = self._facts = Facts(gguf)
+        self._gguf = gguf
+        self._architecture: Architecture = architecture_of(facts.architecture, facts.source)
+        self._num_layers = facts.num_layers if facts.has("nextn_predict_layers") else None
+        self._outer = _OUTER | dict(self._architecture.outer)
+        self._below = {join.below for join in self._architecture.joins.values()}
+
+    @cached_property
+    def _changes(self) -> Mapping[str, Change]:
+        return self._architecture.changes(self._facts)
+
+    def named(self, stored: StoredTensor) -> Iterator[tuple[str, StoredTensor]]:
+        parts = _IN_LAYER.fullmatch(stored.name)
+        if parts is None:
+            stem, _, kind = stored.name.rpartition(".")
+            yield f"{self._outer[stem]}.{kind}" if stem in self._outer else stored.name, self._shifted(stored, stem)
+        elif self._num_layers is None or int(parts[1]) < self._num_layers:
+            prefix = f"model.layers.{parts[1]}."
+            yield from self._named_in_layer(stored, prefix, parts[2], parts[3] or "")
+
+    def _named_in_layer(
+        self, stored: StoredTensor, prefix: str, part: str, kind: str
+    ) -> Iterator[tuple[str, StoredTensor]]:
+        architecture, experts = self._architecture, self._architecture.experts
+        if part in architecture.joins and kind == "weight":
+            join = architecture.joins[part]
+            yield f"{prefix}{join.name}.{kind}", self._joined(stored, part, join)
+        elif part in self._below and kind == "weight":
+            return
+        elif name := architecture.bare.get(f"{part}.{kind}") or architecture.bare.get(part):
+            yield prefix + name, self._changed(stored, part)
+        elif experts is not None and (name := experts.name(part)):
+            _check_experts(stored, kind)
+            if experts.are_alternating:
+                yield from _alternating(stored, prefix + experts.prefix, (part, kind), self._gguf)
+            else:
+                yield from _each_expert(stored, prefix + experts.prefix, f"{name}.{kind}")
+        elif part in architecture.layer:
+            yield f"{prefix}{architecture.layer[part]}.{kind}", self._shifted(self._changed(stored, part), part)
         else:
-            yield from _each_expert(stored, prefix + experts.prefix, f"{name}.{kind}")
-    elif part in architecture.bare:
-        yield prefix + architecture.bare[part], stored
-    elif part not in architecture.layer:
-        yield stored.name, stored
-    elif architecture.permutes_heads and part in ("attn_q", "attn_k"):
-        yield f"{prefix}{architecture.layer[part]}.{kind}", replace(stored, head_dim=head_dim(Facts(gguf)))
-    else:
-        yield f"{prefix}{architecture.layer[part]}.{kind}", _shifted(stored, architecture)
+            yield stored.name, stored
+
+    def _changed(self, stored: StoredTensor, part: str) -> StoredTensor:
+        change = self._changes.get(part)
+        if change is None:
+            return stored
+        shape = (prod(stored.shape),) if change.is_flat else stored.shape
+        return replace(stored, change=change, shape=shape)
+
+    def _shifted(self, stored: StoredTensor, part: str) -> StoredTensor:
+        unshifted = self._architecture.unshifted_norms
+        if unshifted is None or part in unshifted or not stored.name.endswith("norm.weight"):
+            return stored
+        return replace(stored, shift=-1.0)
+
+    def _joined(self, stored: StoredTensor, part: str, join: Join) -> StoredTensor:
+        """Each of several experts, or heads, has rows of the one and then of the other."""
+        upper, lower = stored.location, self._gguf.tensors.get(stored.name.replace(part, join.below))
+        shape = (*upper.shape[:-2], *upper.shape[:-3:-1]) if join.is_transposed else upper.shape
+        if lower is None or len(shape) not in (2, 3) or _but_rows(lower.shape) != _but_rows(shape):
+            raise ModelLoadError(
+                f"{upper.path}: {stored.name} must have a {join.below} of as many columns, and as many experts or heads"
+            )
+        pairs = zip(_matrices(upper), _matrices(lower), strict=True)
+        pieces = tuple(each for one, other in pairs for each in (Piece(one, join.is_transposed), Piece(other)))
+        joined = (*shape[:-2], shape[-2] + lower.shape[-2], shape[-1])
+        return replace(stored, pieces=pieces, shape=(prod(joined[:-1]), joined[-1]) if join.is_flat else joined)
+
+
+def _but_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1])
 
 
 def _check_experts(stored: StoredTensor, kind: str) -> None:
@@ -81,24 +150,30 @@ def _check_experts(stored: StoredTensor, kind: str) -> None:
         )
 
 
-def head_dim(facts: Facts) -> int:
-    usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
-    return facts.integer("attention.key_length", usual)
+def _matrices(location: TensorLocation) -> Iterator[TensorLocation]:
+    """Gives those of [experts, ., .], or the one of [., .]."""
+    if len(location.shape) == 2:
+        yield location
+    else:
+        yield from _each(location)
+
+
+def _each(location: TensorLocation) -> Iterator[TensorLocation]:
+    for number in range(location.shape[0]):
+        offset = location.offset + number * prod(location.shape[1:-1]) * location.row_bytes
+        yield replace(location, shape=location.shape[1:], offset=offset)
 
 
 def _each_expert(stored: StoredTensor, prefix: str, name: str) -> Iterator[tuple[str, StoredTensor]]:
-    location = stored.location
-    for expert in range(location.shape[0]):
-        offset = location.offset + expert * prod(location.shape[1:-1]) * location.row_bytes
-        own = replace(location, shape=location.shape[1:], offset=offset)
-        yield f"{prefix}{expert}.{name}", replace(stored, location=own)
+    for expert, own in enumerate(_each(stored.location)):
+        yield f"{prefix}{expert}.{name}", StoredTensor.whole(stored.name, own)
 
 
 def _alternating(
     stored: StoredTensor, prefix: str, part: tuple[str, str], gguf: Gguf
 ) -> Iterator[tuple[str, StoredTensor]]:
     name, kind = part
-    end = "_bias" if kind == "bias" else ""
+    end, axis = ("_bias", -1) if kind == "bias" else ("", -2)
     if name == "ffn_down_exps":
         yield f"{prefix}down_proj{end}", stored
     elif name == "ffn_gate_exps":
@@ -107,9 +182,6 @@ def _alternating(
             raise ModelLoadError(
                 f"{stored.location.path}: {stored.name} must have an ffn_up_exps of its shape and type"
             )
-        yield f"{prefix}gate_up_proj{end}", replace(stored, every_other=other)
-
-
-def _shifted(stored: StoredTensor, architecture: Architecture) -> StoredTensor:
-    is_norm = stored.name.endswith("norm.weight")
-    return replace(stored, shift=-1.0) if architecture.shifts_norms and is_norm else stored
+        shape = list(stored.shape)
+        shape[axis] *= 2
+        yield f"{prefix}gate_up_proj{end}", replace(stored, every_other=other, shape=tuple(shape))

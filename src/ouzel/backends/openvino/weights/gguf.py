@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import TensorLocation, read_gguf
-from ouzel.gguf.tensors import StoredTensor, tensors_of
+from ouzel.gguf.tensors import Piece, StoredTensor, tensors_of
 
 _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "F32": np.dtype("<f4"),
@@ -40,26 +41,23 @@ class GgufCheckpoint:
         return self._tensors
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
-        kind = self._locate(tensor).location.block_type.name
+        stored = self._locate(tensor)
+        kind = stored.location.block_type.name
         if kind in _PLAIN or (kind in _NOT_GATHERED and tensor.name == _EMBEDDING):
             return None
-        return READERS[kind].encoding
+        encoding = READERS[kind].encoding
+        return encoding if _keeps_blocks(stored, encoding) else None
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
         stored = self._locate(tensor)
-        pieces = _parts(stored.location, stored.head_dim or 1)
+        pieces: Iterator[Parts] = chain.from_iterable(_parts(piece.location) for piece in stored.pieces)
         if stored.every_other is not None:
-            pieces = map(_alternating, pieces, _parts(stored.every_other, 1))
-        return in_order(pieces, stored.row_order)
+            pieces = map(_alternating, pieces, _parts(stored.every_other))
+        for parts in in_order(pieces, stored.change.row_order):
+            yield {name: _blocks_in_order(part, stored.change.column_blocks) for name, part in parts.items()}
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
-        stored = self._locate(tensor)
-        if (kind := stored.location.block_type.name) in _PLAIN:
-            rows = _plain_rows(stored)
-        else:
-            rows = (decode(READERS[kind].encoding, parts) for parts in self.parts(tensor))
-        for chunk in rows:
-            yield chunk + np.float32(stored.shift) if stored.shift else chunk
+        return changed_rows(self._locate(tensor))
 
     def _locate(self, tensor: Tensor) -> StoredTensor:
         """Dimensions of 1 make no difference: GGUF drops them. What transformers has transposed is not so here."""
@@ -67,14 +65,14 @@ class GgufCheckpoint:
         if stored is None:
             raise ModelLoadError(f"{self._source}: it has no tensor that would be {tensor.name} in transformers")
         location = stored.location
-        if _shape_of(stored) != _wanted_shape(tensor):
+        if _without_ones(stored.shape) != _wanted_shape(tensor):
             raise ModelLoadError(
-                f"{location.path}: tensor {stored.name} has the shape {list(location.shape)}, "
+                f"{location.path}: tensor {stored.name} has the shape {list(stored.shape)}, "
                 f"but its metadata asks for {list(tensor.shape)}"
             )
-        if location.block_type.name not in _PLAIN and location.block_type.name not in READERS:
+        if unknown := stored.block_types - _PLAIN.keys() - READERS.keys():
             raise ModelLoadError(
-                f"{location.path}: tensor {stored.name} is stored as {location.block_type.name}; "
+                f"{location.path}: tensor {stored.name} is stored as {unknown.pop()}; "
                 f"supported are {', '.join([*_PLAIN, *READERS])}"
             )
         return stored
@@ -85,19 +83,8 @@ def _wanted_shape(tensor: Tensor) -> tuple[int, ...]:
     return _without_ones((*outer, columns, rows) if tensor.is_transposed else tensor.shape)
 
 
-def _shape_of(stored: StoredTensor) -> tuple[int, ...]:
-    shape = list(stored.location.shape)
-    if stored.every_other is not None:
-        shape[-1 if _is_bias(stored) else -2] *= 2
-    return _without_ones(tuple(shape))
-
-
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
-
-
-def _is_bias(stored: StoredTensor) -> bool:
-    return stored.name.endswith(".bias")
 
 
 def _alternating(first: Parts, second: Parts) -> Parts:
@@ -110,40 +97,69 @@ def _by_turns(first: NDArray[Number], second: NDArray[Number], axis: int) -> NDA
     return joined.reshape(-1, first.shape[1] if axis == 1 else 2 * first.shape[1])
 
 
-def _parts(location: TensorLocation, unit: int) -> Iterator[Parts]:
+def _keeps_blocks(stored: StoredTensor, encoding: Encoding) -> bool:
+    """Tells whether rows and columns only change places, and columns a whole group at a time."""
+    blocks, columns = stored.change.column_blocks, stored.shape[-1]
+    is_whole = blocks is None or columns // len(blocks) % max(encoding.group_size, 2) == 0
+    return is_whole and len(stored.block_types) == 1 and not any(piece.is_transposed for piece in stored.pieces)
+
+
+def _blocks_in_order(part: NDArray[Number], order: tuple[int, ...] | None) -> NDArray[Number]:
+    if order is None:
+        return part
+    blocks = part.reshape(len(part), len(order), -1)
+    return blocks[:, list(order)].reshape(part.shape)
+
+
+def _parts(location: TensorLocation) -> Iterator[Parts]:
     read = READERS[location.block_type.name].read
-    for raw in _chunks(location, unit):
+    for raw in _chunks(location):
         yield read(raw.reshape(len(raw), -1, location.block_type.num_bytes))
 
 
-def _plain_rows(stored: StoredTensor) -> Iterator[NDArray[np.float32]]:
-    """Gives a vector as one row; where its elements are of heads they are brought into order, too."""
-    rows = _floats(stored.location, stored.head_dim or 1)
+def changed_rows(stored: StoredTensor) -> Iterator[NDArray[np.float32]]:
+    """Gives a vector as one row; its elements are brought into order as rows are."""
+    rows: Iterator[NDArray[np.float32]] = chain.from_iterable(map(_piece_rows, stored.pieces))
     if stored.every_other is not None:
-        axis = 2 if _is_bias(stored) else 1
-        for first, second in zip(rows, _floats(stored.every_other, 1), strict=True):
-            yield _by_turns(first, second, axis)
-        return
-    if stored.row_order is None:
-        yield from rows
-        return
-    is_vector = len(stored.location.shape) == 1
+        axis = 2 if stored.name.endswith(".bias") else 1
+        rows = (_by_turns(first, second, axis) for first, second in zip(rows, _floats(stored.every_other), strict=True))
+    if stored.change.row_order is not None:
+        rows = _rows_in_order(rows, stored.change.row_order, is_vector=len(stored.location.shape) == 1)
+    for chunk in rows:
+        values = _blocks_in_order(chunk, stored.change.column_blocks)
+        if stored.change.is_rate:
+            values = np.log(-values)
+        yield values + np.float32(stored.shift) if stored.shift else values
+
+
+def _rows_in_order(
+    rows: Iterator[NDArray[np.float32]], order: tuple[int, ...], *, is_vector: bool
+) -> Iterator[NDArray[np.float32]]:
     columns: Iterator[Parts] = ({"values": chunk.T if is_vector else chunk} for chunk in rows)
-    for parts in in_order(columns, stored.row_order):
+    for parts in in_order(columns, order):
         values = parts["values"].astype(np.float32, copy=False)
         yield values.T if is_vector else values
 
 
-def _floats(location: TensorLocation, unit: int) -> Iterator[NDArray[np.float32]]:
+def _piece_rows(piece: Piece) -> Iterator[NDArray[np.float32]]:
+    if piece.is_transposed:
+        yield np.concatenate(list(_floats(piece.location))).T
+    else:
+        yield from _floats(piece.location)
+
+
+def _floats(location: TensorLocation) -> Iterator[NDArray[np.float32]]:
     kind = location.block_type.name
-    for raw in _chunks(location, unit):
+    if kind not in _PLAIN:
+        yield from (decode(READERS[kind].encoding, parts) for parts in _parts(location))
+        return
+    for raw in _chunks(location):
         yield to_float32(raw.reshape(-1).view(_PLAIN[kind]), kind).reshape(len(raw), location.shape[-1])
 
 
-def _chunks(location: TensorLocation, unit: int) -> Iterator[NDArray[np.uint8]]:
-    """Gives [some rows, bytes of a row], whole units of so many rows."""
-    num_rows = math.prod(location.shape[:-1])
-    rows_per_chunk = max(1, chunk_rows(location.shape[-1]) // unit) * unit
+def _chunks(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
+    """Gives [some rows, bytes of a row]."""
+    num_rows, rows_per_chunk = math.prod(location.shape[:-1]), chunk_rows(location.shape[-1])
     with location.path.open("rb") as file:
         file.seek(location.offset)
         for start in range(0, num_rows, rows_per_chunk):

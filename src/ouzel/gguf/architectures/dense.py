@@ -1,0 +1,193 @@
+"""Architectures with attention and feed-forward layers alone; llama may have experts, too."""
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture, Experts, biases, permuted_heads
+from ouzel.gguf.facts import Facts
+from ouzel.tokenizer.model_files import JsonObject
+
+
+def _llama(facts: Facts) -> JsonObject:
+    window = facts.integer("attention.sliding_window", 0)
+    if facts.integer("expert_count", 0):
+        return {
+            "model_type": "mixtral",
+            "num_local_experts": facts.integer("expert_count"),
+            "num_experts_per_tok": facts.integer("expert_used_count"),
+            "sliding_window": window or None,
+        }
+    return biases(facts) | ({"model_type": "mistral", "sliding_window": window} if window else {})
+
+
+def _mistral3(facts: Facts) -> JsonObject:
+    """Mistral Small 3.1 has this name, too: its queries do not grow with their position."""
+    if not facts.has("attention.temperature_scale"):
+        return {"model_type": "mistral", "sliding_window": None}
+    if (kind := facts.text("rope.scaling.type")) != "yarn":
+        raise ModelLoadError(f"{facts.source}: mistral3.rope.scaling.type must be yarn, found {kind}")
+    return {
+        "sliding_window": facts.integer("attention.sliding_window", 0) or None,
+        "rope_scaling": {
+            "rope_type": "yarn",
+            "rope_theta": facts.number("rope.freq_base"),
+            "factor": facts.number("rope.scaling.factor"),
+            "original_max_position_embeddings": facts.integer("rope.scaling.original_context_length"),
+            "beta_fast": facts.number("rope.scaling.yarn_beta_fast", 32.0),
+            "beta_slow": facts.number("rope.scaling.yarn_beta_slow", 1.0),
+            "mscale": 1.0,
+            "mscale_all_dim": facts.number("rope.scaling.yarn_log_multiplier"),
+            "llama_4_scaling_beta": facts.number("attention.temperature_scale"),
+        },
+    }
+
+
+def _qwen(facts: Facts) -> JsonObject:
+    facts.integer("attention.sliding_window", 0)  # written for models that do not use it, too
+    return {"attention_bias": facts.has_tensor("blk.0.attn_output.bias"), "use_sliding_window": False}
+
+
+def _qwen3vl(facts: Facts) -> JsonObject:
+    """The language model alone; a text's three positions are equal, and pictures would be added to its layers."""
+    if facts.has("rope.dimension_sections"):
+        facts.integers("rope.dimension_sections", 4)
+    facts.integer("n_deepstack_layers", 0)
+    return {"attention_bias": facts.has_tensor("blk.0.attn_output.bias")}
+
+
+def _phi3(facts: Facts) -> JsonObject:
+    window = facts.integer("attention.sliding_window", 0)
+    original = facts.integer("rope.scaling.original_context_length", facts.integer("context_length"))
+    return {"sliding_window": window or None, "original_max_position_embeddings": original}
+
+
+def _granite(facts: Facts) -> JsonObject:
+    return biases(facts) | {
+        "attention_multiplier": facts.number("attention.scale", 1.0),
+        "embedding_multiplier": facts.number("embedding_scale", 1.0),
+        "residual_multiplier": facts.number("residual_scale", 1.0),
+        "logits_scaling": facts.number("logit_scale", 1.0),
+    }
+
+
+def _windows(facts: Facts) -> JsonObject:
+    """Reads which layers have a window, of files that say so for each."""
+    num_layers = facts.integer("block_count")
+    slides = facts.flags("attention.sliding_window_pattern", num_layers)
+    return {
+        "sliding_window": facts.integer("attention.sliding_window"),
+        "layer_types": ["sliding_attention" if slide else "full_attention" for slide in slides],
+    }
+
+
+def _olmo2(facts: Facts) -> JsonObject:
+    """OLMo 3 has this name, too, with windows; only layers without one have the longer context's positions."""
+    bias: JsonObject = {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")}
+    if not facts.has("attention.sliding_window"):
+        return bias
+    facts.number("rope.freq_base_swa", 0.0)
+    return bias | _windows(facts) | {"model_type": "olmo3"}
+
+
+def _exaone4(facts: Facts) -> JsonObject:
+    return _windows(facts) if facts.has("attention.sliding_window") else {"sliding_window": None}
+
+
+def _seed_oss(facts: Facts) -> JsonObject:
+    return biases(facts) | {"attention_out_bias": facts.has_tensor("blk.0.attn_output.bias")}
+
+
+def _ernie4_5(facts: Facts) -> JsonObject:
+    return {"use_bias": facts.has_tensor("blk.0.attn_q.bias")}
+
+
+def _epsilon(facts: Facts) -> float:
+    """Reads that of norms that subtract the mean; some files have the other one, too."""
+    facts.number("attention.layer_norm_rms_epsilon", 0.0)
+    return facts.number("attention.layer_norm_epsilon")
+
+
+def _starcoder2(facts: Facts) -> JsonObject:
+    bias, epsilon = facts.has_tensor("blk.0.attn_q.bias"), _epsilon(facts)
+    return {"use_bias": bias, "norm_epsilon": epsilon, "rms_norm_eps": epsilon, "sliding_window": None}
+
+
+def _nemotron(facts: Facts) -> JsonObject:
+    epsilon = _epsilon(facts)
+    return biases(facts) | {"norm_eps": epsilon, "rms_norm_eps": epsilon}
+
+
+def _jais2(facts: Facts) -> JsonObject:
+    epsilon = _epsilon(facts)
+    return biases(facts) | {"layer_norm_eps": epsilon, "rms_norm_eps": epsilon}
+
+
+def _stablelm(facts: Facts) -> JsonObject:
+    """The key for parallel layers is written as it is in config.json; llama.cpp goes by the tensors."""
+    epsilon = _epsilon(facts)
+    facts.flag("use_parallel_residual", True)
+    return {
+        "layer_norm_eps": epsilon,
+        "rms_norm_eps": epsilon,
+        "use_qkv_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "qk_layernorm": facts.has_tensor("blk.0.attn_q_norm.weight"),
+        "use_parallel_residual": not facts.has_tensor("blk.0.ffn_norm.weight"),
+    }
+
+
+def _cohere2(facts: Facts) -> JsonObject:
+    """Every fourth layer has no window, and positions are turned in the others."""
+    epsilon = _epsilon(facts)
+    return {
+        "layer_norm_eps": epsilon,
+        "rms_norm_eps": epsilon,
+        "logit_scale": facts.number("logit_scale"),
+        "sliding_window": facts.integer("attention.sliding_window"),
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+    }
+
+
+_BEHIND = {"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
+_GLM4_NORMS = {"post_attention_norm": "post_self_attn_layernorm", "post_ffw_norm": "post_mlp_layernorm"}
+_FUSED_MLP = {"ffn_up": "mlp.gate_up_proj"}
+
+DENSE = {
+    "llama": Architecture(
+        model_type="llama",
+        config=_llama,
+        layer=LAYER | {"ffn_gate_inp": "block_sparse_moe.gate"},
+        experts=Experts(prefix="block_sparse_moe.experts.", gate="w1", up="w3", down="w2"),
+        changes=permuted_heads,
+    ),
+    "mistral3": Architecture(model_type="ministral3", config=_mistral3, changes=permuted_heads),
+    "arcee": Architecture(model_type="arcee", config=biases, changes=permuted_heads),
+    "smollm3": Architecture(model_type="smollm3", changes=permuted_heads),
+    "granite": Architecture(model_type="granite", config=_granite, changes=permuted_heads),
+    "qwen2": Architecture(model_type="qwen2", config=_qwen),
+    "qwen3": Architecture(model_type="qwen3", config=_qwen, layer=LAYER | QK_NORMS),
+    "qwen3vl": Architecture(model_type="qwen3_vl_text", config=_qwen3vl, layer=LAYER | QK_NORMS),
+    "phi3": Architecture(
+        model_type="phi3", config=_phi3, layer=LAYER | _FUSED_MLP | {"attn_qkv": "self_attn.qkv_proj"}
+    ),
+    "olmo2": Architecture(model_type="olmo2", config=_olmo2, layer=LAYER | QK_NORMS | _BEHIND),
+    "exaone4": Architecture(model_type="exaone4", config=_exaone4, layer=LAYER | QK_NORMS | _BEHIND),
+    "glm4": Architecture(
+        model_type="glm4",
+        config=lambda facts: {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")},
+        layer=LAYER | _GLM4_NORMS | _FUSED_MLP,
+    ),
+    "ernie4_5": Architecture(model_type="ernie4_5", config=_ernie4_5),
+    "hunyuan-dense": Architecture(
+        model_type="hunyuan_v1_dense",
+        config=biases,
+        layer=LAYER | {"attn_q_norm": "self_attn.query_layernorm", "attn_k_norm": "self_attn.key_layernorm"},
+    ),
+    "seed_oss": Architecture(
+        model_type="seed_oss", config=_seed_oss, layer=LAYER | {"post_attention_norm": "post_attention_layernorm"}
+    ),
+    "starcoder2": Architecture(
+        model_type="starcoder2", config=_starcoder2, layer=LAYER | {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}
+    ),
+    "stablelm": Architecture(model_type="stablelm", config=_stablelm),
+    "nemotron": Architecture(model_type="nemotron", config=_nemotron, unshifted_norms=frozenset()),
+    "jais2": Architecture(model_type="jais2", config=_jais2),
+    "cohere2": Architecture(model_type="cohere2", config=_cohere2),
+}

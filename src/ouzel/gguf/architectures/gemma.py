@@ -1,0 +1,138 @@
+"""Gemma 3 and 4."""
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture
+from ouzel.gguf.facts import Facts
+from ouzel.tokenizer.model_files import JsonObject
+
+_SLIDING, _FULL = "sliding_attention", "full_attention"
+
+
+def _gemma3(facts: Facts) -> JsonObject:
+    """The scale of the attention is not in the file: llama.cpp has it by the size, of which one is another."""
+    head_dim = facts.integer("attention.key_length")
+    is_27b = facts.integer("block_count") == 62
+    per_head = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
+    return {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "query_pre_attn_scalar": per_head if is_27b else head_dim,
+        "sliding_window": facts.integer("attention.sliding_window"),
+        "sliding_window_pattern": facts.integer("attention.sliding_window_pattern", 6),
+        "rope_local_base_freq": facts.number("rope.freq_base_swa", 10000.0),
+        "final_logit_softcapping": facts.number("final_logit_softcapping", 0.0) or None,
+    }
+
+
+def _gemma4(facts: Facts) -> JsonObject:
+    """Of keys and rotary positions, those without `_swa` are of layers without a window."""
+    num_layers = facts.integer("block_count")
+    slides = facts.flags("attention.sliding_window_pattern", num_layers)
+    num_kv_heads = facts.integers("attention.head_count_kv", num_layers)
+    head_dim, full_head_dim = facts.integer("attention.key_length_swa"), facts.integer("attention.key_length")
+    for key, keys in {"value_length_swa": head_dim, "value_length": full_head_dim}.items():
+        if (values := facts.integer(f"attention.{key}", keys)) != keys:
+            raise ModelLoadError(f"{facts.source}: attention.{key} must be {keys}, as of keys, found {values}")
+    full = [layer for layer in range(num_layers) if not slides[layer]]
+    inner_sizes = facts.integers("feed_forward_length", num_layers)
+    num_shared = facts.integer("attention.shared_kv_layers")
+    own_size = facts.integer("embedding_length_per_layer_input", 0)
+    return {
+        "layer_types": [_SLIDING if slide else _FULL for slide in slides],
+        "sliding_window": facts.integer("attention.sliding_window"),
+        "head_dim": head_dim,
+        "num_key_value_heads": next((n for n, slide in zip(num_kv_heads, slides, strict=True) if slide), 1),
+        "per_layer_config": {
+            str(layer): {"head_dim": full_head_dim, "num_key_value_heads": num_kv_heads[layer]} for layer in full
+        },
+        "attention_k_eq_v": bool(full) and not facts.has_tensor(f"blk.{full[0]}.attn_v.weight"),
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "intermediate_size": _inner_size(facts, inner_sizes, num_shared),
+        "use_double_wide_mlp": len(set(inner_sizes)) > 1,
+        "num_kv_shared_layers": num_shared,
+        "hidden_size_per_layer_input": own_size,
+        "vocab_size_per_layer_input": facts.tensor_shape("per_layer_token_embd.weight")[0] if own_size else 1,
+        "rope_parameters": _ropes(facts, head_dim, full_head_dim),
+        "rope_scaling": None,
+        "partial_rotary_factor": None,
+        "final_logit_softcapping": facts.number("final_logit_softcapping", 0.0),
+    } | _experts(facts)
+
+
+def _inner_size(facts: Facts, sizes: list[int], num_shared: int) -> int:
+    """Layers that share the keys and values of others may have twice as many rows."""
+    size, num_own = sizes[0], len(sizes) - num_shared
+    if sizes not in ([size] * len(sizes), [size] * num_own + [2 * size] * num_shared):
+        raise ModelLoadError(
+            f"{facts.source}: feed_forward_length must be one number, or twice of it in the last "
+            f"{num_shared} layers, found {sorted(set(sizes))}"
+        )
+    return size
+
+
+def _ropes(facts: Facts, head_dim: int, full_head_dim: int) -> JsonObject:
+    """Pairs that are not turned have a divisor of 1e30, those that are have 1."""
+    divisors = facts.floats("rope_freqs.weight")
+    turned = [divisor for divisor in divisors if divisor < 1e29]
+    if len(divisors) != full_head_dim // 2 or divisors[: len(turned)] != [1.0] * len(turned):
+        raise ModelLoadError(f"{facts.source}: rope_freqs.weight must be ones, then 1e30, {full_head_dim // 2} in all")
+    for key, size in {"rope.dimension_count": full_head_dim, "rope.dimension_count_swa": head_dim}.items():
+        if (count := facts.integer(key, size)) != size:
+            raise ModelLoadError(f"{facts.source}: {key} must be {size}, the size of a head, found {count}")
+    return {
+        _SLIDING: {"rope_type": "default", "rope_theta": facts.number("rope.freq_base_swa", 10000.0)},
+        _FULL: {
+            "rope_type": "proportional",
+            "rope_theta": facts.number("rope.freq_base"),
+            "partial_rotary_factor": len(turned) / len(divisors),
+        },
+    }
+
+
+def _experts(facts: Facts) -> JsonObject:
+    if not facts.integer("expert_count", 0):
+        return {"enable_moe_block": False}
+    return {
+        "enable_moe_block": True,
+        "num_experts": facts.integer("expert_count"),
+        "top_k_experts": facts.integer("expert_used_count"),
+        "moe_intermediate_size": facts.integer("expert_feed_forward_length"),
+    }
+
+
+_NORMS = {
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}
+_GEMMA4_LAYER = {
+    "post_ffw_norm_1": "post_feedforward_layernorm_1",
+    "post_ffw_norm_2": "post_feedforward_layernorm_2",
+    "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
+    "ffn_gate_inp": "router.proj",
+    "inp_gate": "per_layer_input_gate",
+    "proj": "per_layer_projection",
+    "post_norm": "post_per_layer_input_norm",
+}
+
+GEMMA = {
+    "gemma3": Architecture(
+        model_type="gemma3_text", config=_gemma3, layer=LAYER | QK_NORMS | _NORMS, unshifted_norms=frozenset()
+    ),
+    "gemma4": Architecture(
+        model_type="gemma4_text",
+        config=_gemma4,
+        layer=LAYER | QK_NORMS | _NORMS | _GEMMA4_LAYER,
+        outer={
+            "per_layer_token_embd": "model.embed_tokens_per_layer",
+            "per_layer_model_proj": "model.per_layer_model_projection",
+            "per_layer_proj_norm": "model.per_layer_projection_norm",
+        },
+        bare={
+            "layer_output_scale": "layer_scalar",
+            "ffn_gate_inp.scale": "router.scale",
+            "ffn_down_exps.scale": "router.per_expert_scale",
+            "ffn_gate_up_exps": "experts.gate_up_proj",
+            "ffn_down_exps": "experts.down_proj",
+        },
+    ),
+}

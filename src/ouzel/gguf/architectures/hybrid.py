@@ -1,0 +1,211 @@
+"""Architectures with states: short convolutions, gated delta nets, Mamba-2."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture, Change, Experts, experts_config, permuted_heads
+from ouzel.gguf.architectures.sparse import GRANITE_JOINS, GRANITE_LAYER, SHARED_EXPERT, granitemoe_config
+from ouzel.gguf.facts import Facts
+from ouzel.tokenizer.model_files import JsonObject
+
+_SIGMOID = 2  # the number that GGUF has for it
+
+
+def _lfm2(facts: Facts) -> JsonObject:
+    """Layers without heads for keys are convolutions."""
+    num_kv_heads = facts.integers("attention.head_count_kv", facts.integer("block_count"))
+    return {
+        "num_key_value_heads": max(num_kv_heads, default=0),
+        "layer_types": ["full_attention" if count else "conv" for count in num_kv_heads],
+        "norm_eps": facts.number("attention.layer_norm_rms_epsilon"),
+        "conv_L_cache": facts.integer("shortconv.l_cache"),
+        "conv_bias": facts.has_tensor("blk.0.shortconv.conv.bias"),
+        "block_auto_adjust_ff_dim": False,
+        "tie_embedding": not facts.has_tensor("output.weight"),
+    }
+
+
+def _lfm2moe(facts: Facts) -> JsonObject:
+    if (kind := facts.integer("expert_gating_func", _SIGMOID)) != _SIGMOID:
+        raise ModelLoadError(f"{facts.source}: lfm2moe.expert_gating_func must be {_SIGMOID}, a sigmoid, found {kind}")
+    num_dense = facts.integer("leading_dense_block_count")
+    return (
+        _lfm2(facts)
+        | experts_config(facts)
+        | {
+            "num_dense_layers": num_dense,
+            "use_expert_bias": facts.has_tensor(f"blk.{num_dense}.exp_probs_b.bias"),
+            "norm_topk_prob": facts.flag("expert_weights_norm", True),
+            "routed_scaling_factor": facts.number("expert_weights_scale", 1.0),
+        }
+    )
+
+
+def _qwen35(facts: Facts) -> JsonObject:
+    """What would be positions in pictures is not read: in a text all three are equal."""
+    if facts.has("rope.dimension_sections"):
+        facts.integers("rope.dimension_sections", 4)
+    num_layers = facts.num_layers
+    num_key_heads, num_value_heads, key_dim, value_dim = _delta_heads(facts)
+    interval = facts.integer("full_attention_interval", 4)
+    has_states = [(layer + 1) % interval != 0 for layer in range(num_layers)]
+    if facts.has("attention.recurrent_layers"):
+        has_states = facts.flags("attention.recurrent_layers", facts.integer("block_count"))[:num_layers]
+    return {
+        "layer_types": ["linear_attention" if has_state else "full_attention" for has_state in has_states],
+        "linear_conv_kernel_dim": facts.integer("ssm.conv_kernel"),
+        "linear_key_head_dim": key_dim,
+        "linear_value_head_dim": value_dim,
+        "linear_num_key_heads": num_key_heads,
+        "linear_num_value_heads": num_value_heads,
+    }
+
+
+def _qwen35moe(facts: Facts) -> JsonObject:
+    facts.integer("feed_forward_length", 0)  # of layers without experts, of which there are none
+    shared = {"shared_expert_intermediate_size": facts.integer("expert_shared_feed_forward_length")}
+    return _qwen35(facts) | experts_config(facts) | shared | {"intermediate_size": 1}
+
+
+def _delta_heads(facts: Facts) -> tuple[int, int, int, int]:
+    num_key_heads, num_value_heads = facts.integer("ssm.group_count"), facts.integer("ssm.time_step_rank")
+    if num_key_heads < 1 or num_value_heads < 1 or num_value_heads % num_key_heads:
+        raise ModelLoadError(
+            f"{facts.source}: ssm.time_step_rank, the heads of values, must be a multiple of ssm.group_count "
+            f"{num_key_heads}, the heads of keys, found {num_value_heads}"
+        )
+    value_dim = facts.integer("ssm.inner_size") // num_value_heads
+    return num_key_heads, num_value_heads, facts.integer("ssm.state_size"), value_dim
+
+
+def _delta_changes(facts: Facts) -> Mapping[str, Change]:
+    """Value heads are stored the first of each key head, then the second of each; transformers has those of the first
+    key head, then those of the second."""
+    num_key_heads, num_value_heads, key_dim, value_dim = _delta_heads(facts)
+    ratio = num_value_heads // num_key_heads
+    heads = tuple(number * num_key_heads + key for key in range(num_key_heads) for number in range(ratio))
+    values = tuple(head * value_dim + row for head in heads for row in range(value_dim))
+    num_others = 2 * num_key_heads * key_dim
+    mixed = Change(row_order=(*range(num_others), *(num_others + row for row in values)))
+    small = Change(row_order=heads)
+    return {
+        "attn_qkv": mixed,
+        "ssm_conv1d": mixed,
+        "attn_gate": Change(row_order=values),
+        "ssm_alpha": small,
+        "ssm_beta": small,
+        "ssm_dt": small,
+        "ssm_a": replace(small, is_rate=True),
+        "ssm_out": Change(column_blocks=heads),
+    }
+
+
+def _granitehybrid(facts: Facts) -> JsonObject:
+    """Layers without heads for keys are Mamba-2. Positions are not turned, unless the file says so."""
+    num_kv_heads = facts.integers("attention.head_count_kv", facts.integer("block_count"))
+    turns = facts.flag("rope.scaling.finetuned", False)
+    num_heads, inner_size = facts.integer("ssm.time_step_rank"), facts.integer("ssm.inner_size")
+    hidden_size = max(facts.integer("embedding_length"), 1)
+    return granitemoe_config(facts) | {
+        "num_key_value_heads": max(num_kv_heads, default=0),
+        "layer_types": ["attention" if count else "mamba" for count in num_kv_heads],
+        "position_embedding_type": "rope" if turns else "nope",
+        "num_local_experts": facts.integer("expert_count", 0),
+        "mamba_d_conv": facts.integer("ssm.conv_kernel"),
+        "mamba_d_state": facts.integer("ssm.state_size"),
+        "mamba_n_groups": facts.integer("ssm.group_count"),
+        "mamba_n_heads": num_heads,
+        "mamba_expand": inner_size // hidden_size,
+        "mamba_d_head": inner_size // max(num_heads, 1),
+        "mamba_conv_bias": any(facts.has_tensor(f"blk.{i}.ssm_conv1d.bias") for i in range(len(num_kv_heads))),
+        "mamba_proj_bias": any(facts.has_tensor(f"blk.{i}.ssm_in.bias") for i in range(len(num_kv_heads))),
+    }
+
+
+def _granitehybrid_changes(facts: Facts) -> Mapping[str, Change]:
+    return {**permuted_heads(facts), "ssm_a": Change(is_rate=True, is_flat=True)} | {
+        part: Change(is_flat=True) for part in ("ssm_d", "ssm_norm")
+    }
+
+
+_LFM2_LAYER = {
+    "attn_norm": "operator_norm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.out_proj",
+    "attn_q_norm": "self_attn.q_layernorm",
+    "attn_k_norm": "self_attn.k_layernorm",
+    "shortconv.conv": "conv.conv",
+    "shortconv.in_proj": "conv.in_proj",
+    "shortconv.out_proj": "conv.out_proj",
+    "ffn_norm": "ffn_norm",
+    "ffn_gate": "feed_forward.w1",
+    "ffn_up": "feed_forward.w3",
+    "ffn_down": "feed_forward.w2",
+}
+_QWEN35_LAYER = (
+    LAYER
+    | QK_NORMS
+    | {
+        "post_attention_norm": "post_attention_layernorm",
+        "attn_qkv": "linear_attn.in_proj_qkv",
+        "attn_gate": "linear_attn.in_proj_z",
+        "ssm_alpha": "linear_attn.in_proj_a",
+        "ssm_beta": "linear_attn.in_proj_b",
+        "ssm_conv1d": "linear_attn.conv1d",
+        "ssm_norm": "linear_attn.norm",
+        "ssm_out": "linear_attn.out_proj",
+    }
+)
+_QWEN35_BARE = {"ssm_a": "linear_attn.A_log", "ssm_dt": "linear_attn.dt_bias"}
+_MAMBA_LAYER = {
+    "ssm_in": "mamba.in_proj",
+    "ssm_conv1d": "mamba.conv1d",
+    "ssm_norm": "mamba.norm",
+    "ssm_out": "mamba.out_proj",
+}
+_LFM2_OUTER = {"token_embd_norm": "model.embedding_norm"}
+
+HYBRIDS = {
+    "lfm2": Architecture(model_type="lfm2", config=_lfm2, layer=_LFM2_LAYER, outer=_LFM2_OUTER),
+    "lfm2moe": Architecture(
+        model_type="lfm2_moe",
+        config=_lfm2moe,
+        layer=_LFM2_LAYER | {"ffn_gate_inp": "feed_forward.gate"},
+        outer=_LFM2_OUTER,
+        experts=Experts(prefix="feed_forward.experts.", gate="w1", up="w3", down="w2"),
+        bare={"exp_probs_b": "feed_forward.expert_bias"},
+    ),
+    "qwen35": Architecture(
+        model_type="qwen3_5_text",
+        config=_qwen35,
+        layer=_QWEN35_LAYER,
+        bare=_QWEN35_BARE,
+        changes=_delta_changes,
+        unshifted_norms=frozenset({"ssm_norm"}),
+    ),
+    "qwen35moe": Architecture(
+        model_type="qwen3_5_moe_text",
+        config=_qwen35moe,
+        layer=_QWEN35_LAYER | SHARED_EXPERT,
+        bare=_QWEN35_BARE,
+        experts=Experts(),
+        changes=_delta_changes,
+        unshifted_norms=frozenset({"ssm_norm"}),
+    ),
+    "granitehybrid": Architecture(
+        model_type="granitemoehybrid",
+        config=_granitehybrid,
+        layer=GRANITE_LAYER | _MAMBA_LAYER | {"ffn_down": "shared_mlp.output_linear"},
+        bare={
+            "ffn_down_exps.weight": "block_sparse_moe.output_linear.weight",
+            "ssm_a": "mamba.A_log",
+            "ssm_d": "mamba.D",
+            "ssm_dt": "mamba.dt_bias",
+        },
+        joins=GRANITE_JOINS,
+        changes=_granitehybrid_changes,
+    ),
+}
