@@ -15,6 +15,7 @@ from ouzel.gguf.file import read_gguf
 from ouzel.gguf.metadata import Metadata, Value
 from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, pre_tokenizer_json
 from ouzel.gguf.tokenizer import tokenizer_files
+from ouzel.gguf.vocabulary import CONTROL, UNKNOWN
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 
 GOLDEN = Path(__file__).parent / "golden" / "tokenizers"
@@ -62,6 +63,36 @@ def test_pieces_are_those_of_sentencepiece(name: str, tmp_path: Path) -> None:
         assert ours.decode(token_ids, skip_special_tokens=True) == text
 
 
+def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
+    """gemma4 has merges in the place of scores, and no type for the unknown token."""
+    scored = read_gguf([GOLDEN / "with_symbols.gguf"]).metadata
+    merges: list[list[str]] = json.loads(json.dumps(tokenizer_files(scored)))["tokenizer.json"]["model"]["merges"]
+    types = scored.integers("tokenizer.ggml.token_type", len(scored.texts("tokenizer.ggml.tokens")))
+    unknown = types.index(UNKNOWN)
+    types[unknown] = CONTROL
+    values: dict[str, Value] = {
+        "model": "gemma4",
+        "tokens": scored.texts("tokenizer.ggml.tokens"),
+        "token_type": np.array(types),
+        "merges": [" ".join(merge) for merge in merges if " " not in "".join(merge)],
+        "unknown_token_id": unknown,
+        "add_space_prefix": False,
+        "add_bos_token": True,
+        "bos_token_id": scored.integer("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": scored.integer("tokenizer.ggml.eos_token_id"),
+    }
+    merged = Metadata({f"tokenizer.ggml.{key}": value for key, value in values.items()}, "model.gguf")
+    directories = [tmp_path / "scored", tmp_path / "merged"]
+    for directory in directories:
+        directory.mkdir()
+    theirs = load_tokenizer(directory_of(scored, directories[0]))
+    ours = load_tokenizer(directory_of(merged, directories[1]))
+    for text in golden_ids("with_symbols"):
+        token_ids = theirs.encode(text, add_special_tokens=True)
+        assert ours.encode(text, add_special_tokens=True) == token_ids
+        assert ours.decode(token_ids, skip_special_tokens=True) == theirs.decode(token_ids, skip_special_tokens=True)
+
+
 @pytest.mark.parametrize("name", SENTENCEPIECE)
 def test_control_tokens_are_found_in_a_text(name: str, tmp_path: Path) -> None:
     ours = tokenizer_of(name, tmp_path)
@@ -91,6 +122,10 @@ def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
         ("gpt-4o", "camelCase'S 1234 //\n", ["camel", "Case'S", " ", "123", "4", " //\n"]),
         ("tekken", "camelCase 12", ["camel", "Case", " ", "1", "2"]),
         ("deepseek-v3", "你好 x=1234", ["你好", " x", "=", "123", "4"]),
+        ("glm4", "it'S 1234", ["it", "'S", " ", "123", "4"]),
+        ("jais-2", "a     b", ["a", "    ", " b"]),
+        ("minicpm5", "x12345", ["x", "123", "45"]),
+        ("deepseek-coder", "a b12\n", ["a", " b", "1", "2", "\n"]),
         ("default", "a,b 12345", ["a", ",", "b", " ", "123", "45"]),
     ],
 )
@@ -116,8 +151,8 @@ def byte_level(vocab: dict[str, int], merges: list[list[str]], further: dict[str
 @pytest.mark.parametrize(
     ("further", "message"),
     [
-        ({"model": "t5"}, "tokenizer.ggml.model t5 is not supported; supported: gpt2, llama"),
-        ({"pre": "unheard-of"}, "tokenizer.ggml.pre unheard-of is not supported; supported: chatglm-bpe, codeshell"),
+        ({"model": "t5"}, "tokenizer.ggml.model t5 is not supported; supported: gemma4, gpt2, llama"),
+        ({"pre": "unheard-of"}, "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, chatglm-bpe"),
         ({"tokens": ["a", "b", "a"]}, 'tokens must differ and not be empty, found "a" at 2'),
         ({"tokens": ["a", ""]}, 'tokens must differ and not be empty, found "" at 1'),
         ({"tokens": []}, "tokens must name tokens, found none that is used"),

@@ -3,8 +3,8 @@
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
 from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, pre_tokenizer_json
-from ouzel.gguf.vocabulary import KEY, Vocabulary, bpe_model
-from ouzel.tokenizer.model_files import JsonObject, brief
+from ouzel.gguf.vocabulary import KEY, Vocabulary, bpe_model, read_merges
+from ouzel.tokenizer.model_files import JsonObject
 
 
 def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[JsonObject, bool]:
@@ -27,14 +27,3 @@ def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[Js
         "model": model,
     }
     return tokenizer, pre_tokenizer.adds_bos
-
-
-def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[list[str]]:
-    """A merge is two tokens with a space between; a space within a token is written as another character."""
-    merges = []
-    for line in metadata.texts(KEY + "merges"):
-        left, _, right = line.partition(" ")
-        if left not in ids or right not in ids or left + right not in ids:
-            raise ModelLoadError(f"{metadata.source}: tokenizer.ggml.merges must merge tokens, found {brief(line)}")
-        merges.append([left, right])
-    return merges

@@ -1,4 +1,5 @@
-"""The tokenizers that GGUF calls llama: SentencePiece's pieces with scores, over characters.
+"""The tokenizers that GGUF calls llama, SentencePiece's pieces with scores, over characters, and gemma4, the same with
+merges.
 
 Written as transformers does (convert_slow_tokenizer.py): merges are the pairs of pieces that make a piece, and the
 piece with the highest score is made first.
@@ -6,7 +7,7 @@ piece with the highest score is made first.
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
-from ouzel.gguf.vocabulary import BYTE, KEY, NORMAL, UNKNOWN, USER_DEFINED, Vocabulary, bpe_model
+from ouzel.gguf.vocabulary import BYTE, KEY, NORMAL, UNKNOWN, USER_DEFINED, Vocabulary, bpe_model, read_merges, token_id
 from ouzel.tokenizer.model_files import JsonObject, brief
 
 _SPACE = "\u2581"
@@ -15,19 +16,28 @@ MAX_PIECE_CHARS = 2**10
 MAX_MERGES = 2**22
 
 
-def sentencepiece_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
-    """Returns tokenizer.json without its post-processor. Raises ModelLoadError."""
+def sentencepiece_tokenizer(metadata: Metadata, vocabulary: Vocabulary, *, has_merges: bool = False) -> JsonObject:
+    """Returns tokenizer.json without its post-processor. The merges are in the file, or made of the scores.
+
+    Raises ModelLoadError.
+    """
     if longest := next((token for token in vocabulary.tokens if len(token) > MAX_PIECE_CHARS), None):
         raise ModelLoadError(
             f"{metadata.source}: tokenizer.ggml.tokens must have <= {MAX_PIECE_CHARS} characters, "
             f"found {brief(longest)} of {len(longest)}"
         )
     ids = {token: token_id for token_id, token in enumerate(vocabulary.tokens)}
-    scores = metadata.numbers(KEY + "scores", len(metadata.texts(KEY + "tokens")))
+    if has_merges:
+        merges = read_merges(metadata, ids)
+    else:
+        scores = metadata.numbers(KEY + "scores", len(metadata.texts(KEY + "tokens")))
+        merges = merges_by_score(vocabulary, scores, metadata.source)
     kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
     unknown = next((token for token, kind in kinds if kind == UNKNOWN), None)
+    if unknown is None and (unknown_id := token_id(metadata, vocabulary, "unknown")) is not None:
+        unknown = vocabulary.tokens[unknown_id]
     has_bytes = BYTE in vocabulary.types
-    model = bpe_model(ids, merges_by_score(vocabulary, scores, metadata.source)) | {
+    model = bpe_model(ids, merges) | {
         "unk_token": unknown,
         "fuse_unk": True,
         "byte_fallback": has_bytes,

@@ -1,20 +1,21 @@
 """A GGUF file's tokenizer becomes tokenizer.json, tokenizer_config.json and generation_config.json.
 
-`tokenizer.ggml.model` is gpt2 (byte-pair encoding over bytes) or llama (SentencePiece's: pieces with scores over
-characters, and bytes where there is no piece). Keys and token types: the package gguf of llama.cpp, constants.py.
+`tokenizer.ggml.model` is gpt2 (byte-pair encoding over bytes), llama (SentencePiece's: pieces with scores over
+characters, and bytes where there is no piece) or gemma4 (such pieces with merges). Keys and token types: the package
+gguf of llama.cpp, constants.py.
 """
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.byte_level import byte_level_tokenizer
 from ouzel.gguf.metadata import Metadata
 from ouzel.gguf.sentencepiece import sentencepiece_tokenizer
-from ouzel.gguf.vocabulary import CONTROL, KEY, Vocabulary, read_vocabulary, token_id
+from ouzel.gguf.vocabulary import CONTROL, KEY, USER_DEFINED, Vocabulary, read_vocabulary, token_id
 from ouzel.tokenizer.model_files import JsonObject
 
 # A file names one end of a turn; models end theirs with these, too (llama.cpp, llama-vocab.cpp: special_eog_ids).
 _ENDS = (
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<|endoftext|>",
-    "<|end_of_text|>", "<end_of_utterance>", "<turn|>",
+    "<|end_of_text|>", "<end_of_utterance>", "<turn|>", "<|tool_response>",
 )  # fmt: skip
 _ENDS_OF_MESSAGES_ONLY = {"<|end|>": "<|return|>"}  # beside the other one it ends a message, not the turn
 
@@ -27,9 +28,11 @@ def tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
             tokenizer, adds_bos = byte_level_tokenizer(metadata, vocabulary)
         case "llama":
             tokenizer, adds_bos = sentencepiece_tokenizer(metadata, vocabulary), True
+        case "gemma4":
+            tokenizer, adds_bos = sentencepiece_tokenizer(metadata, vocabulary, has_merges=True), True
         case kind:
             raise ModelLoadError(
-                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; supported: gpt2, llama"
+                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; supported: gemma4, gpt2, llama"
             )
     tokenizer["post_processor"] = post_processor(metadata, vocabulary, adds_bos=adds_bos)
     ends = end_ids(metadata, vocabulary)
@@ -72,7 +75,7 @@ def end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:
     control = {
         token: id_
         for id_, (token, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types, strict=True))
-        if kind == CONTROL
+        if kind in (CONTROL, USER_DEFINED)  # what chat parsers should see is user-defined in files of Gemma 4
     }
     known = [control[end] for end in _ENDS if end in control and _ENDS_OF_MESSAGES_ONLY.get(end) not in control]
     return list(dict.fromkeys([id_ for id_ in named if id_ is not None] + known))

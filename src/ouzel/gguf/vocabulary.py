@@ -81,3 +81,15 @@ def bpe_model(ids: dict[str, int], merges: list[list[str]]) -> JsonObject:
         "vocab": ids,
         "merges": merges,
     }
+
+
+def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[list[str]]:
+    """A merge is two tokens with a space between; a space within a token is written as another character."""
+    merges = []
+    for line in metadata.texts(KEY + "merges"):
+        cut = line.find(" ", 1)
+        left, right = (line[:cut], line[cut + 1 :]) if cut > 0 else (line, "")
+        if left not in ids or right not in ids or left + right not in ids:
+            raise ModelLoadError(f"{metadata.source}: tokenizer.ggml.merges must merge tokens, found {brief(line)}")
+        merges.append([left, right])
+    return merges
