@@ -1,4 +1,4 @@
-"""Architectures with experts and plain or latent attention."""
+"""Architectures with experts, with latent attention, or both."""
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import (
@@ -155,6 +155,25 @@ def _latent_yarn(facts: Facts) -> JsonObject:
     return {"rope_scaling": scaling}
 
 
+def _minicpm3(facts: Facts) -> JsonObject:
+    """Latent attention, but no experts. llama.cpp has the factors in its code, those of the one published model."""
+    num_heads, rotary = facts.integer("attention.head_count"), facts.integer("rope.dimension_count")
+    plain = facts.integer("attention.key_length") - rotary
+    return biases(facts) | {
+        "attention_bias": facts.has_tensor("blk.0.attn_kv_a_mqa.bias"),
+        "head_dim": rotary,
+        "partial_rotary_factor": 1.0,
+        "q_lora_rank": facts.integer("attention.q_lora_rank"),
+        "kv_lora_rank": facts.integer("attention.kv_lora_rank"),
+        "qk_rope_head_dim": rotary,
+        "qk_nope_head_dim": plain,
+        "v_head_dim": facts.tensor_shape("blk.0.attn_kv_b.weight")[0] // max(num_heads, 1) - plain,
+        "scale_emb": 12,
+        "scale_depth": 1.4,
+        "dim_model_base": 256,
+    }
+
+
 _LATENT = {
     "attn_q_a": "self_attn.q_a_proj",
     "attn_q_a_norm": "self_attn.q_a_layernorm",
@@ -207,6 +226,7 @@ SPARSE = {
         experts=Experts(),
         bare={"exp_probs_b": "mlp.moe_statics.e_score_correction_bias"},
     ),
+    "minicpm3": Architecture(model_type="minicpm3", config=_minicpm3, layer=LAYER | _LATENT),
     "deepseek2": Architecture(
         model_type="deepseek_v3",
         config=_deepseek2,
