@@ -23,6 +23,15 @@ SIZES: dict[str, Value] = {
 }
 
 
+DELTA: dict[str, Value] = {
+    "ssm.conv_kernel": 4,
+    "ssm.group_count": 2,
+    "ssm.time_step_rank": 4,
+    "ssm.state_size": 16,
+    "ssm.inner_size": 64,
+}
+
+
 def config_of(path: Path, architecture: str, *tensors: RawTensor, **further: Value) -> JsonObject:
     values = {f"{architecture}.{key}": value for key, value in (SIZES | further).items()}
     embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
@@ -48,6 +57,24 @@ def test_what_is_left_out_has_its_default(path: Path) -> None:
 def test_biases_and_windows_show_in_the_configuration(path: Path) -> None:
     config = config_of(path, "llama", vector("blk.0.attn_q.bias", 1), **{"attention.sliding_window": 128})
     assert (config["model_type"], config["sliding_window"], config["attention_bias"]) == ("mistral", 128, True)
+
+
+def test_a_name_may_stand_for_several_models(path: Path) -> None:
+    experts: dict[str, Value] = {"expert_count": 8, "expert_used_count": 2}
+    window: dict[str, Value] = {
+        "attention.sliding_window": 8,
+        "attention.sliding_window_pattern": [1, 0],
+    }
+    assert config_of(path, "llama", **experts)["model_type"] == "mixtral"
+    assert config_of(path, "mistral3")["model_type"] == "mistral"
+    assert config_of(path, "olmo2")["model_type"] == "olmo2"
+    olmo3 = config_of(path, "olmo2", **window)
+    assert (olmo3["model_type"], olmo3["layer_types"]) == ("olmo3", ["sliding_attention", "full_attention"])
+
+
+def test_layers_that_predict_further_tokens_are_not_the_model_s(path: Path) -> None:
+    config = config_of(path, "qwen35", **DELTA, nextn_predict_layers=1)
+    assert (config["num_hidden_layers"], config["layer_types"]) == (1, ["linear_attention"])
 
 
 def test_yarn_and_linear_scaling(path: Path) -> None:
@@ -86,7 +113,23 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         ("llama", {"attention.head_count_kv": [1, 2]}, "attention.head_count_kv must be the same for all layers"),
         ("llama", {"attention.value_length": 8}, "attention.value_length must be 16, as of keys, found 8"),
         ("llama", {"block_count": "two"}, 'llama.block_count must be an integer, found "two"'),
-        ("llama", {"block_count": 1025}, "llama.block_count must be >= 1 and <= 1024, found 1025"),
+        ("llama", {"block_count": 1025}, "llama.block_count must be 1 to 1024, found 1025"),
+        (
+            "mistral3",
+            {"attention.temperature_scale": 0.1, "rope.scaling.type": "none"},
+            "type must be yarn, found none",
+        ),
+        ("deepseek2", {}, "deepseek2.rope.dimension_count is missing"),
+        (
+            "qwen35",
+            DELTA | {"ssm.time_step_rank": 3},
+            "must be a multiple of ssm.group_count 2, the heads of keys, found 3",
+        ),
+        (
+            "qwen35",
+            DELTA | {"ssm.state_size": 2**20},
+            "must give heads of <= 262144 dimensions in all, found 64 and 1048576",
+        ),
         ("lfm2", {"attention.head_count_kv": [1]}, "lfm2.attention.head_count_kv must be a list of 2 integers"),
     ],
 )

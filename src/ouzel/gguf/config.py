@@ -60,7 +60,7 @@ def _num_kv_heads(facts: Facts) -> int:
     key = "attention.head_count_kv"
     if not facts.has(key):
         return facts.integer("attention.head_count")
-    counts = set(facts.integers(key, facts.integer("block_count"))) - {0}
+    counts = set(facts.integers(key, facts.num_blocks)) - {0}
     if len(counts) != 1:
         raise ModelLoadError(f"{facts.source}: {key} must be the same for all layers, found {sorted(counts)}")
     return counts.pop()

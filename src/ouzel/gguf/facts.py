@@ -6,6 +6,8 @@ from ouzel.gguf.file import Gguf
 # They say again what tensors say, or how a file came to be.
 _HARMLESS = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal")
 
+MAX_LAYERS = 1024  # several times what any published model has
+
 
 class Facts:
     def __init__(self, gguf: Gguf) -> None:
@@ -15,9 +17,16 @@ class Facts:
         self.source = gguf.metadata.source
 
     @property
+    def num_blocks(self) -> int:
+        """Counts the layers that the file has something of."""
+        if not 0 < (count := self.integer("block_count")) <= MAX_LAYERS:
+            raise ModelLoadError(f"{self.source}: {self._key('block_count')} must be 1 to {MAX_LAYERS}, found {count}")
+        return count
+
+    @property
     def num_layers(self) -> int:
         """Counts the layers of the model, without those that predict further tokens."""
-        return self.integer("block_count") - self.integer("nextn_predict_layers", 0)
+        return self.num_blocks - self.integer("nextn_predict_layers", 0)
 
     def has(self, key: str) -> bool:
         return self._metadata.has(self._key(key))

@@ -70,7 +70,7 @@ def _granite(facts: Facts) -> JsonObject:
 
 def _windows(facts: Facts) -> JsonObject:
     """Reads which layers have a window, of files that say so for each."""
-    num_layers = facts.integer("block_count")
+    num_layers = facts.num_blocks
     slides = facts.flags("attention.sliding_window_pattern", num_layers)
     return {
         "sliding_window": facts.integer("attention.sliding_window"),

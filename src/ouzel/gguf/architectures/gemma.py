@@ -11,7 +11,7 @@ _SLIDING, _FULL = "sliding_attention", "full_attention"
 def _gemma3(facts: Facts) -> JsonObject:
     """The scale of the attention is not in the file: llama.cpp has it by the size, of which one is another."""
     head_dim = facts.integer("attention.key_length")
-    is_27b = facts.integer("block_count") == 62
+    is_27b = facts.num_blocks == 62
     per_head = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     return {
         "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
@@ -25,7 +25,7 @@ def _gemma3(facts: Facts) -> JsonObject:
 
 def _gemma4(facts: Facts) -> JsonObject:
     """Of keys and rotary positions, those without `_swa` are of layers without a window."""
-    num_layers = facts.integer("block_count")
+    num_layers = facts.num_blocks
     slides = facts.flags("attention.sliding_window_pattern", num_layers)
     num_kv_heads = facts.integers("attention.head_count_kv", num_layers)
     head_dim, full_head_dim = facts.integer("attention.key_length_swa"), facts.integer("attention.key_length")

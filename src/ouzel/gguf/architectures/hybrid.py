@@ -9,12 +9,13 @@ from ouzel.gguf.architectures.sparse import GRANITE_JOINS, GRANITE_LAYER, SHARED
 from ouzel.gguf.facts import Facts
 from ouzel.tokenizer.model_files import JsonObject
 
+_MAX_INNER_SIZE = 2**18  # several times what any published model has
 _SIGMOID = 2  # the number that GGUF has for it
 
 
 def _lfm2(facts: Facts) -> JsonObject:
     """Layers without heads for keys are convolutions."""
-    num_kv_heads = facts.integers("attention.head_count_kv", facts.integer("block_count"))
+    num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
     return {
         "num_key_value_heads": max(num_kv_heads, default=0),
         "layer_types": ["full_attention" if count else "conv" for count in num_kv_heads],
@@ -51,7 +52,7 @@ def _qwen35(facts: Facts) -> JsonObject:
     interval = facts.integer("full_attention_interval", 4)
     has_states = [(layer + 1) % interval != 0 for layer in range(num_layers)]
     if facts.has("attention.recurrent_layers"):
-        has_states = facts.flags("attention.recurrent_layers", facts.integer("block_count"))[:num_layers]
+        has_states = facts.flags("attention.recurrent_layers", facts.num_blocks)[:num_layers]
     return {
         "layer_types": ["linear_attention" if has_state else "full_attention" for has_state in has_states],
         "linear_conv_kernel_dim": facts.integer("ssm.conv_kernel"),
@@ -75,8 +76,13 @@ def _delta_heads(facts: Facts) -> tuple[int, int, int, int]:
             f"{facts.source}: ssm.time_step_rank, the heads of values, must be a multiple of ssm.group_count "
             f"{num_key_heads}, the heads of keys, found {num_value_heads}"
         )
-    value_dim = facts.integer("ssm.inner_size") // num_value_heads
-    return num_key_heads, num_value_heads, facts.integer("ssm.state_size"), value_dim
+    inner_size, key_dim = facts.integer("ssm.inner_size"), facts.integer("ssm.state_size")
+    if not num_value_heads <= inner_size <= _MAX_INNER_SIZE or not 0 < num_key_heads * key_dim <= _MAX_INNER_SIZE:
+        raise ModelLoadError(
+            f"{facts.source}: ssm.inner_size and ssm.state_size must give heads of <= {_MAX_INNER_SIZE} dimensions in "
+            f"all, found {inner_size} and {key_dim}"
+        )
+    return num_key_heads, num_value_heads, key_dim, inner_size // num_value_heads
 
 
 def _delta_changes(facts: Facts) -> Mapping[str, Change]:
@@ -103,7 +109,7 @@ def _delta_changes(facts: Facts) -> Mapping[str, Change]:
 
 def _granitehybrid(facts: Facts) -> JsonObject:
     """Layers without heads for keys are Mamba-2. Positions are not turned, unless the file says so."""
-    num_kv_heads = facts.integers("attention.head_count_kv", facts.integer("block_count"))
+    num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
     turns = facts.flag("rope.scaling.finetuned", False)
     num_heads, inner_size = facts.integer("ssm.time_step_rank"), facts.integer("ssm.inner_size")
     hidden_size = max(facts.integer("embedding_length"), 1)

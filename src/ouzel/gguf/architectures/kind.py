@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ouzel.errors import ModelLoadError
 from ouzel.gguf.facts import Facts
 from ouzel.tokenizer.model_files import JsonObject
 
@@ -19,6 +20,7 @@ LAYER = {
     "ffn_down": "mlp.down_proj",
 }
 QK_NORMS = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
+MAX_HEAD_SIZE = 2**13  # several times what any published model has
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ def permuted_heads(facts: Facts) -> Mapping[str, Change]:
     """Rows of a head are stored as pairs that are turned together; transformers has two halves of those pairs."""
     usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     size = facts.integer("attention.key_length", usual)
+    if not 0 < size <= MAX_HEAD_SIZE:
+        raise ModelLoadError(f"{facts.source}: heads must have 1 to {MAX_HEAD_SIZE} dimensions, found {size}")
     order = Change(row_order=(*range(0, size, 2), *range(1, size, 2)))
     return {"attn_q": order, "attn_k": order}
 
