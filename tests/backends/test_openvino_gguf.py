@@ -112,6 +112,23 @@ def test_heads_change_places_in_blocks(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.concatenate(list(checkpoint.rows(tensor))), kept)
 
 
+def test_two_matrices_are_parted_by_key_head(tmp_path: Path) -> None:
+    """For each key head qwen3next has the rows of its value heads for beta, then those for the step."""
+    sizes = {"group_count": 2, "time_step_rank": 4, "state_size": 16, "inner_size": 128}
+    metadata: dict[str, Value | Raw] = {"general.architecture": "qwen3next"}
+    metadata |= {f"qwen3next.ssm.{key}": value for key, value in sizes.items()}
+    values = np.arange(8 * 4, dtype="<f4").reshape(8, 4)
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (8, 4), 0, values.tobytes())]))
+    checkpoint = GgufCheckpoint([path])
+    for name, rows in {"in_proj_b": [0, 1, 4, 5], "in_proj_a": [2, 3, 6, 7]}.items():
+        chunks = checkpoint.rows(Tensor(f"model.layers.0.linear_attn.{name}.weight", (4, 4)))
+        np.testing.assert_array_equal(np.concatenate(list(chunks)), values[rows])
+    path.write_bytes(gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (7, 4), 0, values[:7].tobytes())]))
+    with pytest.raises(ModelLoadError, match=r"ssm_ba\.weight must have a multiple of 4 rows, found \[7, 4\]"):
+        GgufCheckpoint([path])
+
+
 def test_a_width_that_is_asked_for_recompresses(load: Load, tmp_path: Path) -> None:
     directory = model_directory("qwen3", tmp_path)
     assert [load(directory, width).info.weights for width in ("auto", "int4")] == ["gguf as i8", "int4"]

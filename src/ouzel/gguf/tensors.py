@@ -8,7 +8,7 @@ from math import prod
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import architecture_of
-from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join
+from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join, Split
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import MAX_TENSORS, Gguf, TensorLocation
 
@@ -78,6 +78,10 @@ class _Naming:
     def _changes(self) -> Mapping[str, Change]:
         return self._architecture.changes(self._facts)
 
+    @cached_property
+    def _splits(self) -> Mapping[str, Split]:
+        return self._architecture.splits(self._facts)
+
     def named(self, stored: StoredTensor) -> Iterator[tuple[str, StoredTensor]]:
         parts = _IN_LAYER.fullmatch(stored.name)
         if parts is None:
@@ -91,7 +95,9 @@ class _Naming:
         self, stored: StoredTensor, prefix: str, part: str, kind: str
     ) -> Iterator[tuple[str, StoredTensor]]:
         architecture, experts = self._architecture, self._architecture.experts
-        if part in architecture.joins and kind == "weight":
+        if part in self._splits:
+            yield from _split(stored, prefix, self._splits[part])
+        elif part in architecture.joins and kind == "weight":
             join = architecture.joins[part]
             yield f"{prefix}{join.name}.{kind}", self._joined(stored, part, join)
         elif part in self._below and kind == "weight":
@@ -148,6 +154,20 @@ def _check_experts(stored: StoredTensor, kind: str) -> None:
             f"{stored.location.path}: tensor {stored.name} must have {num_dimensions} dimensions, "
             f"the first of <= {MAX_EXPERTS} experts, found {list(shape)}"
         )
+
+
+def _split(stored: StoredTensor, prefix: str, split: Split) -> Iterator[tuple[str, StoredTensor]]:
+    location, size = stored.location, split.size
+    if len(location.shape) != 2 or location.shape[0] % (2 * size):
+        raise ModelLoadError(
+            f"{location.path}: tensor {stored.name} must have a multiple of {2 * size} rows, "
+            f"found {list(location.shape)}"
+        )
+    num_rows, columns = location.shape
+    for name, begin in {split.first: 0, split.second: size}.items():
+        offsets = (location.offset + row * location.row_bytes for row in range(begin, num_rows, 2 * size))
+        pieces = tuple(Piece(replace(location, shape=(size, columns), offset=offset)) for offset in offsets)
+        yield f"{prefix}{name}.weight", replace(stored, pieces=pieces, shape=(num_rows // 2, columns))
 
 
 def _matrices(location: TensorLocation) -> Iterator[TensorLocation]:

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture, Change, Experts, experts_config, permuted_heads
+from ouzel.gguf.architectures.kind import (
+    LAYER,
+    QK_NORMS,
+    Architecture,
+    Change,
+    Experts,
+    Split,
+    experts_config,
+    permuted_heads,
+)
 from ouzel.gguf.architectures.sparse import GRANITE_JOINS, GRANITE_LAYER, SHARED_EXPERT, granitemoe_config
 from ouzel.gguf.facts import Facts
 from ouzel.tokenizer.model_files import JsonObject
@@ -107,6 +116,12 @@ def _delta_changes(facts: Facts) -> Mapping[str, Change]:
     }
 
 
+def _qwen3next_splits(facts: Facts) -> Mapping[str, Split]:
+    num_key_heads, num_value_heads, *_ = _delta_heads(facts)
+    ratio = num_value_heads // num_key_heads
+    return {"ssm_ba": Split("linear_attn.in_proj_b", "linear_attn.in_proj_a", ratio)}
+
+
 def _granitehybrid(facts: Facts) -> JsonObject:
     """Layers without heads for keys are Mamba-2. Positions are not turned, unless the file says so."""
     num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
@@ -199,6 +214,17 @@ HYBRIDS = {
         bare=_QWEN35_BARE,
         experts=Experts(),
         changes=_delta_changes,
+        unshifted_norms=frozenset({"ssm_norm"}),
+    ),
+    # With its projections parted, and experts in all layers, Qwen3-Next is Qwen3.5 MoE; value heads are in their order.
+    "qwen3next": Architecture(
+        model_type="qwen3_5_moe_text",
+        config=_qwen35moe,
+        layer=_QWEN35_LAYER | SHARED_EXPERT,
+        bare=_QWEN35_BARE,
+        experts=Experts(),
+        splits=_qwen3next_splits,
+        changes=lambda facts: {"ssm_a": Change(is_rate=True)},
         unshifted_norms=frozenset({"ssm_norm"}),
     ),
     "granitehybrid": Architecture(

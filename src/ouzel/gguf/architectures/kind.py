@@ -50,6 +50,15 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """Of each so many rows of a part the first are of one matrix in transformers, the others of a second."""
+
+    first: str
+    second: str
+    size: int  # of either
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """How a tensor that is stored otherwise becomes the one that transformers has."""
 
@@ -66,6 +75,10 @@ def _nothing(_: Facts) -> JsonObject:
     return {}
 
 
+def _unsplit(_: Facts) -> Mapping[str, Split]:
+    return {}
+
+
 def _unchanged(_: Facts) -> Mapping[str, Change]:
     return {}
 
@@ -79,6 +92,7 @@ class Architecture:
     experts: Experts | None = None
     bare: Mapping[str, str] = field(default_factory=dict)  # parts of layers that have no `.weight` in transformers
     joins: Mapping[str, Join] = field(default_factory=dict)  # by the upper part
+    splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # by part of a layer
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # by part of a layer
     yarn: Mapping[str, object] = field(default_factory=dict)  # of its rotary positions, what no file says
     unshifted_norms: frozenset[str] | None = None  # all others are stored with the 1 that the model adds; None: none
