@@ -136,6 +136,8 @@ class _Naming:
             raise ModelLoadError(
                 f"{upper.path}: {stored.name} must have a {join.below} of as many columns, and as many experts or heads"
             )
+        if len(shape) == 3:
+            _check_experts(stored, "weight")
         pairs = zip(_matrices(upper), _matrices(lower), strict=True)
         pieces = tuple(each for one, other in pairs for each in (Piece(one, join.is_transposed), Piece(other)))
         joined = (*shape[:-2], shape[-2] + lower.shape[-2], shape[-1])
