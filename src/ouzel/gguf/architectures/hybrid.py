@@ -189,6 +189,22 @@ _MAMBA_LAYER = {
 }
 _LFM2_OUTER = {"token_embd_norm": "model.embedding_norm"}
 
+_QWEN35 = Architecture(
+    model_type="qwen3_5_text",
+    config=_qwen35,
+    layer=_QWEN35_LAYER,
+    bare=_QWEN35_BARE,
+    changes=_delta_changes,
+    unshifted_norms=frozenset({"ssm_norm"}),
+)
+_QWEN35_MOE = replace(
+    _QWEN35,
+    model_type="qwen3_5_moe_text",
+    config=_qwen35moe,
+    layer=_QWEN35_LAYER | SHARED_EXPERT,
+    experts=Experts(),
+)
+
 HYBRIDS = {
     "lfm2": Architecture(model_type="lfm2", config=_lfm2, layer=_LFM2_LAYER, outer=_LFM2_OUTER),
     "lfm2moe": Architecture(
@@ -199,34 +215,10 @@ HYBRIDS = {
         experts=Experts(prefix="feed_forward.experts.", gate="w1", up="w3", down="w2"),
         bare={"exp_probs_b": "feed_forward.expert_bias"},
     ),
-    "qwen35": Architecture(
-        model_type="qwen3_5_text",
-        config=_qwen35,
-        layer=_QWEN35_LAYER,
-        bare=_QWEN35_BARE,
-        changes=_delta_changes,
-        unshifted_norms=frozenset({"ssm_norm"}),
-    ),
-    "qwen35moe": Architecture(
-        model_type="qwen3_5_moe_text",
-        config=_qwen35moe,
-        layer=_QWEN35_LAYER | SHARED_EXPERT,
-        bare=_QWEN35_BARE,
-        experts=Experts(),
-        changes=_delta_changes,
-        unshifted_norms=frozenset({"ssm_norm"}),
-    ),
+    "qwen35": _QWEN35,
+    "qwen35moe": _QWEN35_MOE,
     # With its projections parted, and experts in all layers, Qwen3-Next is Qwen3.5 MoE; value heads are in their order.
-    "qwen3next": Architecture(
-        model_type="qwen3_5_moe_text",
-        config=_qwen35moe,
-        layer=_QWEN35_LAYER | SHARED_EXPERT,
-        bare=_QWEN35_BARE,
-        experts=Experts(),
-        splits=_qwen3next_splits,
-        changes=lambda facts: {"ssm_a": Change(is_rate=True)},
-        unshifted_norms=frozenset({"ssm_norm"}),
-    ),
+    "qwen3next": replace(_QWEN35_MOE, splits=_qwen3next_splits, changes=lambda facts: {"ssm_a": Change(is_rate=True)}),
     "granitehybrid": Architecture(
         model_type="granitemoehybrid",
         config=_granitehybrid,

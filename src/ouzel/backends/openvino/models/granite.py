@@ -10,17 +10,11 @@ from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, f
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.models import llama
 from ouzel.errors import ModelLoadError
 
 # Checkpoints that see (Granite Vision) leave out of `text_config` what is as in transformers.
-DEFAULTS = {
-    "vocab_size": 32_000,
-    "hidden_size": 4096,
-    "intermediate_size": 11_008,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 2048,
-}
+DEFAULTS = llama.DEFAULTS
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
