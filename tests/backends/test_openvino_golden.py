@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from ouzel.config import Precision
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from tests.backends.conftest import Golden, Load, read_golden
@@ -112,11 +113,19 @@ def test_other_widths_stay_within_theirs(name: str, load: Load, weights: str) ->
     assert_is_within_tolerance(read_golden(name), load, weights)
 
 
-def assert_is_within_tolerance(golden: Golden, load: Load, weights: str) -> None:
-    runner = load(golden.directory, weights, "auto", "auto")
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+@pytest.mark.parametrize("name", KINDS)
+def test_integer_activations_stay_within_theirs(name: str, load: Load, weights: str) -> None:
+    """What the CPU does by itself where it has no bf16."""
+    assert_is_within_tolerance(read_golden(name), load, weights, "int8")
+
+
+def assert_is_within_tolerance(golden: Golden, load: Load, weights: str, precision: Precision = "auto") -> None:
+    runner = load(golden.directory, weights, precision, "auto")
     _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
     assert relative_error(logits, golden.logits) < TOLERANCES[weights]
     assert runner.info.weights == weights
+    assert precision in ("auto", runner.info.precision)
 
 
 def test_a_step_samples_the_rows_it_wants(load: Load) -> None:

@@ -72,6 +72,10 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
             ("--kv-cache-dtype", "bf16", "--precision", "f32"),
             "--kv-cache-dtype: bf16 needs --precision bf16 or auto, given f32",
         ),
+        (
+            ("--kv-cache-dtype", "bf16", "--precision", "int8"),
+            "--kv-cache-dtype: bf16 needs --precision bf16 or auto, given int8",
+        ),
     ],
 )
 def test_the_line_names_the_option_the_limit_and_the_value(

@@ -218,8 +218,8 @@ def _check_types(engine: EngineConfig) -> None:
     """The backend says so too; here the engine's process need not be started for it."""
     if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
         raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
-    if engine.kv_cache_dtype == "bf16" and engine.precision == "f32":
-        raise InvalidOption("--kv-cache-dtype: bf16 needs --precision bf16 or auto, given f32")
+    if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
+        raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
 
 
 def _check_bodies(limits: LimitsConfig) -> None:

@@ -24,7 +24,7 @@ __all__ = [
     "StoreConfig",
 ]
 
-Precision = Literal["auto", "bf16", "f16", "f32"]
+Precision = Literal["auto", "bf16", "f16", "f32", "int8"]
 Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
@@ -107,9 +107,13 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Engine"
 
     device: Annotated[str, option("OpenVINO device: CPU, GPU, GPU.1.", is_common=True)] = "CPU"
-    precision: Annotated[Precision, option("Precision of inference; auto is bf16 where the CPU has it, else f32.")] = (
-        "auto"
-    )
+    precision: Annotated[
+        Precision,
+        option(
+            "Precision of inference; int8: of what compressed weights are multiplied by, the rest is f32; auto is "
+            "bf16 where the CPU is fast in it, else int8."
+        ),
+    ] = "auto"
     kv_cache_dtype: Annotated[
         KvCacheDtype, option("Type of the KV cache; auto is the device's default (u8 on x86).")
     ] = "auto"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
+from ouzel.backends.openvino.compilation import check_options, compile_graph, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import KvCache, accept_shorter_context, cache_tables, context_length, plan_cache
@@ -84,7 +84,7 @@ def make_runner(
         model_type=config.model_type,
         device=engine.device,
         weights=language_model.weights,
-        precision=type_name(compiled.get_property("INFERENCE_PRECISION_HINT")),
+        precision=precision_name(compiled, engine),
         kv_cache_dtype=type_name(cache[0].dtype),
         vocab_size=language_model.vocab_size,
         max_model_len=plan.max_model_len,

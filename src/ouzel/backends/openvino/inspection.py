@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ouzel.backends.openvino.compilation import check_options, compile_graph, type_name
+from ouzel.backends.openvino.compilation import check_options, compile_graph, precision_name, type_name
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
@@ -75,7 +75,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         text_model_type=config.text_model().model_type,
         weights=weights,
         num_parameters=num_parameters,
-        precision=type_name(precision),
+        precision=precision_name(compiled, engine),
         kv_cache_dtype=type_name(tables[0].dtype),
         kv_token_bytes=sum(table.row_bytes for table in tables) // plan.block_size,
         num_kv_tokens=plan.num_blocks * plan.block_size,
