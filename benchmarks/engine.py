@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any  # JSON between the processes
@@ -76,14 +77,20 @@ def rate(workload: Workload, seconds: float) -> float:
 # The two engines; each function loads one and returns what runs a workload
 
 
-def load_ours(model: Path, cache_dir: Path, weights: str = "auto") -> Callable[[Workload, int], None]:
+def load_ours(
+    model: Path, cache_dir: Path, weights: str = "auto", precision: str = "auto"
+) -> Callable[[Workload, int], None]:
     from ouzel.cli.engines import openvino_engine
     from ouzel.sampling import BeamSearchParams, SamplingParams
     from ouzel.types import EngineRequest
 
     options: dict[str, object] = {
         "model": {"model": str(model), "cache_dir": str(cache_dir), "weights": weights},
-        "engine": {"kv_cache_gib": KV_CACHE_GIB, "max_num_batched_tokens": MAX_NUM_BATCHED_TOKENS},
+        "engine": {
+            "kv_cache_gib": KV_CACHE_GIB,
+            "max_num_batched_tokens": MAX_NUM_BATCHED_TOKENS,
+            "precision": precision,
+        },
     }
     engine = openvino_engine(options)
 
@@ -145,7 +152,11 @@ def load_genai(model: Path, cache_dir: Path, weights: str) -> Callable[[Workload
     return run
 
 
-ENGINES = {"ours": load_ours, "genai": load_genai}
+ENGINES: dict[str, Callable[[Path, Path, str], Callable[[Workload, int], None]]] = {
+    "ours": load_ours,
+    "ours-int8": partial(load_ours, precision="int8"),
+    "genai": load_genai,
+}
 
 
 def work(name: str, model: Path, cache_dir: Path, weights: str) -> None:
