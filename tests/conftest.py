@@ -7,10 +7,13 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 import uvloop
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.cli import running
 from tests.postgres import (
@@ -21,6 +24,9 @@ from tests.postgres import (
     running_postgres,
 )
 
+BACKENDS = Path(__file__).parent / "backends"
+GOLDEN_NAMES = [path.name for path in (BACKENDS / "golden").iterdir() if path.is_dir()]
+OF_CHECKPOINTS = {f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")}
 SERVES, RELEASE = "serves", "release"
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
 
@@ -74,6 +80,21 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One for each core up to four, as each may take a GiB; none for a single file, which would only wait for one."""
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
     return 0 if is_one_file else min(len(os.sched_getaffinity(0)), 4)
+
+
+class WorkGroups(LoadFileScheduling):
+    """Tests that share what is slow to make run in one process: those of a golden checkpoint, else those of a file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        if file not in OF_CHECKPOINTS or "[" not in test:
+            return file
+        parameters = test.partition("[")[2].rstrip("]")
+        return max((name for name in GOLDEN_NAMES if f"{parameters}-".startswith(f"{name}-")), key=len, default=file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    return WorkGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 class Worker(Protocol):

@@ -53,13 +53,15 @@ Load = Callable[..., ModelRunner]
 
 @pytest.fixture(scope="session")
 def load(cache_dir: Path) -> Load:
-    """Runners, made once per set of options; the defaults are exact."""
+    """Runners, made once per set of options, and kept while one checkpoint is loaded; the defaults are exact."""
     made: dict[tuple[object, ...], ModelRunner] = {}
 
     def load_once(
         directory: Path, weights: str = "f32", precision: Precision = "f32", kv_cache_dtype: KvCacheDtype = "f32"
     ) -> ModelRunner:
         key = (directory, weights, precision, kv_cache_dtype)
+        if any(other != directory for other, *_ in made):
+            made.clear()
         if key not in made:
             made[key] = create_runner(
                 ModelConfig(model=str(directory), weights=weights, cache_dir=str(cache_dir)),
