@@ -68,11 +68,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ouzel-bench-") as scratch:
         directory = locate_model(str(arguments.model), scratch).directory
         workers = started(directory, Path(scratch), arguments.weights)
-        figures = {key: measure(workers, arguments, WORKLOADS[key]) for key in arguments.only}
+        figures = {}
+        for key in arguments.only:
+            figures[key] = measure(workers, arguments, WORKLOADS[key])
+            print(f"{key:14}", figures[key], "tokens/s", flush=True)
         for worker in workers.values():
             worker.close()
-    for key, each in figures.items():
-        print(f"{key:14}", each, "tokens/s")
     ratios = {
         name: {key: round(each[name] / each["llama.cpp"], 2) for key, each in figures.items()} for name in workers
     }
