@@ -71,7 +71,6 @@ def heavy_tailed(rows: int = 16, columns: int = 256) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize(("rows", "share"), [(matrix(64), 0.96), (heavy_tailed(64), 0.97)])
 def test_int4_is_nearer_than_rounding_to_nearest(rows: NDArray[np.float32], share: float) -> None:
-    """Groups of 32: measured 0.954 and 0.964."""
     searched = np.linalg.norm(decode_int4(encode_int4(rows)) - rows)
     assert searched < share * np.linalg.norm(rounded_to_nearest(rows) - rows)
 
@@ -101,12 +100,12 @@ def test_int4_groups_of_zeros_stay_zero() -> None:
 @pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
 def test_int4_groups_with_what_is_no_number_are_none(broken: float) -> None:
     """So that the self-check at the start finds them."""
-    rows = matrix(1, 64)
+    rows = matrix(1, 128)
     rows[0, 3] = broken
     assert np.isnan(encode_int4(rows)["scales"]).tolist() == [[True, False]]
 
 
-@pytest.mark.parametrize(("columns", "group"), [(4096, 32), (96, 32), (40, 40)])
+@pytest.mark.parametrize(("columns", "group"), [(4096, 64), (96, 32), (40, 40)])
 def test_int4_group_sizes(columns: int, group: int) -> None:
     assert int4_group_size(columns) == group
 
