@@ -25,6 +25,7 @@ def test_groups_of_activations_fit_into_those_of_weights(precision: Precision) -
     assert compile_properties(engine, model_of([8, 1024], dtype="u8"))[GROUP_SIZE] == 64
     assert compile_properties(engine, model_of([8, 8, 128]))[GROUP_SIZE] == 64
     assert compile_properties(engine, model_of([8, 8, 128], [4, 8, 32, 32]))[GROUP_SIZE] == 32
+    assert compile_properties(engine, model_of([8, 8, 128], [8, 8, 1], dtype="u8"))[GROUP_SIZE] == 64  # zero points
     assert compile_properties(engine, model_of([8, 32, 32], dtype="i8"))[GROUP_SIZE] == 32
     assert compile_properties(engine, model_of([8, 32], dtype="u8", hidden_size=32))[GROUP_SIZE] == 32
     assert compile_properties(engine, model_of([8, 64, 16]))[GROUP_SIZE] == 0

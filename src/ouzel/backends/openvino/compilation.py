@@ -69,10 +69,13 @@ def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> d
 
 
 def weight_group_sizes(graph: ov.Model) -> set[int]:
-    """Returns how many columns share a scale, of the matrices where it is not a whole row."""
+    """Returns how many columns share a scale, of the matrices where it is not a whole row.
+
+    Zero points are compressed, too; they have one column.
+    """
     compressed = (node for node in graph.get_ops() if node.get_type_name() == "Constant" and is_compressed(node))
     shapes = (tuple(constant.get_output_shape(0)) for constant in compressed)
-    return {shape[-1] for shape in shapes if len(shape) > 2}
+    return {shape[-1] for shape in shapes if len(shape) > 2 and shape[-1] > 1}
 
 
 def is_compressed(constant: ov.Node) -> bool:
