@@ -340,8 +340,9 @@ def test_a_cached_model_that_fails_its_self_check_is_made_again(
     assert logits_error(create(directory)) < 1e-5
     assert f"cache entry {entry} will be made again: self-check" in caplog.text
     caplog.clear()
-    assert logits_error(create(directory)) < 1e-5
-    assert "made again" not in caplog.text
+    with caplog.at_level(logging.WARNING, logger="ouzel"):  # whatever other tests set it to
+        assert logits_error(create(directory)) < 1e-5
+    assert caplog.text == ""
 
 
 def test_a_model_that_fails_its_self_check_when_just_made_is_refused(directory: Path) -> None:
