@@ -59,7 +59,7 @@ def _phi3(facts: Facts) -> JsonObject:
     return {"sliding_window": window or None, "original_max_position_embeddings": original}
 
 
-def _granite(facts: Facts) -> JsonObject:
+def granite_config(facts: Facts) -> JsonObject:
     return biases(facts) | {
         "attention_multiplier": facts.number("attention.scale", 1.0),
         "embedding_multiplier": facts.number("embedding_scale", 1.0),
@@ -160,7 +160,7 @@ DENSE = {
     "mistral3": Architecture(model_type="ministral3", config=_mistral3, changes=permuted_heads),
     "arcee": Architecture(model_type="arcee", config=biases, changes=permuted_heads),
     "smollm3": Architecture(model_type="smollm3", changes=permuted_heads),
-    "granite": Architecture(model_type="granite", config=_granite, changes=permuted_heads),
+    "granite": Architecture(model_type="granite", config=granite_config, changes=permuted_heads),
     "qwen2": Architecture(model_type="qwen2", config=_qwen),
     "qwen3": Architecture(model_type="qwen3", config=_qwen, layer=LAYER | QK_NORMS),
     "qwen3vl": Architecture(model_type="qwen3_vl_text", config=_qwen3vl, layer=LAYER | QK_NORMS),

@@ -1,6 +1,7 @@
 """Architectures with experts, with latent attention, or both."""
 
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.dense import granite_config
 from ouzel.gguf.architectures.kind import (
     LAYER,
     QK_NORMS,
@@ -70,11 +71,7 @@ def _gpt_oss(facts: Facts) -> JsonObject:
 
 
 def granitemoe_config(facts: Facts) -> JsonObject:
-    return biases(facts) | {
-        "attention_multiplier": facts.number("attention.scale", 1.0),
-        "embedding_multiplier": facts.number("embedding_scale", 1.0),
-        "residual_multiplier": facts.number("residual_scale", 1.0),
-        "logits_scaling": facts.number("logit_scale", 1.0),
+    return granite_config(facts) | {
         "num_local_experts": facts.integer("expert_count"),
         "num_experts_per_tok": facts.integer("expert_used_count", 0),
         "shared_intermediate_size": facts.integer("expert_shared_feed_forward_length", 0),
