@@ -7,7 +7,6 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -15,6 +14,7 @@ import uvloop
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from tests.backends import GOLDEN_NAMES
 from tests.cli import running
 from tests.postgres import (
     DEBIAN_DIRECTORY,
@@ -24,8 +24,6 @@ from tests.postgres import (
     running_postgres,
 )
 
-BACKENDS = Path(__file__).parent / "backends"
-GOLDEN_NAMES = [path.name for path in (BACKENDS / "golden").iterdir() if path.is_dir()]
 OF_CHECKPOINTS = {f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")}
 SERVES, RELEASE = "serves", "release"
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import ModelRunner
-
-GOLDEN = Path(__file__).parent / "golden"
-GOLDEN_NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+from tests.backends import GOLDEN, GOLDEN_NAMES
 
 
 @dataclass(frozen=True)

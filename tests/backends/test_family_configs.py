@@ -15,7 +15,8 @@ from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3, qwen3
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN, Load, read_golden
+from tests.backends import GOLDEN
+from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.backends.test_openvino_loading import WEIGHTS, add_tensor, rename_tensors
 

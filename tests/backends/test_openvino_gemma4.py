@@ -9,7 +9,7 @@ from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.models.gemma4_text import DEFAULTS, read_shape
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN
+from tests.backends import GOLDEN
 
 
 def config_of(**changes: object) -> HfConfig:

@@ -8,7 +8,8 @@ import pytest
 from ouzel.config import Precision
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from tests.backends.conftest import GOLDEN_NAMES, Golden, Load, read_golden
+from tests.backends import GOLDEN_NAMES
+from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, Logits, Sequence, relative_error
 from tests.engine.requests import make_request, run_alone
 

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN
+from tests.backends import GOLDEN
 
 
 def config_of(name: str, **changes: object) -> HfConfig:

@@ -19,7 +19,8 @@ from ouzel.backends.openvino.weights.entry_check import is_remembered, seal_entr
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN, read_golden
+from tests.backends import GOLDEN
+from tests.backends.conftest import read_golden
 from tests.backends.forward import Driver, relative_error
 
 EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)

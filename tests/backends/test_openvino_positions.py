@@ -15,7 +15,8 @@ from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN, GOLDEN_NAMES, Load, read_golden
+from tests.backends import GOLDEN, GOLDEN_NAMES
+from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, Logits, relative_error
 
 ROPE_CASES: list[dict[str, Any]] = json.loads((GOLDEN / "rope.json").read_text())  # Any: JSON

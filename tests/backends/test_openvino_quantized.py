@@ -27,8 +27,8 @@ from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
-from tests.backends import quantize
-from tests.backends.conftest import GOLDEN, read_golden
+from tests.backends import GOLDEN, quantize
+from tests.backends.conftest import read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.backends.quantize import Quantize, Tensors, Weight
 

@@ -25,7 +25,8 @@ from ouzel.engine.state_slots import num_slots
 from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
-from tests.backends.conftest import GOLDEN, Load, read_golden
+from tests.backends import GOLDEN
+from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.engine.requests import make_request, run, run_alone
 

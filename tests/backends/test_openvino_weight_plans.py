@@ -12,7 +12,7 @@ from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
-from tests.backends.conftest import GOLDEN
+from tests.backends import GOLDEN
 
 UNTIED, TIED = GOLDEN / "llama", GOLDEN / "qwen3"
 TYPES = {"u8": "int8", "i4": "int4", "u4": "int4", "bf16": "bf16", "f32": "f32"}

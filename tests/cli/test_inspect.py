@@ -11,7 +11,7 @@ from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.cli.app import main
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
-from tests.backends.conftest import GOLDEN
+from tests.backends import GOLDEN
 
 IR = GOLDEN.parent / "optimum_ir" / "mistral-int8"
 ENGINES = {
