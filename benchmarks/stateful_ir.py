@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.constants import Constants
 from ouzel.backends.openvino.graph.decoder import DecoderShape
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node, integers, real
@@ -30,7 +31,8 @@ class StatefulGraph(PagedGraph):
 
     def __init__(self, head_dim: int, theta: float) -> None:
         self.parameters = []
-        self.arrays = []
+        self._constants = Constants()
+        self.arrays = self._constants.arrays
         self._head_dim = head_dim
         self.token_ids = self.input("input_ids", [-1, -1], ov.Type.i64)
         self._mask = self.input("attention_mask", [-1, -1], ov.Type.i64)

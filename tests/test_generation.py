@@ -9,7 +9,7 @@ from contextlib import aclosing
 import msgspec
 import pytest
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import ContextLengthExceeded, EngineFailed, EngineUnavailable, InvalidRequest

@@ -80,6 +80,20 @@ class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True
     may_repeat: bool = False  # it may begin wherever a start stands, and again; else with the output only
 
 
+class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The model's vision encoder takes a picture as this; its features stand for tokens of the prompt."""
+
+    digest: bytes  # of the picture and of how it was prepared: equal digests have equal features
+    runs: tuple[tuple[int, int], ...]  # of the tokens, as (first, how many): ascending; features go to them in order
+    shape: tuple[int, int, int]  # tiles, height, width
+    pixels: bytes  # uint8 [tiles, height, width, 3]
+    rescale: float  # a pixel becomes (value * rescale - mean) / std
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    size: tuple[int, int]  # height and width of the picture, before it was cut into tiles
+    position_grid: tuple[int, int, int] | None = None  # time, height, width of its tokens, whose positions have as many
+
+
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The engine reads an accepted request as this: token ids only."""
 
@@ -92,6 +106,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     grammar: Grammar | None = None
     cache_salt: str = ""  # requests share cached blocks only under the same salt; of API keys each has its own
     reasoning_budget: ReasoningBudget | None = None
+    images: tuple[ImageInput, ...] = ()  # in the order of their tokens
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -136,6 +151,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     load_s: float
     num_state_slots: int = 0  # of recurrent layers; 0: the model has none
     has_grammars: bool = False  # it can hold an output to a grammar
+    has_vision: bool = False  # it takes images
+    sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -149,6 +166,9 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_prefix_hit_tokens: int  # counter
     num_preemptions: int  # counter
     num_used_state_slots: int = 0  # kept states included
+    num_images_encoded: int = 0  # counter
+    num_image_hits: int = 0  # counter: images of requests whose features, or whose place in the cache, were there
+    encoding_s: float = 0.0  # counter: time that the vision encoder took
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.

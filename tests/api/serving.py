@@ -23,7 +23,8 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 from ouzel import __version__
 from ouzel.api.app import create_app
 from ouzel.api.http.http_server import HttpServer
-from ouzel.backends.fake import FakeEngine, FakeOptions, FakeRunner, echo
+from ouzel.backends.fake import FakeEngine, FakeOptions, echo
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler

@@ -9,7 +9,7 @@ from typing import Any  # sampling parameters are forwarded as they are
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.sampling import BeamSearchParams
@@ -121,7 +121,7 @@ def compiler() -> Iterator[GrammarCompiler]:
     compiler.close()
 
 
-def make_engine(compiler: GrammarCompiler, **options: int) -> EngineCore:
+def make_engine(compiler: GrammarCompiler, **options: Any) -> EngineCore:  # options of FakeRunner
     runner = FakeRunner(vocab_size=VOCAB_SIZE, **{"max_model_len": 64, "num_blocks": 128, **options})
     return EngineCore(runner, grammars=compiler)
 

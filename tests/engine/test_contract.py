@@ -8,7 +8,8 @@ from typing import Any  # sampling parameters are forwarded as they are
 import pytest
 
 import ouzel.demo
-from ouzel.backends.fake import FakeEngine, FakeRunner
+from ouzel.backends.fake import FakeEngine
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine

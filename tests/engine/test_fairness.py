@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.core import EngineCore
 from ouzel.engine.scheduler import Scheduled, Scheduler

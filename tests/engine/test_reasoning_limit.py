@@ -8,7 +8,7 @@ from typing import Any  # sampling parameters are forwarded as they are
 import msgspec
 import pytest
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.reasoning_limit import ReasoningLimit

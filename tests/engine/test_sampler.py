@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.columns import largest
 from ouzel.engine.core import EngineCore
 from ouzel.engine.own_logprobs import OwnLogprobs

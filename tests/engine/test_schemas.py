@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.types import EngineRequest, FinishReason

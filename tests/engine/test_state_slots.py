@@ -3,10 +3,12 @@
 The fake runner raises where a batch reads a state of other tokens, or writes one that somebody else has.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from ouzel.backends.fake import FakeRunner
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.types import EngineRequest
@@ -16,7 +18,7 @@ BLOCK = 4
 PROMPT = [(7 * i) % 89 for i in range(37)]
 
 
-def engine_with(num_kept: int = 8, **options: int) -> EngineCore:
+def engine_with(num_kept: int = 8, **options: Any) -> EngineCore:  # options of FakeRunner
     return EngineCore(FakeRunner(num_kept_states=num_kept, **options))
 
 

@@ -1,11 +1,11 @@
 """Writes docs/models.md from the code and its golden checkpoints: `uv run python -m tools.documents.models`."""
 
 import importlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
-from ouzel.backends.openvino import models
+from ouzel.backends.openvino import models, vision
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -17,6 +17,7 @@ from ouzel.parsers.registry import FAMILIES
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "docs" / "models.md"
 GOLDEN = ROOT / "tests" / "backends" / "golden"
+GOLDEN_VISION = ROOT / "tests" / "backends" / "golden_vision"
 COMMAND = "uv run python -m tools.documents.models"
 
 _INTRODUCTION = """\
@@ -26,8 +27,8 @@ Generated from the code by `{command}`; a test keeps it true.
 
 `ouzel inspect MODEL` tells what would be loaded of a model, how large it gets in memory and on disk, and which context
 fits, without loading it. A checkpoint is recognised by `model_type` in its `config.json`; of one of several modes
-(`text_config`) the language model is served. A tensor that is missing, left over or of another shape, an unknown
-quantisation or variant of rotary positions is refused in a sentence that names it.
+(`text_config`) the language model is served, and of the families that see the vision encoder. A tensor that is missing,
+left over or of another shape, an unknown quantisation or variant of rotary positions is refused in a sentence that names it.
 
 ## Families
 
@@ -37,6 +38,17 @@ show that a graph computes the right formula; they do not show how well a traine
 
 | `model_type` | what it is | parts beside attention and feed-forward layers | checkpoints |
 |---|---|---|---|
+"""
+
+_VISION = """
+## Families that see
+
+Of these checkpoints the vision encoder is served too, in bf16 whatever `--weights` says (in f32 with that). Each is
+held against `transformers` in float32, with one, two and four pictures (`tests/backends/golden_vision/`). Of other
+checkpoints of several modes the language model is served, which reads text.
+
+| `model_type` | what it is |
+|---|---|
 """
 
 _FORMATS = """
@@ -83,6 +95,9 @@ def models_document() -> str:
         directories = checkpoints.get(model_type, [])
         cells = [f"`{model_type}`", description(model_type), ", ".join(parts_of(directories)) or "–"]
         text += f"| {' | '.join([*cells, ', '.join(f'`{path.name}`' for path in directories)])} |\n"
+    text += _VISION
+    for model_type in vision.vision_model_types():
+        text += f"| `{model_type}` | {description(model_type, vision)} |\n"
     text += _FORMATS + _CHATS
     for family in FAMILIES:
         names = ", ".join(f"`{name}`" for name in family.names)
@@ -93,15 +108,15 @@ def models_document() -> str:
 def golden_checkpoints() -> dict[str, list[Path]]:
     """Returns the directories of each model_type."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(GOLDEN.glob("*/config.json")):
-        config = json.loads(path.read_text())
-        found.setdefault(config.get("text_config", config)["model_type"], []).append(path.parent)
+    for path in sorted(GOLDEN.glob("*/config.json")) + sorted(GOLDEN_VISION.glob("*/config.json")):
+        model_type = read_hf_config(path.parent).text_model().model_type
+        found.setdefault(model_type, []).append(path.parent)
     return found
 
 
-def description(model_type: str) -> str:
+def description(model_type: str, families: ModuleType = models) -> str:
     """Returns the first sentence of the family's file."""
-    document = importlib.import_module(f"{models.__name__}.{model_type}").__doc__ or ""
+    document = importlib.import_module(f"{families.__name__}.{model_type}").__doc__ or ""
     return " ".join(document.partition("\n\n")[0].split()).removesuffix(".").replace("|", "\\|")
 
 

@@ -1,23 +1,16 @@
-"""These engines have no model; they are for tests and for measuring what surrounds an engine.
+"""`FakeEngine` has no model: it answers from a script, one token per choice and step.
 
-`FakeEngine` answers from a script, one token per choice and step. `FakeRunner` is a device that computes nothing but
-keeps an honest KV cache: its logits depend on every token of the context as read back through the block table, so that
-a wrong block table, a wrongly shared block or a forgotten copy changes the output.
+It is for tests, and for measuring what surrounds an engine.
 """
 
 import time
-import zlib
 from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
-import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
-from ouzel.engine.base import ForwardBatch
 from ouzel.engine.reasoning_limit import ReasoningLimit
-from ouzel.engine.state_slots import num_slots
 from ouzel.types import (
     EngineInfo,
     EngineRequest,
@@ -210,77 +203,3 @@ def _certain(token_id: int, num_top: int, token_ids: tuple[int, ...] = ()) -> Po
 
 def _certain_prompt(request: EngineRequest, num_top: int) -> list[PositionLogprobs]:
     return [msgspec.structs.replace(_certain(token_id, num_top), rank=1) for token_id in request.prompt_token_ids[1:]]
-
-
-class FakeRunner:
-    """Implements `ModelRunner`: it makes pseudo-random logits of the whole context, read through the block tables."""
-
-    def __init__(
-        self,
-        *,
-        num_blocks: int = 64,
-        block_size: int = 4,
-        vocab_size: int = 97,
-        max_model_len: int = 128,
-        max_num_seqs: int = 8,
-        max_num_batched_tokens: int = 16,
-        num_kept_states: int | None = None,
-    ) -> None:
-        num_state_slots = 0 if num_kept_states is None else num_slots(max_num_seqs, num_kept_states)
-        self._states = [np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)]  # the tokens that each has seen
-        self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)  # the "KV cache": the token in each place
-        self.batches: list[ForwardBatch] = []  # everything that was run
-        self.info = EngineInfo(
-            backend="fake",
-            model_type="fake",
-            device="none",
-            weights="none",
-            precision="f32",
-            kv_cache_dtype="none",
-            vocab_size=vocab_size,
-            max_model_len=min(max_model_len, num_blocks * block_size),
-            block_size=block_size,
-            num_blocks=num_blocks,
-            max_num_seqs=max_num_seqs,
-            max_num_batched_tokens=max_num_batched_tokens,
-            num_state_slots=num_state_slots,
-            load_s=0.0,
-        )
-
-    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
-        self.batches.append(batch)
-        contexts: list[NDArray[np.int64]] = []
-        for i, past_len in enumerate(batch.past_lens.tolist()):
-            begin, end = batch.subsequence_begins[i : i + 2].tolist()
-            blocks = batch.block_indices[slice(*batch.block_indices_begins[i : i + 2].tolist())]
-            context_len = past_len + end - begin
-            places = np.arange(past_len, context_len)
-            self._slots[blocks[places // self.info.block_size], places % self.info.block_size] = batch.token_ids[
-                begin:end
-            ]
-            context = self._slots[blocks].reshape(-1)
-            if batch.state_slots is not None:
-                self._advance_state(batch.state_slots, i, context[:context_len], past_len)
-            contexts += [context[: past_len + num_new] for num_new in range(1, end - begin + 1)]
-        rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
-        return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
-
-    def _advance_state(self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int) -> None:
-        """Raises ValueError where the slots of a batch are not those of its sequences, or one disturbs another."""
-        read, written = slots[i].tolist()
-        others = np.delete(slots, i, axis=0)
-        if not np.array_equal(self._states[read], context[:past_len]):
-            raise ValueError(f"slot {read} has seen {len(self._states[read])} tokens, not those {past_len}")
-        if written == 0 or written in others:
-            raise ValueError(f"slot {written} is written, and somebody else's")
-        self._states[written] = context.copy()
-
-    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
-        self._slots[destinations] = self._slots[sources]
-
-    def close(self) -> None:
-        pass
-
-    def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
-        generator = np.random.Generator(np.random.Philox(zlib.crc32(context.tobytes())))
-        return generator.normal(scale=3.0, size=self.info.vocab_size).astype(np.float32)

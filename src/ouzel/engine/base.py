@@ -1,12 +1,13 @@
 """The rest of Ouzel knows this much of an engine, and an engine knows this much of a device."""
 
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, StepOutput
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
 
 
 class Engine(Protocol):
@@ -45,7 +46,7 @@ class ForwardBatch:
     """It holds all tokens of one step, sequence after sequence (T tokens, B sequences, S sampled rows)."""
 
     token_ids: NDArray[np.int64]  # [T]
-    positions: NDArray[np.int64]  # [T]
+    positions: NDArray[np.int64]  # [T], or [3, T] where those of an image are a grid
     past_lens: NDArray[np.int32]  # [B] tokens already in the cache
     subsequence_begins: NDArray[np.int32]  # [B+1] prefix sums of new tokens
     block_indices: NDArray[np.int32]  # [sum of block table lengths]
@@ -53,6 +54,8 @@ class ForwardBatch:
     max_context_len: int  # largest past plus new
     sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted, in any order
     state_slots: NDArray[np.int32] | None = None  # [B, 2] that are read and written; None: the model has no states
+    image_rows: NDArray[np.int64] | None = None  # [N] of token_ids that stand for images; None: no image is among them
+    image_features: NDArray[np.float32] | None = None  # [1 + what enters further layers, N, hidden size]
 
 
 class ModelRunner(Protocol):
@@ -70,3 +73,12 @@ class ModelRunner(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class ImageRunner(Protocol):
+    """A runner is this, too, where its model sees."""
+
+    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+        """Computes an image's features [1 + what enters further layers, rows, hidden size], a part at each `next`."""
+        ...

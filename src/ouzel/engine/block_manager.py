@@ -3,7 +3,8 @@
 Rules
 1. A block is free, referenced (by one or more block tables), or cached: unreferenced but still findable by its key.
 2. Only full, computed blocks get a key, and a keyed block is never written again, so sharing needs no copies.
-3. A key is a digest chained over the tokens before it and the request's cache salt. On a hit the tokens are compared.
+3. A key is a digest chained over the tokens before it, what pictures they stand for, and the request's cache salt. On a
+   hit tokens and pictures are compared.
 4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so that of one chain
    the end is evicted before the beginning.
 5. Where a model has states (`state_slots`), what is shared ends where one is kept.
@@ -16,6 +17,7 @@ from itertools import chain, takewhile
 import numpy as np
 
 from ouzel.engine.prefix_cache import PrefixCache, chain_key, root_key
+from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.state_slots import StateSlots
 
@@ -225,7 +227,7 @@ class BlockManager:
         return range(num_computed // self.block_size, (num_computed + num_new_tokens) // self.block_size)
 
     def _block_content(self, sequence: Sequence, position: int) -> tuple[bytes, bytes]:
-        """Returns key and tokens of one full block; keys are computed once per sequence."""
+        """Returns key and content of one full block; keys are computed once per sequence."""
         keys = sequence.block_keys
         while len(keys) <= position:
             parent_key = keys[-1] if keys else root_key(sequence.request.cache_salt)
@@ -234,4 +236,8 @@ class BlockManager:
 
     def _block_tokens(self, sequence: Sequence, position: int) -> bytes:
         begin = position * self.block_size
-        return np.array(sequence.token_ids[begin : begin + self.block_size], dtype=np.int64).tobytes()
+        token_ids = np.array(sequence.token_ids[begin : begin + self.block_size], dtype=np.int64).tobytes()
+        return token_ids if sequence.images is None else token_ids + self._pictures(sequence.images, begin)
+
+    def _pictures(self, images: PromptImages, begin: int) -> bytes:
+        return images.content_between(begin, begin + self.block_size)

@@ -10,31 +10,37 @@ Rules
 
 import logging
 import time
+from heapq import merge
 from itertools import count, islice
+from operator import attrgetter
 from typing import assert_never
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
 from ouzel.engine.batch import build_batch
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.chunks import Chunks
 from ouzel.engine.constraints import Constraints, Refusal
 from ouzel.engine.grammars.compilation import CompilerOverloaded
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import GrammarBroken, Session
+from ouzel.engine.image_encoder import EncodingFailed, ImageEncoder
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of
 from ouzel.engine.own_logprobs import score
+from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.request_faults import faults_of
 from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.state_slots import state_slots
+from ouzel.engine.stats import stats_of
 from ouzel.errors import STOPS
 from ouzel.types import (
     EngineInfo,
@@ -61,8 +67,14 @@ class EngineCore:
             prefix_caching=prefix_caching,
             states=state_slots(info),
         )
+        self._images = None
+        if info.has_vision and isinstance(runner, ImageRunner):
+            self._images = ImageEncoder(runner, self._blocks.num_cached_tokens)
         self._scheduler = Scheduler(
-            self._blocks, max_num_seqs=info.max_num_seqs, max_num_batched_tokens=info.max_num_batched_tokens
+            self._blocks,
+            max_num_seqs=info.max_num_seqs,
+            max_num_batched_tokens=info.max_num_batched_tokens,
+            chunks=Chunks(self._blocks, self._images, cuts_images=not info.sees_images_whole),
         )
         self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
@@ -77,12 +89,15 @@ class EngineCore:
             raise ValueError(f"request_id {request.request_id!r} is in use")
         fault = next(faults_of(request, self.info, self._blocks), None)
         arrival = next(self._arrivals)
-        choices = [Sequence(request, index, arrival) for index in range(request.n)]
+        images = PromptImages(request.images, len(request.prompt_token_ids)) if request.images and not fault else None
+        choices = [Sequence(request, index, arrival, images) for index in range(request.n)]
         if fault is not None:
             for sequence in choices:
                 sequence.finish(FinishReason.REFUSED, fault)
                 self._requests.outputs.append(output_of(sequence))
             return
+        if self._images is not None:
+            self._images.count_hits(choices[0])
         self._requests.add(choices)
         if request.grammar is None:
             self._start(choices)
@@ -101,16 +116,7 @@ class EngineCore:
         return bool(self._requests)
 
     def stats(self) -> EngineStats:
-        return EngineStats(
-            num_running=len(self._scheduler.running),
-            num_waiting=len(self._scheduler.waiting),
-            num_used_blocks=self._blocks.num_used_blocks,
-            num_blocks=self._blocks.num_blocks,
-            num_prefix_query_tokens=self._blocks.num_query_tokens,
-            num_prefix_hit_tokens=self._blocks.num_hit_tokens,
-            num_preemptions=self._scheduler.num_preemptions,
-            num_used_state_slots=0 if self._blocks.states is None else self._blocks.states.num_used,
-        )
+        return stats_of(self._scheduler, self._blocks, self._images)
 
     def close(self) -> None:
         self._constraints.close()
@@ -118,6 +124,8 @@ class EngineCore:
 
     def step(self) -> list[StepOutput]:
         self._start_constrained()
+        if self._images is not None:
+            self._encode(self._images)
         scheduled = self._scheduler.schedule()
         if scheduled:
             try:
@@ -130,6 +138,18 @@ class EngineCore:
                     self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
         self._blocks.step_done()
         return self._requests.take_outputs()
+
+    def _encode(self, images: ImageEncoder) -> None:
+        """Lets the vision encoder work, for a moment where somebody decodes."""
+        running, waiting = self._scheduler.running, self._scheduler.waiting
+        someone_decodes = any(sequence.num_uncomputed_tokens == 1 for sequence in running)
+        try:
+            images.advance(merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes)
+        except EncodingFailed as error:
+            logger.exception("an image cannot be encoded")
+            for sequence in [*running, *waiting]:
+                if any(image.digest == error.digest for image in sequence.request.images):
+                    self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the vision encoder failed: {error}")
 
     def _start(self, choices: list[Sequence], session: Session | None = None) -> None:
         request = choices[0].request
@@ -198,7 +218,7 @@ class EngineCore:
         if states is not None:
             for entry in scheduled:
                 states.take(entry.sequence)
-        return build_batch(scheduled, self._blocks.block_size, has_states=states is not None)
+        return build_batch(scheduled, self._blocks.block_size, self._images, has_states=states is not None)
 
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
         """Gives the logprobs of the prompt tokens after the scored rows; `logits` has those rows, entry by entry."""

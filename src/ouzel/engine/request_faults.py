@@ -1,11 +1,12 @@
 """A request may have faults for this engine."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from math import prod
 
 from ouzel.engine.block_manager import BlockManager
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineInfo, EngineRequest
+from ouzel.types import EngineInfo, EngineRequest, ImageInput
 
 
 def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
@@ -20,6 +21,8 @@ def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) ->
     for name, ids in _token_ids_in(request).items():
         if any(not 0 <= token_id < info.vocab_size for token_id in ids):
             yield f"{name} must be token ids in [0, {info.vocab_size})"
+    if request.images:
+        yield from _image_faults(request.images, len(token_ids), info)
     if not all(request.params.bad_words):
         yield "bad_words must have at least one token each"
     if request.reasoning_budget is not None and not request.reasoning_budget.end_token_ids:
@@ -28,6 +31,23 @@ def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) ->
         yield "a beam search has no reasoning budget"
     if request.params.beam_search is not None:
         yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
+
+
+def _image_faults(images: Sequence[ImageInput], num_prompt_tokens: int, info: EngineInfo) -> Iterator[str]:
+    if not info.has_vision:
+        yield "this model reads text only"
+    end = 0
+    for number, image in enumerate(images):
+        if not image.runs or any(length < 1 for _, length in image.runs):
+            yield f"image {number} has no tokens"
+        for begin, length in image.runs:
+            if begin < end:
+                yield f"the tokens of image {number} must follow those before it"
+            end = begin + length
+        if len(image.pixels) != 3 * prod(image.shape):
+            yield f"image {number} must have 3 bytes for each pixel of {image.shape}, given {len(image.pixels)}"
+    if end > num_prompt_tokens:
+        yield f"the images' tokens end at {end}, the prompt has {num_prompt_tokens}"
 
 
 def _token_ids_in(request: EngineRequest) -> dict[str, Iterable[int]]:

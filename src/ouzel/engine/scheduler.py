@@ -15,7 +15,7 @@ Rules
 4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
    are released, it waits, and later computes everything again, its own tokens included.
 5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
-6. A chunk that is not a prompt's last ends with a block, to be shared at once; the oldest prompt's only if it can.
+6. A chunk ends where it may (see `chunks`): a prompt that cannot have a block waits, unless it is the oldest.
 7. A prompt whose logprobs are asked for is computed in chunks that score MAX_SCORED_ROWS of its tokens at most, over
    all such prompts of a step: so much logits memory and sampling time it costs its neighbours. Half is kept for the
    oldest prompt. What it does not score it leaves to the other prompts, and it takes no unscored token from the
@@ -33,6 +33,7 @@ from operator import attrgetter
 import msgspec
 
 from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.chunks import Chunks
 from ouzel.engine.sequence import Sequence, SequenceStatus
 
 MAX_SCORED_ROWS = 64  # 39 MB of logits with Qwen3's vocabulary
@@ -74,8 +75,11 @@ class _Room:
 class Scheduler:
     """Holds the waiting and the running sequences."""
 
-    def __init__(self, blocks: BlockManager, *, max_num_seqs: int, max_num_batched_tokens: int) -> None:
+    def __init__(
+        self, blocks: BlockManager, *, max_num_seqs: int, max_num_batched_tokens: int, chunks: Chunks | None = None
+    ) -> None:
         self._blocks = blocks
+        self._chunks = chunks or Chunks(blocks)
         self._max_num_seqs = max_num_seqs
         assert max_num_batched_tokens >= max_num_seqs, "a decode of all must fit"
         self._max_num_batched_tokens = max_num_batched_tokens
@@ -172,7 +176,7 @@ class Scheduler:
                 limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
                 num_new_tokens = self._portion(sequence, limit, num_rows, room) if limit > 0 else 0
             elif num_kept_tokens:
-                num_new_tokens = self._chunk(oldest, room.num_tokens, room.num_rows, is_oldest=True)
+                num_new_tokens = self._chunks.length(oldest, room.num_tokens, room.num_rows, is_oldest=True)
                 num_kept_tokens = num_kept_rows = 0
             else:
                 continue
@@ -187,16 +191,16 @@ class Scheduler:
         self, sequence: Sequence, num_tokens: int, num_rows: int, room: "_Room", *, is_oldest: bool = False
     ) -> int:
         """Returns how many of the sequence's tokens are computed out of so many, having started it where it waits."""
-        if sequence.is_finished or (sequence.num_unscored_tokens and num_rows == 0):
+        if sequence.is_finished or (sequence.num_unscored_tokens and num_rows <= 0):
             return 0  # the beam of a search that rule 3 preempted a moment ago; rule 7
         if sequence.status is SequenceStatus.RUNNING:
-            return self._chunk(sequence, num_tokens, num_rows, is_oldest=is_oldest)
+            return self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
         if not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
             return 0  # rule 6
         overtakers = self._overtakers(sequence) if is_oldest else []
         if not (self._may_start(sequence, overtakers, room) and self._blocks.share_prefix(sequence)):
             return 0
-        num_new_tokens = self._chunk(sequence, num_tokens, num_rows, is_oldest=is_oldest)
+        num_new_tokens = self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
         if num_new_tokens and self._start(sequence, overtakers, room):
             return num_new_tokens
         self._blocks.release(sequence)
@@ -250,14 +254,6 @@ class Scheduler:
 
     def _num_blocks(self, sequence: Sequence) -> int:
         return max(sequence.num_blocks_wanted, -(-sequence.num_tokens // self._blocks.block_size))
-
-    def _chunk(self, sequence: Sequence, num_tokens: int, num_rows: int, *, is_oldest: bool) -> int:
-        """Returns how many of the sequence's tokens are computed out of so many: all, or whole blocks (rule 6)."""
-        limit = min(num_tokens, sequence.scoring_limit(num_rows), self._blocks.chunk_limit(sequence))
-        if sequence.num_uncomputed_tokens <= limit:
-            return sequence.num_uncomputed_tokens
-        begin, block_size = sequence.num_computed_tokens, self._blocks.block_size
-        return max(0, (begin + limit) // block_size * block_size - begin) or (limit if is_oldest else 0)
 
     def _start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
         if overtakers and self._fits(sequence, overtakers, room):

@@ -8,6 +8,7 @@ import time
 from enum import Enum, auto
 
 from ouzel.engine.grammars.session import Session
+from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.reasoning_limit import ReasoningLimit
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
@@ -21,8 +22,9 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    def __init__(self, request: EngineRequest, index: int, arrival: int) -> None:
+    def __init__(self, request: EngineRequest, index: int, arrival: int, images: PromptImages | None = None) -> None:
         self.request = request
+        self.images = images
         self.params = request.params
         self.index = index
         self.arrival = arrival  # order of add(); choices of one request share it
@@ -151,7 +153,7 @@ class Sequence:
 
     def anew(self) -> "Sequence":
         """Returns another beam of the same search, which has the prompt only and holds nothing."""
-        beam = Sequence(self.request, self.index, self.arrival)
+        beam = Sequence(self.request, self.index, self.arrival, self.images)
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens

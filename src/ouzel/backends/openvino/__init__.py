@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.backends.openvino.compilation import check_options, compile_graph, precision_name, type_name
+from ouzel.backends.openvino.compilation import check_options, compile_graph, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import KvCache, accept_shorter_context, cache_tables, context_length, plan_cache
@@ -19,6 +19,7 @@ from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner
 from ouzel.backends.openvino.state_check import check_operations
 from ouzel.backends.openvino.state_tables import StateTables, plan_states, state_tables
+from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
@@ -72,6 +73,9 @@ def make_runner(
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mapping):
         compiled = compile_graph(core, language_model, engine)
+        vision = None
+        if language_model.vision is not None:
+            vision = VisionRunner(compile_vision(core, language_model.vision, engine), language_model.vision)
     cache, states = cache_tables(compiled), state_tables(compiled)
     free_bytes = available_bytes()
     state_plan = plan_states(states, engine, free_bytes)
@@ -93,10 +97,12 @@ def make_runner(
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         num_state_slots=state_plan.num_slots,
+        has_vision=vision is not None,
+        sees_images_whole=language_model.sees_images_whole,
         load_s=0.0,  # known when the checks are done
     )
     caches = KvCache(cache, plan.num_blocks), StateTables(states, state_plan)
-    return OpenVINORunner(compiled, caches, language_model.for_context(plan.max_model_len), info)
+    return OpenVINORunner(compiled, caches, language_model.for_context(plan.max_model_len), info, vision)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

@@ -2,6 +2,7 @@
 
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 
@@ -33,6 +34,21 @@ def compile_graph(core: ov.Core, language_model: LanguageModel, engine: EngineCo
         return core.compile_model(language_model.graph, engine.device, compile_properties(engine, language_model))
     except RuntimeError as error:
         raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
+
+
+def compile_vision(core: ov.Core, vision: VisionModel, engine: EngineConfig) -> list[ov.CompiledModel]:
+    """Returns its parts, of which activations are not quantised."""
+    properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
+    if engine.device == "CPU":
+        properties |= {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "CPU_RUNTIME_CACHE_CAPACITY": NUM_KEPT_PRIMITIVES}
+    if engine.precision != "auto":
+        properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
+    if engine.num_threads:
+        properties["INFERENCE_NUM_THREADS"] = engine.num_threads
+    try:
+        return [core.compile_model(part, engine.device, properties) for part in vision.parts]
+    except RuntimeError as error:
+        raise ModelLoadError(f"OpenVINO cannot compile the vision encoder for {engine.device}: {error}") from error
 
 
 def check_options(core: ov.Core, engine: EngineConfig) -> None:

@@ -25,6 +25,8 @@ MAX_SIZES = {
     **dict.fromkeys(("max_position_embeddings", "original_max_position_embeddings", "sliding_window"), MAX_SIZE),
 }
 MAX_OTHER_SIZE = 2**20
+# Of these, older checkpoints have the language model's keys beside vision_config.
+_FLAT = ("qwen2_vl", "qwen2_5_vl")
 # These may stand outside of text_config.
 _SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config", "compression_config", "dtype", "torch_dtype")
 
@@ -106,6 +108,12 @@ class HfConfig:
             raise self._wrong(key, "an object", value)
         return HfConfig(value, f"{self._source}: {key}")
 
+    def required_section(self, key: str) -> "HfConfig":
+        section = self.section(key)
+        if section is None:
+            raise ModelLoadError(f"{self._source}: {key} is missing")
+        return section
+
     def with_defaults(self, **defaults: object) -> "HfConfig":
         """Adds the values of keys that are left out; a key that is null stays so."""
         return HfConfig(defaults | self.values, self._source)
@@ -117,6 +125,8 @@ class HfConfig:
         """
         text = self.section("text_config")
         if text is None:
+            if self.values.get("model_type") in _FLAT:
+                return self.with_values(model_type=f"{self.model_type}_text")
             return self
         shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
         return HfConfig(text.values | shared, f"{self._source}: text_config")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.vision_model import VisionModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,8 @@ class LanguageModel:
     weights: str = ""  # how they are encoded, in a word or two; its loader knows
     query_scale: QueryScale | None = None  # for the input `query_scale`
     mapping: mmap.mmap | None = None  # the file that the arrays lie in
+    vision: VisionModel | None = None  # where the checkpoint sees
+    sees_images_whole: bool = False  # the tokens of an image attend to each other
     cache_entry: Path | None = None  # of an earlier start, that the weights were taken from
 
     @property

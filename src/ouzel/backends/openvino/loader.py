@@ -7,18 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.leftovers import refuse_another_head, refuse_leftovers
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, value_types
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
-from ouzel.config.weights import WeightPlan
+from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
 Build = Callable[[CachedWeights], LanguageModel]
@@ -28,15 +30,16 @@ logger = logging.getLogger(__name__)
 
 
 def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str) -> LanguageModel:
-    text = config.text_model()
+    text, vision = config.text_model(), vision_family(config)
     stored, family_build = find_weights(directory, text), family(text.model_type)
     keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
     if text is not config:
-        logger.info("of %s, a %s, the language model %s is served", directory, config.model_type, text.model_type)
+        sees = "" if vision is None else " and the vision encoder"
+        logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
-        model = built(text, family_build, Builder(weights, plan))
+        model = built(config, family_build, vision, weights, plan)
         kept = f"{stored.compressed_as} as {value_types(weights.index)}"
         named = "" if str(plan) == "auto" else f" ({plan})"
         return replace(model, weights=kept + named if keeps else str(plan))
@@ -71,16 +74,24 @@ def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> t
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors)
-    model = built(text, family(text.model_type), Builder(weights, plan))
+    model = built(config, family(text.model_type), vision_family(config), weights, plan)
     refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
     refuse_another_head(tensors, weights.used, (model.vocab_size, model.hidden_size))
     return model, weights
 
 
-def built(config: HfConfig, build: FamilyBuild, builder: Builder) -> LanguageModel:
+def built(
+    config: HfConfig, build: FamilyBuild, vision: VisionFamily | None, weights: Weights, plan: WeightPlan
+) -> LanguageModel:
     """Raises ModelLoadError where the runtime refuses a number that the family takes."""
+    images = None if vision is None else vision.image_shape(config)
     try:
-        return build(config, builder)
+        model = build(config.text_model(), Builder(weights, plan, images))
+        if vision is None or images is None:
+            return model
+        width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
+        encoder = vision.build(config, VisionBuilder(weights, width))
+        return replace(model, vision=encoder, sees_images_whole=images.sees_whole)
     except RuntimeError as error:
         raise ModelLoadError(
             f"OpenVINO makes no {config.model_type} of this config.json: {str(error).splitlines()[0]}"

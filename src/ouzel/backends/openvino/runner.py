@@ -1,15 +1,19 @@
 """The runner runs batches on a compiled model: one `infer` a step, with inputs set by name, and nothing is copied."""
 
+from collections.abc import Generator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.chunked_rows import chunk_inputs, in_chunks
+from ouzel.backends.openvino.image_rows import features_shape, image_inputs, is_image_token
 from ouzel.backends.openvino.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.state_tables import NEXT_PREFIX, StateTables
+from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.engine.base import ForwardBatch
-from ouzel.types import EngineInfo
+from ouzel.types import EngineInfo, ImageInput
 
 
 class OpenVINORunner:
@@ -21,8 +25,11 @@ class OpenVINORunner:
         caches: tuple[KvCache, StateTables],
         language_model: LanguageModel,
         info: EngineInfo,
+        vision: VisionRunner | None = None,
     ) -> None:
         self.info = info
+        self._vision = vision
+        self._features_shape = features_shape(compiled)
         self._compiled = compiled
         self._kv_cache, self._states = caches
         self._weights = language_model.arrays
@@ -71,7 +78,15 @@ class OpenVINORunner:
             inputs[f"rope_cos.{name}"], inputs[f"rope_sin.{name}"] = rope.cos_sin(batch.positions)
         if self._query_scale is not None:
             inputs["query_scale"] = self._query_scale.at(batch.positions)
+        if self._features_shape is not None:
+            inputs |= image_inputs(batch, self._features_shape)
+        if "image_tokens" in self._indices:
+            inputs["image_tokens"] = is_image_token(batch)
         return inputs
+
+    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+        assert self._vision is not None, "a model that does not see gets no images"
+        return self._vision.encode(image)
 
     def _keep_states(self, batch: ForwardBatch) -> None:
         """Puts the states that sequences in chunks have at the end, which are outputs, into their slots."""
@@ -86,5 +101,5 @@ class OpenVINORunner:
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
-        del self._request, self._compiled, self._kv_cache, self._states, self._weights
+        del self._request, self._compiled, self._kv_cache, self._states, self._weights, self._vision
         self._arrays = []

@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import Node, real
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
 from ouzel.errors import ModelLoadError
 
-Activation = Literal["silu", "gelu", "gelu_tanh", "relu2"]
+Activation = Literal["silu", "gelu", "gelu_tanh", "quick_gelu", "relu2"]
 
 _NAMES: dict[str, Activation] = {
     "silu": "silu",
@@ -15,6 +15,7 @@ _NAMES: dict[str, Activation] = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
+    "quick_gelu": "quick_gelu",
     "relu2": "relu2",
 }
 
@@ -34,6 +35,8 @@ def activate(rows: Node, activation: Activation) -> Node:
             return ops.gelu(rows, "erf")
         case "gelu_tanh":
             return ops.gelu(rows, "tanh")
+        case "quick_gelu":
+            return ops.multiply(rows, ops.sigmoid(ops.multiply(rows, real(1.702))))
         case "relu2":
             rectified = ops.relu(rows)
             return ops.multiply(rectified, rectified)

@@ -66,7 +66,7 @@ def paged_attention(
         empty(np.int32),  # and evictable sizes
         empty(np.int32),  # and block indices
         empty(np.int32),  # and their begins
-        empty(np.int32),  # token type ids
+        empty(np.int32) if graph.image_tokens is None else graph.image_tokens,
         empty(np.uint8),  # query-query bias
         empty(np.int32),  # and its begins
     ]

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
 from ouzel.backends.openvino.graph.paged import PagedGraph
@@ -19,8 +20,11 @@ from ouzel.errors import ModelLoadError
 class Builder:
     """Names are those of tensors without their `.weight`."""
 
-    def __init__(self, weights: Weights, plan: WeightPlan) -> None:
+    def __init__(self, weights: Weights, plan: WeightPlan, images: ImageShape | None = None) -> None:
+        """With `images` the language model takes them."""
         self.graph = PagedGraph()
+        self._image_shape = images
+        self._images: ImageInputs | None = None
         self._weights = weights
         self._plan = plan
         self._ropes: dict[str, Rope] = {}
@@ -91,10 +95,26 @@ class Builder:
     def embedded(self, embedding: Node) -> Node:
         return gather(embedding, self.graph.token_ids)
 
+    @property
+    def takes_images(self) -> bool:
+        return self._image_shape is not None
+
+    def with_images(self, rows: Node, hidden_size: int) -> Node:
+        """Puts images, where the model takes them, into what becomes the first layer's rows."""
+        if self._image_shape is None:
+            return rows
+        self._images = ImageInputs(self.graph, self._image_shape, hidden_size)
+        return self._images.embedded(rows)
+
+    def behind_layer(self, rows: Node, layer: int) -> Node:
+        """Adds what of images enters behind this layer."""
+        return rows if self._images is None else self._images.behind(rows, layer)
+
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
         return self._weight(name, num_rows, num_columns, self._plan.head)
 
     def language_model(self, logits: Node, *, hidden_size: int, vocab_size: int, max_positions: int) -> LanguageModel:
+        assert self._image_shape is None or self._images is not None, "this family takes no images yet"
         return LanguageModel(
             graph=self.graph.finish(logits),
             arrays=self.graph.arrays,

@@ -153,9 +153,9 @@ def build_decoder(b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Pa
     hidden_size = shape.attention.hidden_size
     mixer = mixer or attention_of(b, shape)
     embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings)
-    x = scaled(b.embedded(embedding), shape.embedding_factor)
+    x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), hidden_size)
     for layer in range(shape.num_layers):
-        x = decoder_layer(b, x, layer, shape, (mixer, feed_forward))
+        x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(b.graph.sampled(x), shape.final_norm, hidden_size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
     return b.language_model(

@@ -1,8 +1,4 @@
-"""A graph under construction: its inputs, and the constants that hold its weights.
-
-Constants are written so that the CPU plugin keeps them compressed: Convert, Subtract and Multiply on constants become
-the weights of FullyConnected and Gather.
-"""
+"""A language model's graph under construction: its inputs, and the constants that hold its weights."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.constants import Constants
 from ouzel.backends.openvino.graph.nodes import Node, gather, int32, integers
-from ouzel.backends.openvino.library import op, ops, ov
+from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
 _PAGING = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins")
@@ -39,7 +36,9 @@ class PagedGraph:
     def __init__(self) -> None:
         self.parameters: list[Node] = []
         self._outputs: dict[str, Node] = {}
-        self.arrays: list[NDArray[np.generic]] = []  # must outlive the compiled model
+        self._constants = Constants()
+        self.arrays = self._constants.arrays  # must outlive the compiled model
+        self.image_tokens: Node | None = None  # 1 for tokens of images, where these see each other
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
         self._sampled_rows = self.input("sampled_rows", [-1], ov.Type.i64)
         self.paging = [self.input(name, [-1], ov.Type.i32) for name in _PAGING]
@@ -86,43 +85,14 @@ class PagedGraph:
 
     def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
         """Points into the array; nothing is copied."""
-        self.arrays.append(array)
-        return op.Constant(ov.Tensor(array, ov.Shape(shape), dtype), shared_memory=True)
+        return self._constants.constant(array, shape, dtype)
 
     def array(self, values: NDArray[np.float32]) -> Node:
-        values = np.ascontiguousarray(values)
-        return self.constant(values, values.shape, ov.Type.f32)
+        return self._constants.array(values)
 
     def matrix(self, matrix: Matrix) -> Node:
         """Returns its shape in f32, as an expression that the plugin keeps compressed."""
-        encoding, shape, parts = matrix.encoding, matrix.shape, matrix.parts
-        if encoding.scales is None:
-            return self._floats(matrix)
-        *outer, columns = shape
-        groups = (*outer, encoding.num_groups(columns))
-        is_grouped = bool(encoding.group_size)
-        one = (*groups, 1) if is_grouped else groups
-        values = self.constant(
-            parts["values"], (*groups, encoding.group_size) if is_grouped else shape, getattr(ov.Type, encoding.values)
-        )
-        computed = "f16" if encoding.scales == "f16" else "f32"
-        levels = ops.convert(values, computed)
-        if encoding.zeros is not None:
-            zeros = self.constant(parts["zeros"], one, getattr(ov.Type, encoding.zeros))
-            levels = ops.subtract(levels, zeros if encoding.zeros == computed else ops.convert(zeros, computed))
-        scales = self.constant(parts["scales"], one, getattr(ov.Type, encoding.scales))
-        weights = ops.multiply(levels, scales if encoding.scales == computed else ops.convert(scales, computed))
-        if is_grouped:
-            weights = ops.reshape(weights, integers(*shape), False)
-        return weights if computed == "f32" else ops.convert(weights, "f32")
-
-    def _floats(self, matrix: Matrix) -> Node:
-        values = self.constant(matrix.parts["values"], matrix.shape, getattr(ov.Type, matrix.encoding.values))
-        if matrix.encoding.values == "f32":
-            return values
-        widened = ops.convert(values, "f32")
-        widened.get_rt_info()["decompression_0"] = ""  # else it is folded to f32 first, at three times the memory
-        return widened
+        return self._constants.matrix(matrix)
 
     def sampled(self, rows: Node) -> Node:
         """Gathers the rows whose logits are wanted, before the largest matrix of the model."""

@@ -39,6 +39,7 @@ class Rope:
     scale: float  # of cos and sin: the attention factor of YaRN and LongRoPE, else 1
     max_positions: int  # as far as the model can go
     beyond: LongFrequencies | None = None  # until `for_context` has chosen
+    axes: tuple[int, ...] | None = None  # of each frequency: by which of three positions it turns; None: there is one
 
     def for_context(self, max_model_len: int) -> "Rope":
         """Chooses the frequencies that serve requests of up to so many tokens, all with the same ones.
@@ -59,9 +60,13 @@ class Rope:
         return replace(self, inverse_frequencies=frequencies, beyond=None)
 
     def cos_sin(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns cos and sin, each [T, rotated dimensions / 2]."""
+        """Takes positions [T], or [3, T]; returns cos and sin, each [T, rotated dimensions / 2]."""
         assert self.beyond is None, "the context is known by now"
-        angles = positions[:, None] * self.inverse_frequencies
+        if positions.ndim > 1:
+            assert self.axes is not None, "only a model that turns by three positions gets images with a grid of them"
+            angles = np.multiply(positions[list(self.axes)].T, self.inverse_frequencies, order="C")
+        else:
+            angles = positions[:, None] * self.inverse_frequencies
         cos, sin = np.cos(angles), np.sin(angles)
         if self.scale != 1.0:
             cos, sin = cos * self.scale, sin * self.scale
@@ -127,7 +132,7 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
     original = config.size("original_max_position_embeddings", original)
     plain = plain_frequencies(theta, num_dims)
     match rope_type(scaling):
-        case "default":
+        case "default" | "mrope":  # with a position for each axis (rope_axes.py)
             return Rope(plain, 1.0, max_positions)
         case "dynamic":
             return Rope(plain_frequencies(dynamic_theta(theta, scaling, num_dims), num_dims), 1.0, max_positions)

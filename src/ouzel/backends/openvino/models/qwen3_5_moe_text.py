@@ -23,7 +23,7 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = qwen3_5_text.with_defaults(config).with_defaults(**DEFAULTS)
-    shape = qwen3_5_text.decoder_shape(config)
+    shape = qwen3_5_text.decoder_shape(config, turns_by_three=b.takes_images)
     mixer = qwen3_5_text.mixer_of(config, b, shape, DeltaNetShape.read(config))
     routing = replace(Routing.read(config), is_normalised=True)
     return build_decoder(b, shape, qwen2_moe.feed_forward(config, routing), mixer)

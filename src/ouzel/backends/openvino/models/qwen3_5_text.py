@@ -11,6 +11,7 @@ from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape, delta_net
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.rope_axes import with_axes
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.errors import ModelLoadError
@@ -18,7 +19,7 @@ from ouzel.errors import ModelLoadError
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = with_defaults(config)
-    shape = decoder_shape(config)
+    shape = decoder_shape(config, turns_by_three=b.takes_images)
     mixer = mixer_of(config, b, shape, DeltaNetShape.read(config))
     return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)), mixer)
 
@@ -36,13 +37,14 @@ def with_defaults(config: HfConfig) -> HfConfig:
     )
 
 
-def decoder_shape(config: HfConfig) -> DecoderShape:
+def decoder_shape(config: HfConfig, *, turns_by_three: bool = False) -> DecoderShape:
     """Weights of norms are stored less one, but for those of delta nets."""
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config, rotates_partly=True)
     norm = replace(shape.norm, plus=1.0)
     shape = shape.with_attention(norm=norm, qk_norm="head", is_gated=True, qkv_bias=bias, output_bias=bias)
-    return replace(shape, norm=norm)
+    rope = with_axes(shape.rope, config, (11, 11, 10), are_interleaved=True) if turns_by_three else shape.rope
+    return replace(shape, norm=norm, rope=rope)
 
 
 def mixer_of(config: HfConfig, b: Builder, shape: DecoderShape, delta_shape: DeltaNetShape) -> Part:

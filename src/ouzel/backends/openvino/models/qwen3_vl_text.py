@@ -1,11 +1,14 @@
-"""The language model of Qwen3-VL is qwen3: with text alone, the positions of its three axes are the same.
+"""The language model of Qwen3-VL is qwen3, but turns by three positions; in a text these are the same.
 
 Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py and configuration_qwen3_vl.py.
 """
 
+from dataclasses import replace
+
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.rope_axes import with_axes
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
@@ -16,4 +19,6 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
+    if b.takes_images:
+        shape = replace(shape, rope=with_axes(shape.rope, config, (24, 20, 20), are_interleaved=True))
     return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))

@@ -49,11 +49,23 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 # Where checkpoints of several modes keep their language model, and what it is called where it is alone; and Nemotron-H.
-_TEXT_MODELS = {
+# Of the parts that see there are two spellings, or more: those of transformers 4 and 5.
+_PLAIN_NAMES = {
     "backbone.": "model.",
     "model.language_model.": "model.",
+    "model.text_model.": "model.",
     "language_model.model.": "model.",
     "language_model.lm_head.": "lm_head.",
+    "model.visual.": "visual.",
+    "model.vision_tower.vision_model.": "vision_tower.",
+    "model.vision_tower.": "vision_tower.",
+    "vision_tower.vision_model.": "vision_tower.",
+    "model.vision_model.": "vision_tower.",
+    "model.multi_modal_projector.": "multi_modal_projector.",
+    "model.connector.": "multi_modal_projector.",
+    "model.embed_vision.": "embed_vision.",
+    "model.image_newline": "image_newline",
+    "language_model.image_newline": "image_newline",
 }
 
 
@@ -84,7 +96,7 @@ class Checkpoint:
         self._tensors: dict[str, TensorLocation] = {}
         for path in find_files(directory):
             for name, location in read_header(path).items():
-                plain = text_model_name(name)
+                plain = plain_name(name)
                 if self._tensors.setdefault(plain, location) is not location:
                     raise ModelLoadError(f"{path}: tensor {brief(plain)[1:-1]} is there twice, once as {brief(name)}")
 
@@ -155,8 +167,8 @@ def read_chunks(location: TensorLocation, row: int, rows_per_chunk: int = 0) -> 
             yield np.fromfile(file, stored, num_chunk * row).reshape(num_chunk, row)
 
 
-def text_model_name(name: str) -> str:
-    for there, alone in _TEXT_MODELS.items():
+def plain_name(name: str) -> str:
+    for there, alone in _PLAIN_NAMES.items():
         if name.startswith(there):
             return alone + name.removeprefix(there)
     return name

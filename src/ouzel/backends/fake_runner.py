@@ -1,0 +1,117 @@
+"""`FakeRunner` is a device that computes nothing but keeps an honest KV cache.
+
+Its logits depend on every token of the context as read back through the block table, on its positions, and on the
+features of images, so that a wrong block table, a wrongly shared block or a forgotten copy changes the output.
+"""
+
+import zlib
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import ForwardBatch
+from ouzel.engine.state_slots import num_slots
+from ouzel.types import EngineInfo, ImageInput
+
+
+class FakeRunner:
+    """Implements `ModelRunner`: it makes pseudo-random logits of the whole context, read through the block tables."""
+
+    def __init__(
+        self,
+        *,
+        num_blocks: int = 64,
+        block_size: int = 4,
+        vocab_size: int = 97,
+        max_model_len: int = 128,
+        max_num_seqs: int = 8,
+        max_num_batched_tokens: int = 16,
+        num_kept_states: int | None = None,
+        num_encoder_parts: int = 0,
+        sees_images_whole: bool = False,
+    ) -> None:
+        """With `num_encoder_parts` it takes images, each of which is encoded in so many parts."""
+        self._num_encoder_parts = num_encoder_parts
+        self.encoded: list[bytes] = []  # digests of the images whose encoding was finished
+        num_state_slots = 0 if num_kept_states is None else num_slots(max_num_seqs, num_kept_states)
+        self._states = [np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)]  # the tokens that each has seen
+        self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)  # the "KV cache": the token in each place
+        self.batches: list[ForwardBatch] = []  # everything that was run
+        self.info = EngineInfo(
+            backend="fake",
+            model_type="fake",
+            device="none",
+            weights="none",
+            precision="f32",
+            kv_cache_dtype="none",
+            vocab_size=vocab_size,
+            max_model_len=min(max_model_len, num_blocks * block_size),
+            block_size=block_size,
+            num_blocks=num_blocks,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            num_state_slots=num_state_slots,
+            has_vision=num_encoder_parts > 0,
+            sees_images_whole=sees_images_whole,
+            load_s=0.0,
+        )
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        self.batches.append(batch)
+        token_ids = _contents(batch)
+        contexts: list[NDArray[np.int64]] = []
+        for i, past_len in enumerate(batch.past_lens.tolist()):
+            begin, end = batch.subsequence_begins[i : i + 2].tolist()
+            blocks = batch.block_indices[slice(*batch.block_indices_begins[i : i + 2].tolist())]
+            context_len = past_len + end - begin
+            places = np.arange(past_len, context_len)
+            self._slots[blocks[places // self.info.block_size], places % self.info.block_size] = token_ids[begin:end]
+            context = self._slots[blocks].reshape(-1)
+            if batch.state_slots is not None:
+                self._advance_state(batch.state_slots, i, context[:context_len], past_len)
+            contexts += [context[: past_len + num_new] for num_new in range(1, end - begin + 1)]
+        rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
+        return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
+
+    def _advance_state(self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int) -> None:
+        """Raises ValueError where the slots of a batch are not those of its sequences, or one disturbs another."""
+        read, written = slots[i].tolist()
+        others = np.delete(slots, i, axis=0)
+        if not np.array_equal(self._states[read], context[:past_len]):
+            raise ValueError(f"slot {read} has seen {len(self._states[read])} tokens, not those {past_len}")
+        if written == 0 or written in others:
+            raise ValueError(f"slot {written} is written, and somebody else's")
+        self._states[written] = context.copy()
+
+    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+        """Gives each row a number of its own, which depends on every byte of the picture."""
+        for _ in range(self._num_encoder_parts - 1):
+            yield
+        self.encoded.append(image.digest)
+        num_rows = sum(length for _, length in image.runs)
+        generator = np.random.Generator(np.random.Philox(zlib.crc32(image.pixels)))
+        return generator.integers(1, 2**20, (1, num_rows, 1)).astype(np.float32)
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._slots[destinations] = self._slots[sources]
+
+    def close(self) -> None:
+        pass
+
+    def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
+        generator = np.random.Generator(np.random.Philox(zlib.crc32(context.tobytes())))
+        return generator.normal(scale=3.0, size=self.info.vocab_size).astype(np.float32)
+
+
+def _contents(batch: ForwardBatch) -> NDArray[np.int64]:
+    """Returns the tokens, with what an image has in place of its own, and what their positions add."""
+    token_ids = batch.token_ids.copy()
+    if batch.image_rows is not None and batch.image_features is not None:
+        token_ids[batch.image_rows] = -batch.image_features[0, :, 0].astype(np.int64)
+    if batch.positions.ndim > 1:
+        new_lens = np.diff(batch.subsequence_begins)
+        begins = np.repeat(batch.past_lens - batch.subsequence_begins[:-1], new_lens)
+        usual = begins + np.arange(len(token_ids))
+        token_ids += np.array([1009, 10007, 100003]) @ (batch.positions - usual)
+    return token_ids

@@ -1,0 +1,56 @@
+"""Constants hold a graph's weights, so that the CPU plugin keeps them compressed: Convert, Subtract and Multiply on
+constants become the weights of FullyConnected and Gather."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.library import op, ops, ov
+from ouzel.backends.openvino.weights.source import Matrix
+
+
+class Constants:
+    """Makes them, and has the arrays that they point into."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[np.generic]] = []  # must outlive the compiled model
+
+    def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
+        """Points into the array; nothing is copied."""
+        self.arrays.append(array)
+        return op.Constant(ov.Tensor(array, ov.Shape(shape), dtype), shared_memory=True)
+
+    def array(self, values: NDArray[np.float32]) -> Node:
+        values = np.ascontiguousarray(values)
+        return self.constant(values, values.shape, ov.Type.f32)
+
+    def matrix(self, matrix: Matrix) -> Node:
+        """Returns its shape in f32, as an expression that the plugin keeps compressed."""
+        encoding, shape, parts = matrix.encoding, matrix.shape, matrix.parts
+        if encoding.scales is None:
+            return self._floats(matrix)
+        *outer, columns = shape
+        groups = (*outer, encoding.num_groups(columns))
+        is_grouped = bool(encoding.group_size)
+        one = (*groups, 1) if is_grouped else groups
+        values = self.constant(
+            parts["values"], (*groups, encoding.group_size) if is_grouped else shape, getattr(ov.Type, encoding.values)
+        )
+        computed = "f16" if encoding.scales == "f16" else "f32"
+        levels = ops.convert(values, computed)
+        if encoding.zeros is not None:
+            zeros = self.constant(parts["zeros"], one, getattr(ov.Type, encoding.zeros))
+            levels = ops.subtract(levels, zeros if encoding.zeros == computed else ops.convert(zeros, computed))
+        scales = self.constant(parts["scales"], one, getattr(ov.Type, encoding.scales))
+        weights = ops.multiply(levels, scales if encoding.scales == computed else ops.convert(scales, computed))
+        if is_grouped:
+            weights = ops.reshape(weights, integers(*shape), False)
+        return weights if computed == "f32" else ops.convert(weights, "f32")
+
+    def _floats(self, matrix: Matrix) -> Node:
+        values = self.constant(matrix.parts["values"], matrix.shape, getattr(ov.Type, matrix.encoding.values))
+        if matrix.encoding.values == "f32":
+            return values
+        widened = ops.convert(values, "f32")
+        widened.get_rt_info()["decompression_0"] = ""  # else it is folded to f32 first, at three times the memory
+        return widened

@@ -1,0 +1,46 @@
+"""Where a language model's rows stand for images, these have features of the vision encoder instead of embeddings.
+
+The inputs `image_rows` and `image_features` say which rows and what; a step without images has none, which costs
+nothing. Of DeepStack further features enter behind the first layers (Meng 2024, arXiv 2406.04334).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ouzel.backends.openvino.graph.nodes import Node, gather
+from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.library import ops, ov
+
+
+@dataclass(frozen=True, slots=True)
+class ImageShape:
+    """What a family's language model takes of images."""
+
+    num_deep: int = 0  # layers behind which further features enter, the first ones
+    sees_whole: bool = False  # the tokens of an image attend to each other, also to later ones
+
+
+class ImageInputs:
+    """Adds them to a graph."""
+
+    def __init__(self, graph: PagedGraph, shape: ImageShape, hidden_size: int) -> None:
+        self._shape = shape
+        self._rows = graph.input("image_rows", [-1], ov.Type.i64)
+        self._features = graph.input("image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32)
+        if shape.sees_whole:
+            graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
+
+    def embedded(self, rows: Node) -> Node:
+        """Puts the features into the embeddings [T, hidden_size], as they are."""
+        return ops.scatter_update(rows, self._rows, self._level(0), ops.constant(np.int64(0)))
+
+    def behind(self, rows: Node, layer: int) -> Node:
+        """Adds what enters behind this layer."""
+        if layer >= self._shape.num_deep:
+            return rows
+        added = ops.add(gather(rows, self._rows), self._level(1 + layer))
+        return ops.scatter_update(rows, self._rows, added, ops.constant(np.int64(0)))
+
+    def _level(self, number: int) -> Node:
+        return ops.gather(self._features, ops.constant(np.int64(number)), ops.constant(np.int64(0)))

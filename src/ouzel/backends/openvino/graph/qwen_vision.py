@@ -1,0 +1,155 @@
+"""The vision encoders of the Qwens: patches of a picture of any size, turned by their row and column, merged by four.
+
+Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py, qwen2_5_vl and qwen3_vl; Qwen2-VL (Wang 2024).
+
+Patches come merged square after merged square, each square's patches row by row; so rows of features follow reading
+order. One pass is one picture (or two frames of a video): then all patches see each other without a mask.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node, integers, part, real
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.vision import VisionBuilder, attend
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision_model import Inputs, Passes
+from ouzel.errors import ModelLoadError
+from ouzel.types import ImageInput
+
+THETA = 10000.0
+
+Block = Callable[[VisionBuilder, Node, str], Node]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QwenVisionShape:
+    """It has the sizes of one checkpoint's encoder."""
+
+    hidden_size: int
+    num_heads: int
+    patch_size: int
+    frames: int  # of one patch
+    merge: int  # patches that become one row of features, along each side
+    norm: Norm
+    merger_names: tuple[str, str, str]  # of its norm, and of the layers behind that
+
+    @property
+    def head_dim(self) -> int:
+        return self.hidden_size // self.num_heads
+
+    @property
+    def merged_size(self) -> int:
+        return self.hidden_size * self.merge**2
+
+    @classmethod
+    def read(
+        cls, vision: HfConfig, norm: Norm, merger_names: tuple[str, str, str], *, hidden_key: str = "hidden_size"
+    ) -> "QwenVisionShape":
+        if vision.size("in_channels", vision.size("in_chans", 3)) != 3:
+            raise vision.refuse("in_channels", "3")
+        shape = cls(
+            hidden_size=vision.size(hidden_key),
+            num_heads=vision.size("num_heads"),
+            patch_size=vision.size("patch_size"),
+            frames=vision.size("temporal_patch_size", 2),
+            merge=vision.size("spatial_merge_size", 2),
+            norm=norm,
+            merger_names=merger_names,
+        )
+        if shape.hidden_size % (4 * shape.num_heads):
+            raise ModelLoadError(
+                f"config.json: {hidden_key} {shape.hidden_size} must be a multiple of four times num_heads "
+                f"{shape.num_heads}"
+            )
+        return shape
+
+
+def embedded_patches(b: VisionBuilder, shape: QwenVisionShape, *, has_bias: bool) -> Node:
+    size = shape.patch_size
+    kernel = (shape.hidden_size, 3, shape.frames, size, size)
+    pixels = b.input("patches", [-1, int(np.prod(kernel[1:]))], ov.Type.f32)
+    return b.patches(pixels, "visual.patch_embed.proj", kernel, has_bias=has_bias)
+
+
+def attention(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, mixed: "Mixed | None" = None) -> Node:
+    """Takes and returns [patches, hidden_size]. `mixed` says who sees whom; else all do."""
+    num_heads, head_dim = shape.num_heads, shape.head_dim
+    fused = b.linear(rows, prefix + "qkv", shape.hidden_size, 3 * shape.hidden_size)
+    heads = ops.reshape(fused, integers(-1, 3, num_heads, head_dim), False)
+    query, key, value = (ops.squeeze(part(heads, each, each + 1, 1), integers(1)) for each in range(3))
+    cos, sin = (ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1)) for name in ("cos", "sin"))
+    query, key = (turned(each, cos, sin, head_dim) for each in (query, key))
+    attended = (mixed or all_patches)(b, query, key, value)
+    return b.linear(
+        ops.reshape(attended, integers(-1, shape.hidden_size), False), prefix + "proj", *[shape.hidden_size] * 2
+    )
+
+
+Mixed = Callable[
+    [VisionBuilder, Node, Node, Node], Node
+]  # queries, keys, values [patches, heads, head_dim] -> the same
+
+
+def all_patches(b: VisionBuilder, query: Node, key: Node, value: Node) -> Node:
+    heads = (ops.unsqueeze(ops.transpose(each, integers(1, 0, 2)), integers(0)) for each in (query, key, value))
+    return ops.squeeze(ops.transpose(attend(*heads), integers(0, 2, 1, 3)), integers(0))
+
+
+def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
+    first, second = part(heads, 0, head_dim // 2, 2), part(heads, head_dim // 2, 2**31 - 1, 2)
+    across = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
+    return ops.add(ops.multiply(heads, cos), ops.multiply(across, sin))
+
+
+def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> Passes:
+    """`others` give further inputs, of a grid of so many rows and columns of patches."""
+
+    def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
+        rows, columns = (side // shape.patch_size for side in image.shape[1:])
+        common: Inputs = dict(zip(("cos", "sin"), cos_sin(rows, columns, shape), strict=True))
+        for other in others:
+            common |= other(rows, columns)
+        frames = [pixels[first : first + shape.frames] for first in range(0, len(pixels), shape.frames)]
+        return [{"patches": patches(each, shape), **common} for each in frames]
+
+    return passes
+
+
+def patches(frames: NDArray[np.float32], shape: QwenVisionShape) -> NDArray[np.float32]:
+    """Returns flat patches of [frames, 3, height, width], whose last frame is repeated where it is short of frames."""
+    frames = frames[np.minimum(np.arange(shape.frames), len(frames) - 1)]
+    size, merge = shape.patch_size, shape.merge
+    rows, columns = (side // (size * merge) for side in frames.shape[2:])
+    cut = frames.reshape(shape.frames, 3, rows, merge, size, columns, merge, size)
+    return np.ascontiguousarray(cut.transpose(2, 5, 3, 6, 1, 0, 4, 7)).reshape(rows * columns * merge**2, -1)
+
+
+def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
+    """Brings [rows, columns, ...] to the order of patches."""
+    rows, columns = (side // merge for side in grid.shape[:2])
+    squares = grid.reshape(rows, merge, columns, merge, *grid.shape[2:]).swapaxes(1, 2)
+    return squares.reshape(rows * columns * merge**2, *grid.shape[2:])
+
+
+def cos_sin(rows: int, columns: int, shape: QwenVisionShape) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """A quarter of a head's dimensions turns by the row, a quarter by the column, and so do those that go with them."""
+    places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(np.float64)
+    half = shape.head_dim // 2
+    frequencies = THETA ** -(np.arange(0, half, 2) / half)
+    angles = (places[:, :, None] * frequencies).reshape(len(places), half)
+    angles = np.concatenate([angles, angles], axis=1)
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def merged(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, size: int) -> Node:
+    """Makes one row of features, `size` numbers, of each square of patches."""
+    norm, first, second = (prefix + name for name in shape.merger_names)
+    rows = b.norm(rows, norm, shape.hidden_size, shape.norm)
+    rows = ops.reshape(rows, integers(-1, shape.merged_size), False)
+    rows = ops.gelu(b.linear(rows, first, shape.merged_size, shape.merged_size), "erf")
+    return b.linear(rows, second, shape.merged_size, size)

@@ -1,0 +1,32 @@
+"""The inputs by which a step's rows get the features of images (graph/images.py)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.library import ov
+from ouzel.engine.base import ForwardBatch
+
+Inputs = dict[str, NDArray[np.generic]]
+
+
+def features_shape(compiled: ov.CompiledModel) -> tuple[int, int] | None:
+    """Returns levels and hidden size of the features that the model takes; None where it takes no images."""
+    for port in compiled.inputs:
+        if port.get_any_name() == "image_features":
+            levels, _, hidden_size = port.get_partial_shape()
+            return levels.get_length(), hidden_size.get_length()
+    return None
+
+
+def image_inputs(batch: ForwardBatch, shape: tuple[int, int]) -> Inputs:
+    if batch.image_rows is None or batch.image_features is None:
+        levels, hidden_size = shape
+        return {"image_rows": np.zeros(0, np.int64), "image_features": np.zeros((levels, 0, hidden_size), np.float32)}
+    return {"image_rows": batch.image_rows, "image_features": batch.image_features}
+
+
+def is_image_token(batch: ForwardBatch) -> NDArray[np.int32]:
+    flags = np.zeros(len(batch.token_ids), np.int32)
+    if batch.image_rows is not None:
+        flags[batch.image_rows] = 1
+    return flags

@@ -1,0 +1,94 @@
+"""Qwen2.5-VL's encoder has RMS norms, gated feed-forward layers, and attention within windows in most layers.
+
+Only queries, keys and values of a layer with windows are brought into these and back: with a mask over all patches
+instead, its memory would grow with their square.
+Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.activations import activate, read_activation
+from ouzel.backends.openvino.graph.images import ImageShape
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.qwen_vision import (
+    QwenVisionShape,
+    attention,
+    embedded_patches,
+    merged,
+    passes_of,
+)
+from ouzel.backends.openvino.graph.vision import VisionBuilder, attend
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+
+NORM = Norm(1e-6)
+MERGER = ("ln_q", "mlp.0", "mlp.2")
+UNSEEN = np.float32(-1e30)
+
+
+def image_shape(config: HfConfig) -> ImageShape:
+    return ImageShape()
+
+
+def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
+    vision = config.required_section("vision_config").with_defaults(
+        depth=32,
+        hidden_size=3584,
+        hidden_act="silu",
+        intermediate_size=3420,
+        num_heads=16,
+        patch_size=14,
+        window_size=112,
+        fullatt_block_indexes=[7, 15, 23, 31],
+    )
+    shape = QwenVisionShape.read(vision, NORM, MERGER)
+    activation, inner_size = read_activation(vision), vision.size("intermediate_size")
+    whole_layers = vision.integers("fullatt_block_indexes")
+    window = vision.size("window_size") // (shape.merge * shape.patch_size)  # in rows of features, along each side
+
+    def block(rows: Node, layer: int) -> Node:
+        prefix, size = f"visual.blocks.{layer}.", shape.hidden_size
+        seen = None if layer in whole_layers else within_windows
+        rows = ops.add(rows, attention(b, b.norm(rows, prefix + "norm1", size, NORM), prefix + "attn.", shape, seen))
+        inner = b.norm(rows, prefix + "norm2", size, NORM)
+        gate = activate(b.linear(inner, prefix + "mlp.gate_proj", size, inner_size), activation)
+        inner = ops.multiply(gate, b.linear(inner, prefix + "mlp.up_proj", size, inner_size))
+        return ops.add(rows, b.linear(inner, prefix + "mlp.down_proj", inner_size, size))
+
+    rows = embedded_patches(b, shape, has_bias=False)
+    for layer in range(vision.size("depth")):
+        rows = block(b.at_layer(layer, rows), layer)
+    features = merged(b, rows, "visual.merger.", shape, config.text_model().size("hidden_size"))
+    return b.vision_model(features, passes_of(shape, lambda rows, columns: windows(rows, columns, shape.merge, window)))
+
+
+def within_windows(b: VisionBuilder, query: Node, key: Node, value: Node) -> Node:
+    places = b.input("window_places", [-1, -1], ov.Type.i64)  # [windows, patches of each]
+    mask = b.input("window_mask", [-1, 1, 1, -1], ov.Type.f32)
+    back = b.input("window_back", [-1], ov.Type.i64)  # of each patch, where it is among those of all windows
+    heads = (ops.transpose(gather(each, places), integers(0, 2, 1, 3)) for each in (query, key, value))
+    attended = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
+    flat = ops.reshape(attended, ops.concat([integers(-1), shape_of_heads(query)], 0), False)
+    return gather(flat, back)
+
+
+def shape_of_heads(heads: Node) -> Node:
+    return ops.slice(ops.shape_of(heads), integers(1), integers(3), integers(1), integers(0))
+
+
+def windows(rows: int, columns: int, merge: int, window: int) -> Inputs:
+    """Returns which patches are in each window; those at the lower and right border are filled up, and masked."""
+    squares = np.arange(rows * columns // merge**2).reshape(rows // merge, columns // merge)
+    missing = [(0, -side % window) for side in squares.shape]
+    padded = np.pad(squares, missing, constant_values=-1)
+    num_rows, num_columns = (side // window for side in padded.shape)
+    cut = padded.reshape(num_rows, window, num_columns, window).swapaxes(1, 2).reshape(-1, window**2, 1)
+    places: NDArray[np.int64] = np.where(cut < 0, -1, cut * merge**2 + np.arange(merge**2)).reshape(len(cut), -1)
+    is_there = places.reshape(-1) >= 0
+    back = np.empty(rows * columns, np.int64)
+    back[places.reshape(-1)[is_there]] = np.flatnonzero(is_there)
+    mask = np.where(places < 0, UNSEEN, np.float32(0))[:, None, None, :].astype(np.float32)
+    return {"window_places": np.maximum(places, 0), "window_mask": mask, "window_back": back}

@@ -1,0 +1,8 @@
+"""Qwen3.5-MoE sees as the dense model does.
+
+Reference: transformers, models/qwen3_5_moe/modeling_qwen3_5_moe.py.
+"""
+
+from ouzel.backends.openvino.vision.qwen3_5 import build, image_shape
+
+__all__ = ["build", "image_shape"]

@@ -1,0 +1,117 @@
+"""Qwen3-VL's encoder has learned positions for a square, stretched to each picture, and gives DeepStack's features.
+
+Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.activations import activate, read_activation
+from ouzel.backends.openvino.graph.images import ImageShape
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.qwen_vision import (
+    QwenVisionShape,
+    attention,
+    embedded_patches,
+    merged,
+    merged_order,
+    passes_of,
+)
+from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+from ouzel.errors import ModelLoadError
+
+NORM = Norm(1e-6, is_centred=True, has_bias=True)
+MERGER = ("norm", "linear_fc1", "linear_fc2")
+
+
+def image_shape(config: HfConfig) -> ImageShape:
+    return ImageShape(num_deep=len(deep_layers(vision_section(config))))
+
+
+def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
+    vision = vision_section(config)
+    shape = QwenVisionShape.read(vision, NORM, MERGER)
+    activation, inner_size = read_activation(vision), vision.size("intermediate_size")
+    text_size = config.text_model().size("hidden_size")
+    deep = deep_layers(vision)
+
+    def block(rows: Node, prefix: str) -> Node:
+        size = shape.hidden_size
+        rows = ops.add(rows, attention(b, b.norm(rows, prefix + "norm1", size, NORM), prefix + "attn.", shape))
+        inner = b.norm(rows, prefix + "norm2", size, NORM)
+        inner = activate(b.linear(inner, prefix + "mlp.linear_fc1", size, inner_size), activation)
+        return ops.add(rows, b.linear(inner, prefix + "mlp.linear_fc2", inner_size, size))
+
+    side = math.isqrt(vision.size("num_position_embeddings"))
+    rows = embedded_patches(b, shape, has_bias=True)
+    rows = ops.add(rows, positions(b, side, shape.hidden_size))
+    for layer in range(vision.size("depth")):
+        rows = block(b.at_layer(layer, rows), f"visual.blocks.{layer}.")
+        if layer in deep:
+            prefix = f"visual.deepstack_merger_list.{deep.index(layer)}."
+            b.deep(deep_features(b, rows, prefix, shape, text_size))
+    features = merged(b, rows, "visual.merger.", shape, text_size)
+    return b.vision_model(features, passes_of(shape, lambda rows, columns: stretched(rows, columns, side, shape.merge)))
+
+
+def vision_section(config: HfConfig) -> HfConfig:
+    return config.required_section("vision_config").with_defaults(
+        depth=27,
+        hidden_size=1152,
+        hidden_act="gelu_pytorch_tanh",
+        intermediate_size=4304,
+        num_heads=16,
+        patch_size=16,
+        num_position_embeddings=2304,
+        deepstack_visual_indexes=[8, 16, 24],
+    )
+
+
+def deep_layers(vision: HfConfig) -> list[int]:
+    layers, depth = vision.integers("deepstack_visual_indexes"), vision.size("depth")
+    if layers != sorted(set(layers)) or any(not 0 <= layer < depth for layer in layers):
+        raise ModelLoadError(
+            f"config.json: vision_config: deepstack_visual_indexes must ascend and be < {depth}, found {layers}"
+        )
+    return layers
+
+
+def deep_features(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, text_size: int) -> Node:
+    """Makes rows of features as `merged` does, but with the norm over all patches of a square."""
+    rows = b.norm(ops.reshape(rows, integers(-1, shape.merged_size), False), prefix + "norm", shape.merged_size, NORM)
+    rows = ops.gelu(b.linear(rows, prefix + "linear_fc1", shape.merged_size, shape.merged_size), "erf")
+    return b.linear(rows, prefix + "linear_fc2", shape.merged_size, text_size)
+
+
+def positions(b: VisionBuilder, side: int, size: int) -> Node:
+    """Blends the positions of the four nearest places of the square."""
+    table = b.constant(b.array("visual.pos_embed.weight", side**2, size))
+    places = b.input("position_places", [4, -1], ov.Type.i64)
+    shares = ops.unsqueeze(b.input("position_shares", [4, -1], ov.Type.f32), integers(2))
+    return ops.reduce_sum(ops.multiply(gather(table, places), shares), integers(0), False)
+
+
+def stretched(rows: int, columns: int, side: int, merge: int) -> Inputs:
+    """Returns, for each patch, the four nearest places of a square with so many along each side, and their shares."""
+    lows, highs, shares = zip(*(between(num, side) for num in (rows, columns)), strict=True)
+    row_shares, column_shares = ((1 - share, share) for share in shares)
+    row_places, column_places = zip(lows, highs, strict=True)
+    places = [row[:, None] * side + column for row in row_places for column in column_places]
+    weights = [row[:, None] * column for row in row_shares for column in column_shares]
+    return {
+        "position_places": np.stack([merged_order(each, merge) for each in places]).astype(np.int64),
+        "position_shares": np.stack([merged_order(each, merge) for each in weights]).astype(np.float32),
+    }
+
+
+def between(num: int, side: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Spreads points evenly from 0 to side - 1; returns the places around each, and the share of the upper one."""
+    points = np.linspace(0, side - 1, num, dtype=np.float32)
+    lower = points.astype(np.int64)
+    return lower, np.minimum(lower + 1, side - 1), points - lower.astype(np.float32)

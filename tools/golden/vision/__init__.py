@@ -1,0 +1,34 @@
+"""What golden checkpoints that see are made of: a file for each kind of vision encoder, each with its CASES."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Pixels = NDArray[np.float32]  # [tiles, 3, height, width]
+Shape = tuple[int, int, int]  # tiles, height, width
+
+IMAGE_TOKEN = 7  # of all cases; texts have larger ids
+
+
+@dataclass(frozen=True)
+class VisionCase:
+    """A checkpoint; its text_config completes BASE."""
+
+    settings: dict[str, Any]  # Any: as transformers has them
+    pictures: tuple[Shape, ...]  # four of them
+    inputs: Callable[
+        [list[Pixels], list[tuple[int, int]]], dict[str, torch.Tensor]
+    ]  # of pixels and sizes, as forward() takes them
+    num_rows: Callable[[Shape, tuple[int, int]], int]  # of features, of a picture with these tiles and this size
+    sizes: tuple[tuple[int, int], ...] = ()  # height and width before the cut into tiles; empty: those of the tiles
+    grid: Callable[[Shape], tuple[int, int, int]] | None = None  # of positions
+    spaced: int = 0  # tokens of text behind so many of a picture's, as a break behind each line; 0: none
+    published: dict[str, Any] = field(default_factory=dict)  # what config.json has instead; None takes a key away
+    first_seed: int = 0
+
+    def size(self, number: int) -> tuple[int, int]:
+        return self.sizes[number] if self.sizes else self.pictures[number][1:]
