@@ -1,0 +1,127 @@
+"""Qwen2-VL and what came after it: one tile of almost any size, whose sides are multiples of a merged patch's."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from PIL import Image
+
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.vision.base import (
+    LOW_DETAIL_SIDE,
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
+from ouzel.prompts.vision.resizing import one_tile, resized
+from ouzel.prompts.vision.settings import (
+    NumPixels,
+    PatchSide,
+    PixelSettings,
+    ProcessorFiles,
+    read_image_settings,
+    read_record,
+)
+
+_MergeSize = Annotated[int, Meta(ge=1, le=16)]
+
+
+class _PixelRange(msgspec.Struct, frozen=True):
+    """Holds numbers of pixels, although the newer names say edges."""
+
+    shortest_edge: NumPixels | None = None
+    longest_edge: NumPixels | None = None
+    min_pixels: NumPixels | None = None
+    max_pixels: NumPixels | None = None
+
+
+class _Settings(PixelSettings, frozen=True, kw_only=True):
+    size: _PixelRange = _PixelRange()
+    min_pixels: NumPixels | None = None  # it counts before what `size` says
+    max_pixels: NumPixels | None = None
+    patch_size: PatchSide = 14
+    merge_size: _MergeSize = 2
+
+
+class _VisionConfig(msgspec.Struct, frozen=True):
+    patch_size: PatchSide | None = None
+    spatial_merge_size: _MergeSize | None = None
+
+
+class _Config(msgspec.Struct, frozen=True):
+    vision_config: _VisionConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Qwen2VlImageProcessor:
+    feature_token: str
+    normalisation: Normalisation
+    resample: int
+    token_side: int  # in pixels: a token is of merged patches
+    min_pixels: int
+    max_pixels: int
+
+    @property
+    def placeholder(self) -> str:
+        return self.feature_token
+
+    def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
+        new_width, new_height = self._new_size(width, height, detail)
+        rows, columns = new_height // self.token_side, new_width // self.token_side
+        return ImageLayout(self.feature_token * (rows * columns), rows * columns, (1, rows, columns))
+
+    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+        return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
+
+    def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
+        """Rounds both sides to multiples of a token's, and scales the picture into the range of pixels."""
+        check_aspect_ratio(width, height)
+        max_pixels = min(self.max_pixels, LOW_DETAIL_SIDE**2) if detail == "low" else self.max_pixels
+        side = self.token_side
+        rounded = round(width / side) * side, round(height / side) * side
+        if math.prod(rounded) > max_pixels:
+            shrink = math.sqrt(height * width / max_pixels)
+            return max(side, _floor(width / shrink, side)), max(side, _floor(height / shrink, side))
+        if math.prod(rounded) < (min_pixels := min(self.min_pixels, max_pixels)):
+            stretch = math.sqrt(min_pixels / (height * width))
+            return _ceil(width * stretch, side), _ceil(height * stretch, side)
+        return rounded
+
+
+def load(files: ProcessorFiles) -> ImageProcessor:
+    settings = read_image_settings(files, {"Qwen2VLImageProcessor": _Settings, "Qwen2_5_VLImageProcessor": _Settings})
+    _check_patches(files, settings)
+    size = settings.size
+    return Qwen2VlImageProcessor(
+        feature_token=files.special_tokens.get("image_token", "<|image_pad|>"),
+        normalisation=settings.normalisation(),
+        resample=settings.resample,
+        token_side=settings.patch_size * settings.merge_size,
+        min_pixels=settings.min_pixels or size.shortest_edge or size.min_pixels or 56 * 56,
+        max_pixels=settings.max_pixels or size.longest_edge or size.max_pixels or 28 * 28 * 1280,
+    )
+
+
+def _check_patches(files: ProcessorFiles, settings: _Settings) -> None:
+    """Holds the patches against those of the vision tower, where its configuration names them."""
+    vision = read_record(files.config, _Config, files.directory / "config.json").vision_config
+    for key, found, tower in (
+        ("patch_size", settings.patch_size, vision.patch_size),
+        ("merge_size", settings.merge_size, vision.spatial_merge_size),
+    ):
+        if tower not in (None, found):
+            path = files.image_processor_path
+            raise ModelLoadError(f"{path}: {key} must be {tower}, as the vision_config says, found {found}")
+
+
+def _floor(length: float, side: int) -> int:
+    return math.floor(length / side) * side
+
+
+def _ceil(length: float, side: int) -> int:
+    return math.ceil(length / side) * side

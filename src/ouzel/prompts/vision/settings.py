@@ -1,0 +1,118 @@
+"""What a model directory says of its image processor is read into records, whose defaults are those of the reference.
+
+A key that is null counts as left out. A value that cannot be is a `ModelLoadError` that names the file and the key.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.vision.base import Normalisation
+from ouzel.tokenizer.model_files import JsonObject, brief, read_json_object, read_special_tokens
+
+Side = Annotated[int, Meta(ge=1, le=4096)]  # of a picture, in pixels
+NumPixels = Annotated[int, Meta(ge=1, le=2**26)]
+PatchSide = Annotated[int, Meta(ge=1, le=256)]
+Channels = tuple[float, float, float]
+
+CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
+CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
+HALVES: Channels = (0.5, 0.5, 0.5)
+BICUBIC, BILINEAR, LANCZOS = 3, 2, 1  # as Pillow numbers its filters, and the files do
+
+_SUFFIXES = ("Fast", "Pil")  # of the same image processor, in other implementations
+
+
+class PixelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Holds what all image processors have; the defaults are those of CLIP."""
+
+    image_mean: Channels = CLIP_MEAN
+    image_std: Channels = CLIP_STD
+    rescale_factor: float = 1 / 255
+    resample: Annotated[int, Meta(ge=0, le=5)] = BICUBIC
+    do_resize: bool = True
+    do_rescale: bool = True
+    do_normalize: bool = True
+
+    def normalisation(self) -> Normalisation:
+        rescale = self.rescale_factor if self.do_rescale else 1.0
+        if not self.do_normalize:
+            return Normalisation(rescale, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        return Normalisation(rescale, self.image_mean, self.image_std)
+
+
+class HeightAndWidth(msgspec.Struct, frozen=True):
+    height: Side
+    width: Side
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorFiles:
+    """Holds what the files of a model directory say."""
+
+    directory: Path
+    config: JsonObject
+    image_processor: JsonObject
+    image_processor_path: Path
+    processor: JsonObject
+    special_tokens: Mapping[str, str]
+
+    @property
+    def model_type(self) -> str:
+        return str(self.config.get("model_type"))
+
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+Settings = TypeVar("Settings", bound=PixelSettings)
+
+
+def read_processor_files(directory: Path) -> ProcessorFiles:
+    """Reads the image processor's settings from `processor_config.json` if they are in it, as the reference does."""
+    processor_path = directory / "processor_config.json"
+    processor = read_json_object(processor_path)
+    inner = processor.get("image_processor")
+    if isinstance(inner, dict):
+        image_processor, path = inner, processor_path
+    else:
+        path = directory / "preprocessor_config.json"
+        image_processor = read_json_object(path)
+    config = read_json_object(directory / "config.json")
+    return ProcessorFiles(directory, config, image_processor, path, processor, read_special_tokens(directory))
+
+
+def read_image_settings(files: ProcessorFiles, by_type: Mapping[str, type[Settings]]) -> Settings:
+    """Reads them as the record of their `image_processor_type`; without one, as the first."""
+    declared = files.image_processor.get("image_processor_type") or next(iter(by_type))
+    name = str(declared)
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    source = files.image_processor_path
+    if name not in by_type:
+        supported = ", ".join(by_type)
+        raise ModelLoadError(f"{source}: image_processor_type must be one of {supported}, found {brief(declared)}")
+    settings = read_record(files.image_processor, by_type[name], source)
+    numbers = (settings.rescale_factor, *settings.image_mean, *settings.image_std)
+    if not all(map(math.isfinite, numbers)) or 0 in settings.image_std:
+        raise ModelLoadError(f"{source}: rescale_factor, image_mean and image_std must be numbers, and no deviation 0")
+    if not settings.do_resize:
+        raise ModelLoadError(f"{source}: do_resize must be true, found false")
+    return settings
+
+
+def read_record(values: JsonObject, form: type[Record], source: Path) -> Record:
+    try:
+        return msgspec.convert(_without_nulls(values), form)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ModelLoadError(f"{source}: {error}") from error
+
+
+def _without_nulls(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
