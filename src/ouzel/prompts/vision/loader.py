@@ -3,13 +3,36 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ouzel.prompts.vision import qwen2_vl
+from ouzel.prompts.vision import (
+    gemma3,
+    gemma4,
+    idefics3,
+    internvl,
+    llava,
+    llava_next,
+    llava_onevision,
+    pixtral,
+    qwen2_vl,
+)
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.settings import ProcessorFiles, read_processor_files
 
 _FAMILIES: dict[str, Callable[[ProcessorFiles], ImageProcessor]] = {
-    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), qwen2_vl.load),
-    **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"), qwen2_vl.load),
+    "gemma3": gemma3.load,
+    "gemma4": gemma4.load,
+    "idefics3": idefics3.load,
+    "internvl": internvl.load,
+    "llava": llava.load,
+    "llava_next": llava_next.load,
+    "llava_onevision": llava_onevision.load,
+    "mistral3": pixtral.load,
+    "qwen2_vl": qwen2_vl.load,
+    "qwen2_5_vl": qwen2_vl.load,
+    "qwen3_vl": qwen2_vl.load,
+    "qwen3_vl_moe": qwen2_vl.load,
+    "qwen3_5": qwen2_vl.load,
+    "qwen3_5_moe": qwen2_vl.load,
+    "smolvlm": idefics3.load,
 }
 
 

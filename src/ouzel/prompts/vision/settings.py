@@ -67,6 +67,11 @@ class ProcessorFiles:
     def model_type(self) -> str:
         return str(self.config.get("model_type"))
 
+    def text_of(self, token: str, default: str) -> str:
+        """Returns a special token's text, for which the tokenizer counts before `processor_config.json`."""
+        declared = self.special_tokens.get(token) or self.processor.get(token)
+        return declared if isinstance(declared, str) else default
+
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Settings = TypeVar("Settings", bound=PixelSettings)

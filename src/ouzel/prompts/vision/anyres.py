@@ -1,0 +1,74 @@
+"""LLaVA-NeXT and LLaVA-OneVision cut a picture to the best of some resolutions, whose borders they leave out again.
+
+The first tile is the whole picture, squeezed. For the others it is scaled to fit into the resolution, with black
+borders; features that are of border only are left out in whole rows or columns, and a mark is put behind each row.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+from PIL import Image
+
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.vision.base import Tiles
+from ouzel.prompts.vision.resizing import grid_tiles, one_tile, padded, resized
+from ouzel.prompts.vision.settings import ProcessorFiles, Side
+
+Resolutions = Annotated[list[tuple[Side, Side]], Meta(min_length=1, max_length=256)]  # (height, width)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyRes:
+    resolutions: Sequence[tuple[int, int]]  # (height, width), multiples of the tile's side
+    tile_side: int
+    patches_per_side: int  # of a tile
+
+    def tiles(self, image: Image.Image, resample: int) -> Tiles:
+        side = self.tile_side
+        whole = one_tile(resized(image, (side, side), resample))
+        resolution = self.best_resolution(*image.size)
+        fitted = resized(image, _fitted(*image.size, resolution), resample)
+        return np.concatenate([whole, grid_tiles(padded(fitted, resolution[::-1]), (side, side))])
+
+    def best_resolution(self, width: int, height: int) -> tuple[int, int]:
+        """Returns the (height, width) that keeps most of the picture's pixels, and of such the smallest."""
+
+        def merit(resolution: tuple[int, int]) -> tuple[int, int]:
+            scale = min(resolution[1] / width, resolution[0] / height)
+            used = min(int(width * scale) * int(height * scale), width * height)
+            return used, used - resolution[0] * resolution[1]
+
+        return max(self.resolutions, key=merit)
+
+    def feature_grid(self, width: int, height: int) -> tuple[int, int]:
+        """Returns how many rows and columns of features the tiles after the first have, without the borders."""
+        best_height, best_width = self.best_resolution(width, height)
+        rows = self.patches_per_side * (best_height // self.tile_side)
+        columns = self.patches_per_side * (best_width // self.tile_side)
+        if width / height > columns / rows:
+            new_rows = int(round(height * (columns / width), 7))
+            return rows - (rows - new_rows) // 2 * 2, columns
+        new_columns = int(round(width * (rows / height), 7))
+        return rows, columns - (columns - new_columns) // 2 * 2
+
+
+def check_resolutions(resolutions: list[tuple[int, int]], tile_side: int, files: ProcessorFiles) -> None:
+    for height, width in resolutions:
+        if height % tile_side or width % tile_side:
+            raise ModelLoadError(
+                f"{files.image_processor_path}: image_grid_pinpoints must be multiples of {tile_side}, "
+                f"found {height}x{width}"
+            )
+
+
+def _fitted(width: int, height: int, resolution: tuple[int, int]) -> tuple[int, int]:
+    """Returns the (width, height) of the picture as it is scaled to fit into (height, width)."""
+    max_height, max_width = resolution
+    by_width, by_height = max_width / width, max_height / height
+    if by_width < by_height:
+        return max_width, min(math.ceil(height * by_width), max_height)
+    return min(math.ceil(width * by_height), max_width), max_height

@@ -1,0 +1,126 @@
+"""InternVL, as transformers has it: the grid of tiles whose shape is nearest the picture's, and then a thumbnail."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from PIL import Image
+
+from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.resizing import grid_tiles, one_tile, resized
+from ouzel.prompts.vision.settings import (
+    HeightAndWidth,
+    PatchSide,
+    PixelSettings,
+    ProcessorFiles,
+    Side,
+    read_image_settings,
+    read_record,
+)
+
+_NumTiles = Annotated[int, Meta(ge=1, le=256)]
+
+
+class _Settings(PixelSettings, frozen=True, kw_only=True):
+    """`crop_to_patches` is not read: the reference sets it whatever the file says."""
+
+    size: Side | HeightAndWidth = HeightAndWidth(384, 384)
+    min_patches: _NumTiles = 1
+    max_patches: _NumTiles = 12
+
+
+# Lists, for msgspec 0.22 reads a tuple beside an integer with limits as one of any length, and crashes.
+_TWO = Meta(min_length=2, max_length=2)
+
+
+class _VisionConfig(msgspec.Struct, frozen=True):
+    image_size: Side | Annotated[list[Side], _TWO] = 448  # or height and width
+    patch_size: PatchSide | Annotated[list[PatchSide], _TWO] = 14
+
+
+class _Config(msgspec.Struct, frozen=True):
+    vision_config: _VisionConfig
+    downsample_ratio: Annotated[float, Meta(gt=0, le=1)] = 0.5
+
+
+class _Processor(msgspec.Struct, frozen=True):
+    image_seq_length: Annotated[int, Meta(ge=1, le=2**16)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InternVlImageProcessor:
+    feature_token: str
+    start_token: str
+    end_token: str
+    normalisation: Normalisation
+    resample: int
+    tokens_per_tile: int
+    tile_size: tuple[int, int]  # (width, height)
+    min_tiles: int
+    max_tiles: int
+
+    @property
+    def placeholder(self) -> str:
+        return self.feature_token
+
+    def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
+        columns, rows = self._grid(width, height, detail)
+        num_tiles = rows * columns + int(rows * columns > 1)
+        num_tokens = num_tiles * self.tokens_per_tile
+        return ImageLayout(f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens)
+
+    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+        columns, rows = self._grid(*image.size, detail)
+        width, height = self.tile_size
+        whole = one_tile(resized(image, self.tile_size, self.resample))
+        if rows * columns == 1:
+            return whole
+        large = resized(image, (columns * width, rows * height), self.resample)
+        return np.concatenate([grid_tiles(large, self.tile_size), whole])
+
+    def _grid(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
+        """Returns the columns and rows of tiles: of equally near shapes the largest of less than twice the area."""
+        check_aspect_ratio(width, height)
+        if detail == "low" or self.max_tiles == 1:
+            return 1, 1
+        ratio, area = width / height, width * height
+        tile_area = self.tile_size[0] * self.tile_size[1]
+        best, smallest = (1, 1), float("inf")
+        for columns, rows in self._grids():
+            distance = abs(ratio - columns / rows)
+            if distance < smallest or (distance == smallest and area > 0.5 * tile_area * columns * rows):
+                best, smallest = (columns, rows), distance
+        return best
+
+    def _grids(self) -> list[tuple[int, int]]:
+        sides = range(1, self.max_tiles + 1)
+        grids = [(columns, rows) for columns in sides for rows in sides]
+        fitting = [grid for grid in grids if self.min_tiles <= grid[0] * grid[1] <= self.max_tiles]
+        return sorted(fitting, key=lambda grid: grid[0] * grid[1])
+
+
+def load(files: ProcessorFiles) -> ImageProcessor:
+    settings = read_image_settings(files, {"GotOcr2ImageProcessor": _Settings})
+    config = read_record(files.config, _Config, files.directory / "config.json")
+    processor = read_record(files.processor, _Processor, files.directory / "processor_config.json")
+    size = settings.size
+    return InternVlImageProcessor(
+        feature_token=files.special_tokens.get("context_image_token", "<IMG_CONTEXT>"),
+        start_token=files.special_tokens.get("start_image_token", "<img>"),
+        end_token=files.special_tokens.get("end_image_token", "</img>"),
+        normalisation=settings.normalisation(),
+        resample=settings.resample,
+        tokens_per_tile=processor.image_seq_length or _tokens_per_tile(config),
+        tile_size=(size, size) if isinstance(size, int) else (size.width, size.height),
+        min_tiles=settings.min_patches,
+        max_tiles=settings.max_patches,
+    )
+
+
+def _tokens_per_tile(config: _Config) -> int:
+    image_size, patch_size = config.vision_config.image_size, config.vision_config.patch_size
+    height, width = [image_size] * 2 if isinstance(image_size, int) else image_size
+    patch_height, patch_width = [patch_size] * 2 if isinstance(patch_size, int) else patch_size
+    return int((height // patch_height) * (width // patch_width) * config.downsample_ratio**2)

@@ -1,0 +1,80 @@
+"""LLaVA-NeXT: the whole picture, and tiles of the best resolution."""
+
+from dataclasses import dataclass
+
+import msgspec
+from PIL import Image
+
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.vision.anyres import AnyRes, Resolutions, check_resolutions
+from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.resizing import one_tile, resized
+from ouzel.prompts.vision.selected_features import num_added_tokens, read_patch_size
+from ouzel.prompts.vision.settings import HeightAndWidth, PixelSettings, ProcessorFiles, Side, read_image_settings
+
+
+class _Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    shortest_edge: Side | None = None
+    height: Side | None = None
+    width: Side | None = None
+
+
+class _Settings(PixelSettings, frozen=True, kw_only=True):
+    size: Side | _Size = _Size(shortest_edge=224)
+    crop_size: Side | HeightAndWidth = HeightAndWidth(224, 224)
+    image_grid_pinpoints: Resolutions = msgspec.field(
+        default_factory=lambda: [(336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LlavaNextImageProcessor:
+    """With low detail there is the whole picture only; the model puts a row's mark behind it."""
+
+    feature_token: str
+    normalisation: Normalisation
+    resample: int
+    any_res: AnyRes
+    num_base_tokens: int  # of the first tile
+
+    @property
+    def placeholder(self) -> str:
+        return self.feature_token
+
+    def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
+        check_aspect_ratio(width, height)
+        num_tokens = self.num_base_tokens + 1
+        if detail != "low":
+            rows, columns = self.any_res.feature_grid(width, height)
+            num_tokens = self.num_base_tokens + rows * (columns + 1)
+        return ImageLayout(self.feature_token * num_tokens, num_tokens)
+
+    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+        check_aspect_ratio(*image.size)
+        if detail == "low":
+            return one_tile(resized(image, (self.any_res.tile_side,) * 2, self.resample))
+        return self.any_res.tiles(image, self.resample)
+
+
+def load(files: ProcessorFiles) -> ImageProcessor:
+    settings = read_image_settings(files, {"LlavaNextImageProcessor": _Settings})
+    side = _tile_side(settings, files)
+    check_resolutions(settings.image_grid_pinpoints, side, files)
+    patches_per_side = side // read_patch_size(files)
+    return LlavaNextImageProcessor(
+        feature_token=files.text_of("image_token", "<image>"),
+        normalisation=settings.normalisation(),
+        resample=settings.resample,
+        any_res=AnyRes(settings.image_grid_pinpoints, side, patches_per_side),
+        num_base_tokens=patches_per_side**2 + num_added_tokens(files),
+    )
+
+
+def _tile_side(settings: _Settings, files: ProcessorFiles) -> int:
+    """Returns the side of a tile, to which the picture is resized and cropped."""
+    size, crop = settings.size, settings.crop_size
+    sides = {size} if isinstance(size, int) else {size.shortest_edge, size.height, size.width} - {None}
+    sides |= {crop} if isinstance(crop, int) else {crop.height, crop.width}
+    if len(sides) != 1:
+        raise ModelLoadError(f"{files.image_processor_path}: size and crop_size must be one square")
+    return next(side for side in sides if side is not None)

@@ -1,0 +1,28 @@
+"""Pictures made by a formula, so that none has to be stored: gradients, edges and noise."""
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+
+def picture(width: int, height: int) -> Image.Image:
+    """Returns a picture whose every channel, row and column differs."""
+    rows, columns = np.mgrid[0:height, 0:width].astype(np.uint64)
+    channels = [_channel(rows, columns, index, width, height) for index in range(3)]
+    return Image.fromarray(np.stack(channels, axis=-1))
+
+
+def _channel(
+    rows: NDArray[np.uint64], columns: NDArray[np.uint64], index: int, width: int, height: int
+) -> NDArray[np.uint8]:
+    ramp = (rows * (index + 1) * 160 // height + columns * (3 - index) * 80 // width) % 256
+    squares = ((rows // 9 + columns // (7 + index)) % 2) * 60
+    mixed = rows * 2654435761 + columns * 2246822519 + index * 3266489917
+    noise = ((mixed ^ (mixed >> 13)) * 1274126177 >> 24) % 40
+    values: NDArray[np.uint64] = ramp + squares + noise
+    return (values % 256).astype(np.uint8)
+
+
+def sample_positions(num_values: int) -> NDArray[np.int64]:
+    """Returns the places in a flattened array of pixels whose values are stored."""
+    return np.linspace(0, num_values - 1, min(100, num_values)).astype(np.int64)

@@ -1,0 +1,77 @@
+"""Pictures become what transformers makes of them: the same bytes, the same text, the same token ids."""
+
+import hashlib
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.normalisation import normalised
+from tests.prompts.vision.checkpoints import FAMILIES, GOLDEN, golden, loaded
+from tests.prompts.vision.pictures import picture, sample_positions
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return golden(request.param)
+
+
+@pytest.fixture
+def processor(family: dict[str, Any], tmp_path: Path) -> ImageProcessor:
+    return loaded(tmp_path, family["files"])
+
+
+def shortened(text: str, token: str) -> str:
+    """Writes a run of the token as the golden files do."""
+    return re.sub(f"(?:{re.escape(token)})+", lambda run: f"{token}*{len(run.group()) // len(token)}", text)
+
+
+def test_the_pixels_are_the_references(family: dict[str, Any], processor: ImageProcessor) -> None:
+    for case in family["cases"]:
+        tiles = processor.tiles(picture(*case["size"]), case["detail"])
+        pixels = normalised(tiles, processor.normalisation)
+        assert list(pixels.shape) == case["shape"]
+        samples = pixels.ravel()[sample_positions(pixels.size)]
+        np.testing.assert_allclose(samples, case["samples"], rtol=0, atol=1e-6)
+        assert hashlib.blake2b(tiles.tobytes(), digest_size=16).hexdigest() == case["digest"]
+        assert pixels.sum(dtype=np.float64) == pytest.approx(case["sum"], rel=1e-9, abs=1e-3)
+
+
+def test_the_text_is_the_references(family: dict[str, Any], processor: ImageProcessor) -> None:
+    assert processor.placeholder == family["placeholder"]
+    for case in family["cases"]:
+        width, height = case["size"]
+        layout = processor.layout(width, height, case["detail"])
+        assert shortened(layout.text, processor.feature_token) == case["text"]
+        assert layout.num_tokens == case["num_tokens"] == layout.text.count(processor.feature_token)
+        assert layout.position_grid == (tuple(case["position_grid"]) if "position_grid" in case else None)
+
+
+def test_prompts_have_the_token_ids_of_the_reference(family: dict[str, Any], processor: ImageProcessor) -> None:
+    """The text is put together and then encoded as a whole, for line breaks beside a picture may join its own."""
+    tokenizer = Tokenizer.from_file(str(GOLDEN / "tokenizer.json"))
+    for prompt in family["prompts"]:
+        texts = [processor.layout(width, height, "auto").text for width, height in prompt["sizes"]]
+        pieces = prompt["text"].split(processor.placeholder)
+        assert len(pieces) == len(texts) + 1
+        whole = "".join(itertools.chain.from_iterable(zip(pieces, [*texts, ""], strict=True)))
+        expected = [token_id for token_id, count in prompt["token_id_runs"] for _ in range(count)]
+        assert tokenizer.encode(whole, add_special_tokens=False).ids == expected
+
+
+def test_high_detail_is_the_checkpoints_own(processor: ImageProcessor) -> None:
+    image = picture(400, 250)
+    assert processor.layout(400, 250, "high") == processor.layout(400, 250, "auto")
+    assert np.array_equal(processor.tiles(image, "high"), processor.tiles(image, "auto"))
+
+
+def test_a_line_is_no_picture(processor: ImageProcessor) -> None:
+    with pytest.raises(ValueError, match=r"the aspect ratio must be <= 200, given 1000x4 pixels"):
+        processor.layout(1000, 4, "auto")
+    with pytest.raises(ValueError, match=r"given 4x1000 pixels"):
+        processor.tiles(picture(4, 1000), "low")

@@ -1,0 +1,136 @@
+"""A model directory says which image processor it has, and is refused where that cannot be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.vision.base import Normalisation
+from ouzel.prompts.vision.loader import load_image_processor
+from ouzel.prompts.vision.normalisation import normalised
+from tests.prompts.vision.checkpoints import golden, loaded, write_files
+from tests.prompts.vision.pictures import picture
+
+
+def files_of(family: str, **image_processor: object) -> dict[str, Any]:
+    """Returns the files of a family's golden, with other settings of its image processor; None leaves one out."""
+    files: dict[str, Any] = golden(family)["files"]
+    files["preprocessor_config.json"] |= image_processor
+    return files
+
+
+def refusal(directory: Path, files: dict[str, Any]) -> str:
+    with pytest.raises(ModelLoadError) as raised:
+        loaded(directory, files)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("model_type", ["qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"])
+def test_later_qwens_are_read_as_qwen3_vl(model_type: str, tmp_path: Path) -> None:
+    files = golden("qwen3_vl")["files"]
+    files["config.json"]["model_type"] = model_type
+    assert loaded(tmp_path, files).layout(640, 480, "auto").position_grid == (1, 15, 20)
+
+
+def test_text_models_have_no_image_processor(tmp_path: Path) -> None:
+    write_files(tmp_path, {"config.json": {"model_type": "qwen2"}})
+    assert load_image_processor(tmp_path) is None
+
+
+def test_a_language_model_taken_out_of_a_vision_model_has_none(tmp_path: Path) -> None:
+    files = golden("gemma3")["files"]
+    del files["config.json"]["vision_config"]
+    write_files(tmp_path, files)
+    assert load_image_processor(tmp_path) is None
+
+
+def test_without_settings_there_is_none(tmp_path: Path) -> None:
+    write_files(tmp_path, {"config.json": golden("gemma3")["files"]["config.json"]})
+    assert load_image_processor(tmp_path) is None
+
+
+def test_what_is_null_or_left_out_is_as_in_the_reference(tmp_path: Path) -> None:
+    """These are the defaults of LLaVA's image processor: CLIP's normalisation and 224 pixels."""
+    files = files_of("llava", size=None, crop_size=None, image_mean=None, image_std=None, resample=None)
+    processor = loaded(tmp_path, files)
+    assert processor.tiles(picture(300, 200), "auto").shape == (1, 224, 224, 3)
+    clip = golden("llava")["files"]["preprocessor_config.json"]
+    mean, std = tuple(clip["image_mean"]), tuple(clip["image_std"])
+    assert processor.normalisation == Normalisation(1 / 255, mean, std)
+
+
+def test_the_class_token_is_known_from_the_tower_where_the_processor_does_not_say(tmp_path: Path) -> None:
+    files = golden("llava")["files"]
+    files["processor_config.json"] = {}
+    assert loaded(tmp_path, files).layout(640, 480, "auto").num_tokens == 576
+
+
+def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
+    processor = loaded(tmp_path, files_of("llava", do_rescale=False, do_normalize=False))
+    tiles = processor.tiles(picture(336, 336), "auto")
+    assert np.array_equal(normalised(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1))
+
+
+def test_the_first_tile_is_what_low_detail_shows_of_llava_next(tmp_path: Path) -> None:
+    processor = loaded(tmp_path, golden("llava_next")["files"])
+    image = picture(500, 300)
+    low = processor.tiles(image, "low")
+    assert np.array_equal(low, processor.tiles(image, "auto")[:1])
+    assert processor.layout(500, 300, "low").num_tokens == 577
+
+
+def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
+    processor = loaded(tmp_path, golden("llava_padded")["files"])
+    with pytest.raises(ValueError, match="the longer side must be <= 10000 pixels, given 20000"):
+        processor.layout(20_000, 100, "auto")
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "complaint"),
+    [
+        ("llava", {"image_processor_type": "ViTImageProcessor"}, "image_processor_type must be one of CLIPImage"),
+        ("llava", {"do_resize": False}, "do_resize must be true, found false"),
+        ("llava", {"size": {"shortest_edge": 100}}, "crop_size must be <= the shortest_edge 100, found 336x336"),
+        ("llava", {"do_center_crop": False}, "size must have a shortest_edge, with do_center_crop, or height and"),
+        ("llava", {"size": {"height": 336, "width": 300}}, "crop_size must be the size, 336x300"),
+        ("llava", {"size": {"shortest_edge": 336, "longest_edge": 9}}, "unknown field `longest_edge` - at `$.size`"),
+        ("llava", {"resample": 9}, "`int` <= 5 - at `$.resample`"),
+        ("llava", {"image_std": [1.0, 0.0, 1.0]}, "image_std must be numbers, and no deviation 0"),
+        ("llava", {"image_mean": [float("nan"), 0.0, 1.0]}, "image_mean and image_std must be numbers"),
+        ("llava", {"image_mean": [0.5]}, "Expected `array` of length 3, got 1 - at `$.image_mean`"),
+        ("qwen2_vl", {"patch_size": 16}, "patch_size must be 14, as the vision_config says, found 16"),
+        ("qwen2_vl", {"merge_size": 4}, "merge_size must be 2, as the vision_config says, found 4"),
+        ("qwen2_vl", {"max_pixels": 10**12}, "at `$.max_pixels`"),
+        ("pixtral", {"size": {"height": 300}}, "size must have longest_edge, or height and width"),
+        ("smolvlm", {"max_image_size": {}}, "missing required field `longest_edge` - at `$.max_image_size`"),
+        ("gemma3", {"size": {"height": 896}}, "missing required field `width` - at `$.size`"),
+        ("internvl", {"max_patches": 0}, "at `$.max_patches`"),
+        ("llava_next", {"crop_size": 300}, "size and crop_size must be one square"),
+        ("llava_next", {"image_grid_pinpoints": [[336, 500]]}, "must be multiples of 336, found 336x500"),
+        ("llava_onevision", {"size": {"height": 384, "width": 336}}, "size must be a square, found 384x336"),
+        ("gemma4", {"max_soft_tokens": 100}, "at `$.max_soft_tokens`"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    family: str, changes: dict[str, object], complaint: str, tmp_path: Path
+) -> None:
+    message = refusal(tmp_path, files_of(family, **changes))
+    assert complaint in message
+    assert str(tmp_path / "preprocessor_config.json") in message
+
+
+def test_a_tower_without_a_patch_size_is_refused(tmp_path: Path) -> None:
+    files = golden("llava")["files"]
+    files["processor_config.json"] = {}
+    del files["config.json"]["vision_config"]["patch_size"]
+    assert "config.json: patch_size is missing in vision_config" in refusal(tmp_path, files)
+
+
+def test_a_list_of_settings_is_refused(tmp_path: Path) -> None:
+    write_files(tmp_path, golden("gemma3")["files"])
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps([1]))
+    with pytest.raises(ModelLoadError, match=r"preprocessor_config\.json must hold a JSON object"):
+        load_image_processor(tmp_path)

@@ -1,0 +1,95 @@
+"""What a layout says from a picture's size alone is what the tiles then give, whatever the size."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from ouzel.prompts.vision.base import Detail
+from tests.prompts.vision.checkpoints import golden, loaded
+
+PINPOINTS = [(height, width) for height in (28, 56, 84) for width in (28, 56, 84)]
+Expected = Callable[[Sequence[int], int, int], int]  # of a shape of tiles, and the picture's width and height
+
+# A family's golden files with a smaller image processor, and how many tokens its tiles are.
+SMALL: dict[str, tuple[dict[str, object], Expected]] = {
+    "qwen2_vl": ({"min_pixels": 3136, "max_pixels": 60_000}, lambda shape, *_: shape[1] // 28 * (shape[2] // 28)),
+    "qwen2_5_vl": ({"size": {"longest_edge": 50_000}}, lambda shape, *_: shape[1] // 28 * (shape[2] // 28)),
+    "llava": ({"size": 56, "crop_size": 42}, lambda shape, *_: shape[1] // 14 * (shape[2] // 14)),
+    "llava_padded": (
+        {"size": {"shortest_edge": 28}, "crop_size": 28},
+        lambda shape, *_: shape[1] // 14 * (shape[2] // 14),
+    ),
+    "llava_siglip": ({"size": {"height": 28, "width": 42}}, lambda shape, *_: shape[1] // 14 * (shape[2] // 14)),
+    "pixtral": ({"size": {"longest_edge": 200}}, lambda shape, *_: shape[1] // 16 * (shape[2] // 16)),
+    "mistral3": ({"size": 200}, lambda shape, *_: shape[1] // 28 * (shape[2] // 28)),
+    "smolvlm": (
+        {"size": {"longest_edge": 100}, "max_image_size": {"longest_edge": 32}},
+        lambda shape, *_: shape[0] * 64,
+    ),
+    "idefics3": (
+        {"size": {"longest_edge": 128}, "max_image_size": {"longest_edge": 32}},
+        lambda shape, *_: shape[0] * 169,
+    ),
+    "gemma3": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
+    "gemma3_pan_and_scan": ({"pan_and_scan_min_crop_size": 50}, lambda shape, *_: shape[0] * 16),
+    "internvl": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
+    "llava_next": (
+        {"size": 28, "crop_size": 28, "image_grid_pinpoints": PINPOINTS},
+        lambda shape, width, height: packed_tokens(shape, width, height, patches=2, base=4),
+    ),
+    "llava_onevision": (
+        {"size": 28, "image_grid_pinpoints": PINPOINTS},
+        lambda shape, width, height: packed_tokens(shape, width, height, patches=27, base=729),
+    ),
+    "gemma4": ({"max_soft_tokens": 140}, lambda shape, *_: shape[1] // 48 * (shape[2] // 48)),
+}
+
+
+def packed_tokens(shape: Sequence[int], width: int, height: int, *, patches: int, base: int) -> int:
+    """Counts as the models do when they pack features: borders are left out, a mark ends each row."""
+    if shape[0] == 1:
+        return base + 1
+    used = {size: used_pixels(size, width, height) for size in PINPOINTS}
+    most = max(used.values())
+    best = min((size for size in PINPOINTS if used[size] == most), key=math.prod)
+    assert shape[0] == 1 + best[0] // 28 * (best[1] // 28)
+    rows, columns = best[0] // 28 * patches, best[1] // 28 * patches
+    if width / height > columns / rows:
+        border = (rows - int(round(height * (columns / width), 7))) // 2
+        return base + (rows - 2 * border) * (columns + 1)
+    border = (columns - int(round(width * (rows / height), 7))) // 2
+    return base + rows * (columns - 2 * border + 1)
+
+
+def used_pixels(size: tuple[int, int], width: int, height: int) -> int:
+    scale = min(size[1] / width, size[0] / height)
+    return min(int(width * scale) * int(height * scale), width * height)
+
+
+def random_sizes(seed: str) -> list[tuple[int, int]]:
+    generator = random.Random(seed)
+    sizes = [(int(2 ** generator.uniform(0, 10)), int(2 ** generator.uniform(0, 10))) for _ in range(400)]
+    return [size for size in sizes if max(size) <= 200 * min(size)][:200]
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_a_layout_counts_the_tokens_of_the_tiles(family: str, tmp_path: Path) -> None:
+    changes, expected_tokens = SMALL[family]
+    files = golden(family)["files"]
+    files["preprocessor_config.json"] |= changes
+    processor = loaded(tmp_path, files)
+    sizes = random_sizes(family)
+    assert len(sizes) == 200
+    details: tuple[Detail, ...] = ("auto", "low")
+    for index, (width, height) in enumerate(sizes):
+        detail = details[index % 4 == 0]
+        tiles = processor.tiles(Image.new("RGB", (width, height)), detail)
+        layout = processor.layout(width, height, detail)
+        assert layout.num_tokens == expected_tokens(tiles.shape, width, height), (width, height)
+        assert layout.text.count(processor.feature_token) == layout.num_tokens
+        if layout.position_grid is not None:
+            assert math.prod(layout.position_grid) == layout.num_tokens
