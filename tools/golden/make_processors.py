@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import json
+import random
 import re
 import sys
 import tempfile
@@ -22,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "prompts" / "vision" / "golden"
 SIZES = [(640, 480), (333, 500), (1023, 341), (300, 300), (7, 11), (911, 37), (60, 1500), (1600, 1200), (199, 1)]
 LOW_SIZES = [(640, 480), (60, 1500), (1600, 1200)]
+# Of these only the tokens are counted. Some are where a float, a tie or a limit decides; the others are random.
+_ROUNDED = [(55, 88), (352, 110), (656, 205)]
+_TIES = [(600, 600), (640, 640), (1000, 1000), (1200, 600), (900, 450), (500, 400), (1000, 800), (1900, 760), (1, 150)]
 SPECIAL_TOKENS = [
     *("<|endoftext|>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<|video_pad|>", "<image>", "<video>"),
     *("[IMG]", "[IMG_BREAK]", "[IMG_END]", "<start_of_image>", "<image_soft_token>", "<end_of_image>"),
@@ -78,19 +82,26 @@ def write_tokenizer_files(directory: Path, family: Family) -> None:
     (directory / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) -> Json:
+def process(family: Family, processor: Any, image: Any, detail: str, **more: Any) -> tuple[Any, list[str]]:
+    """Returns the outputs of the image processor, and what stands in the prompt for each picture."""
     settings = family.auto if detail == "auto" else (family.low or {})
-    merged = processor._merge_kwargs(images_kwargs=settings)["images_kwargs"]
-    images: Any = picture(*size)
+    merged = processor._merge_kwargs(images_kwargs={**settings, **more})["images_kwargs"]
+    images: Any = [image]
     if detail == "low" and family.name == "llava_onevision":  # each of several pictures
-        images = [[images, images]]
+        images = [[image, image]]
     elif family.name in ("smolvlm", "idefics3"):
-        images = [[images]]
-    else:
-        images = [images]
-    outputs, texts = processor._process_images(images, **{**merged, "return_tensors": None})
+        images = [[image]]
+    return processor._process_images(images, **{**merged, "return_tensors": None})
+
+
+def feature_token_of(family: Family) -> str:
+    return family.tokens.get("image_token", family.placeholder)
+
+
+def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) -> Json:
+    outputs, texts = process(family, processor, picture(*size), detail)
+    feature_token = feature_token_of(family)
     pixels = pixels_of(outputs, processor.image_processor)
-    feature_token = family.tokens.get("image_token", family.placeholder)
     case = {
         "size": list(size),
         "detail": detail,
@@ -106,6 +117,19 @@ def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) 
         time, height, width = (int(length) for length in outputs["image_grid_thw"][0])
         case["position_grid"] = [time, height // merge_size, width // merge_size]
     return case
+
+
+def counted_sizes() -> list[tuple[int, int]]:
+    generator = random.Random(0)
+    drawn = [(int(2 ** generator.uniform(0, 11.3)), int(2 ** generator.uniform(0, 11.3))) for _ in range(100)]
+    return [*_TIES, *_ROUNDED, *(size for size in drawn if max(size) <= 200 * min(size))]
+
+
+def count_of(family: Family, processor: Any, size: tuple[int, int], detail: str) -> list[int]:
+    """Returns width, height and number of tokens; the pixels are black and are not worked on."""
+    quick = {"resample": 0, "do_rescale": False, "do_normalize": False}
+    _, texts = process(family, processor, Image.new("RGB", size), detail, **quick)
+    return [*size, texts[0].count(feature_token_of(family))]
 
 
 def shortened(run: re.Match[str], token: str) -> str:
@@ -178,12 +202,15 @@ def has_low(family: Family) -> bool:
 def write(family: Family) -> None:
     processor = processor_of(family)
     cases = [case_of(family, processor, size, "auto") for size in SIZES]
+    counts = {"auto": [count_of(family, processor, size, "auto") for size in counted_sizes()]}
     if has_low(family):
         cases += [case_of(family, processor, size, "low") for size in LOW_SIZES]
+        counts["low"] = [count_of(family, processor, size, "low") for size in counted_sizes()]
     content = {
         "files": files_of(family),
         "placeholder": family.placeholder,
         "cases": cases,
+        "counts": counts,
         "prompts": [prompt_of(family, processor, count) for count in (1, 2, 4)],
     }
     lines = json.dumps(content, indent=1)

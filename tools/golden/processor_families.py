@@ -30,6 +30,7 @@ class Family:
 
 def _qwen(name: str, processor_class: str, image_processor: Json, vision: Json, **more: Any) -> Family:
     tokens = {"image_token": "<|image_pad|>"} if name != "qwen2_vl" else {}
+    min_pixels = image_processor.get("size", {}).get("shortest_edge", 3136)
     return Family(
         name,
         processor_class,
@@ -38,7 +39,7 @@ def _qwen(name: str, processor_class: str, image_processor: Json, vision: Json, 
         prompt="<|vision_start|><|image_pad|><|vision_end|>",
         placeholder="<|image_pad|>",
         tokens=tokens,
-        low={"size": {"shortest_edge": 3136, "longest_edge": 512 * 512}},
+        low={"size": {"shortest_edge": min_pixels, "longest_edge": 512 * 512}},
         **more,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.base import Detail, ImageProcessor
 from ouzel.prompts.vision.normalisation import normalised
 from tests.prompts.vision.checkpoints import FAMILIES, GOLDEN, golden, loaded
 from tests.prompts.vision.pictures import picture, sample_positions
@@ -50,6 +50,13 @@ def test_the_text_is_the_references(family: dict[str, Any], processor: ImageProc
         assert shortened(layout.text, processor.feature_token) == case["text"]
         assert layout.num_tokens == case["num_tokens"] == layout.text.count(processor.feature_token)
         assert layout.position_grid == (tuple(case["position_grid"]) if "position_grid" in case else None)
+
+
+def test_as_many_tokens_are_counted_as_in_the_reference(family: dict[str, Any], processor: ImageProcessor) -> None:
+    details: tuple[Detail, ...] = ("auto", "low")
+    for detail in details:
+        for width, height, num_tokens in family["counts"].get(detail, ()):
+            assert processor.layout(width, height, detail).num_tokens == num_tokens, (width, height)
 
 
 def test_prompts_have_the_token_ids_of_the_reference(family: dict[str, Any], processor: ImageProcessor) -> None:

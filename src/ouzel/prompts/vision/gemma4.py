@@ -54,10 +54,10 @@ class Gemma4ImageProcessor:
         side = self.patch_side * self.pooling_side
         scale = math.sqrt(max_tokens * self.pooling_side**2 * self.patch_side**2 / (height * width))
         columns, rows = math.floor(scale * width / side), math.floor(scale * height / side)
-        if rows == 0:
-            columns, rows = min(width // height, max_tokens), 1
+        if rows == 0:  # the picture is longer than so many squares
+            columns, rows = max_tokens, 1
         elif columns == 0:
-            columns, rows = 1, min(height // width, max_tokens)
+            columns, rows = 1, max_tokens
         return columns * side, rows * side
 
 
