@@ -82,6 +82,26 @@ def test_the_first_tile_is_what_low_detail_shows_of_llava_next(tmp_path: Path) -
     assert processor.layout(500, 300, "low").num_tokens == 577
 
 
+def test_low_detail_is_never_more_than_the_checkpoints_own(tmp_path: Path) -> None:
+    processor = loaded(tmp_path, files_of("qwen2_vl", max_pixels=28 * 28 * 9))
+    assert processor.layout(1000, 1000, "low").num_tokens == processor.layout(1000, 1000, "auto").num_tokens == 9
+
+
+def test_two_tiles_are_a_grid_too(tmp_path: Path) -> None:
+    files = files_of("smolvlm", size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
+    processor = loaded(tmp_path, files)
+    assert processor.tiles(picture(100, 50), "auto").shape == (3, 32, 32, 3)
+    assert "<row_1_col_2>" in processor.layout(100, 50, "auto").text
+
+
+def test_mistral_3_merges_patches_where_no_file_says_so(tmp_path: Path) -> None:
+    files = golden("mistral3")["files"]
+    files["processor_config.json"] = {}
+    del files["config.json"]["spatial_merge_size"]
+    files["config.json"]["vision_config"]["patch_size"] = 14
+    assert loaded(tmp_path, files).layout(280, 140, "auto").num_tokens == 10 * 5
+
+
 def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
     processor = loaded(tmp_path, golden("llava_padded")["files"])
     with pytest.raises(ValueError, match="the longer side must be <= 10000 pixels, given 20000"):
