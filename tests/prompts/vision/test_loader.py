@@ -1,6 +1,8 @@
 """A model directory says which image processor it has, and is refused where that cannot be."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,16 @@ def test_later_qwens_are_read_as_qwen3_vl(model_type: str, tmp_path: Path) -> No
 def test_text_models_have_no_image_processor(tmp_path: Path) -> None:
     write_files(tmp_path, {"config.json": {"model_type": "qwen2"}})
     assert load_image_processor(tmp_path) is None
+
+
+def test_text_models_do_without_pillow(tmp_path: Path) -> None:
+    write_files(tmp_path, {"config.json": {"model_type": "qwen2"}})
+    script = (
+        "import sys; from pathlib import Path; from ouzel.prompts.vision.loader import load_image_processor\n"
+        "load_image_processor(Path(sys.argv[1])); print('PIL' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_language_model_taken_out_of_a_vision_model_has_none(tmp_path: Path) -> None:

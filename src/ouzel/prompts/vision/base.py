@@ -5,11 +5,13 @@ decoded. Pixels stay bytes until the engine normalises them: so they are a quart
 """
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Detail = Literal["auto", "low", "high"]  # auto and high are the checkpoint's own settings
 Tiles = NDArray[np.uint8]  # [tiles, height, width, 3]
@@ -52,7 +54,7 @@ class ImageProcessor(Protocol):
         """Raises ValueError for a picture that the model cannot take; the message says why."""
         ...
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def tiles(self, image: "Image", detail: Detail) -> Tiles:
         """Resizes, crops and pads an RGB picture as the reference does, without rescaling or normalising it."""
         ...
 

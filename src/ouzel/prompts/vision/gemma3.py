@@ -1,4 +1,4 @@
-"""Gemma 3: one square tile; with pan and scan, if the checkpoint turns it on, crops of long pictures after it."""
+"""Gemma 3 sees one square tile; if the checkpoint turns pan and scan on, crops of long pictures follow it."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Gemma 4: one tile of the picture's own shape, as large as a number of tokens allows."""
+"""Gemma 4 sees one tile of the picture's own shape, as large as a number of tokens allows."""
 
 import math
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Gemma4ImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Scales the picture up or down to the largest size of at most so many tokens."""
+        """Returns the largest (width, height) of the picture's shape that makes at most so many tokens."""
         check_aspect_ratio(width, height)
         max_tokens = min(self.max_tokens, _LOW_DETAIL_TOKENS) if detail == "low" else self.max_tokens
         side = self.patch_side * self.pooling_side

@@ -1,4 +1,4 @@
-"""Idefics 3 and SmolVLM: a grid of square tiles, row by row, and the whole picture as the last tile."""
+"""Idefics 3 and SmolVLM see a grid of square tiles, row by row, and the whole picture as the last tile."""
 
 import math
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class Idefics3ImageProcessor:
         return np.concatenate([grid_tiles(image, (side, side)), whole])
 
     def _scaled(self, width: int, height: int) -> tuple[int, int]:
-        """Scales the longer side to the longest edge; the other one becomes even, and at least one pixel."""
+        """Returns (width, height) with the longer side as configured; the other one becomes even, but never 0."""
         check_aspect_ratio(width, height)
         ratio = width / height
         if width >= height:

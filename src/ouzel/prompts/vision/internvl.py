@@ -1,4 +1,4 @@
-"""InternVL, as transformers has it: the grid of tiles whose shape is nearest the picture's, and then a thumbnail."""
+"""InternVL, as transformers has it, sees the grid of tiles whose shape is nearest the picture's, and a thumbnail."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""LLaVA 1.5 and its kin: one tile of a fixed size, which CLIP or SigLIP reads; with Pixtral's tower it is Pixtral's."""
+"""LLaVA 1.5 and its kin see one tile of a fixed size; with the tower of Pixtral they see what Pixtral does."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""LLaVA-NeXT: the whole picture, and tiles of the best resolution."""
+"""LLaVA-NeXT sees the whole picture, and then tiles of the best resolution."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""LLaVA-OneVision: the whole picture, and tiles of the best resolution, of whose features not too many are kept."""
+"""LLaVA-OneVision sees the whole picture, and tiles of the best resolution, of whose features it keeps not too many."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Pixtral and Mistral 3: one tile of the picture's own shape; in the prompt a mark ends each row of tokens."""
+"""Pixtral and Mistral 3 see one tile of the picture's own shape; in the prompt a mark ends each row of tokens."""
 
 import math
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class PixtralImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Shrinks the picture into the largest size, and rounds both sides up to multiples of a token's."""
+        """Returns (width, height) within the largest size, both rounded up to multiples of a token's side."""
         check_aspect_ratio(width, height)
         max_width, max_height = self.max_size
         if detail == "low":

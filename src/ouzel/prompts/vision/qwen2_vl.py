@@ -1,4 +1,4 @@
-"""Qwen2-VL and what came after it: one tile of almost any size, whose sides are multiples of a merged patch's."""
+"""Qwen2-VL and what came after it see one tile of almost any size, whose sides are multiples of a token's."""
 
 import math
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class Qwen2VlImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Rounds both sides to multiples of a token's, and scales the picture into the range of pixels."""
+        """Returns (width, height) within the range of pixels, both rounded to multiples of a token's side."""
         check_aspect_ratio(width, height)
         max_pixels = min(self.max_pixels, LOW_DETAIL_SIDE**2) if detail == "low" else self.max_pixels
         side = self.token_side

@@ -9,7 +9,7 @@ _MAX_SQUARE_SIDE = 10_000  # a square of 300 MB
 
 
 def resized(image: Image.Image, size: tuple[int, int], resample: int) -> Image.Image:
-    """Resizes to (width, height); `resample` is the number of a Pillow filter."""
+    """Returns the picture in (width, height); `resample` is the number of a Pillow filter."""
     return image.resize(size, Image.Resampling(resample))
 
 
