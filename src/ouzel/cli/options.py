@@ -15,9 +15,17 @@ from ouzel.cli.api_keys import with_all_keys
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.cli.suggestion import did_you_mean
-from ouzel.config import EngineConfig, LimitsConfig, ModelConfig, ObservabilityConfig, ServerConfig, StoreConfig
+from ouzel.config import (
+    EngineConfig,
+    LimitsConfig,
+    MediaConfig,
+    ModelConfig,
+    ObservabilityConfig,
+    ServerConfig,
+    StoreConfig,
+)
 
-RECORDS = (ModelConfig, EngineConfig, LimitsConfig, ServerConfig, StoreConfig, ObservabilityConfig)
+RECORDS = (ModelConfig, EngineConfig, LimitsConfig, MediaConfig, ServerConfig, StoreConfig, ObservabilityConfig)
 ENVIRONMENT_PREFIX = "OUZEL_"
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
 _OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVINO Model Server's
@@ -30,6 +38,7 @@ class Options:
     model: ModelConfig
     engine: EngineConfig
     limits: LimitsConfig
+    media: MediaConfig
     server: ServerConfig
     store: StoreConfig
     observability: ObservabilityConfig
@@ -162,6 +171,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
     _check_types(options.engine)
     _check_bodies(options.limits)
+    _check_media(options.media)
     _check_cors(options.server)
     _check_metrics_port(options.observability, options.server)
     return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
@@ -229,6 +239,12 @@ def _check_bodies(limits: LimitsConfig) -> None:
         raise InvalidOption(
             f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, given {total}"
         )
+
+
+def _check_media(media: MediaConfig) -> None:
+    path = media.allowed_local_media_path
+    if path and not Path(path).is_dir():
+        raise InvalidOption(f"--allowed-local-media-path: must be a directory, given {path!r}")
 
 
 def _check_cors(server: ServerConfig) -> None:

@@ -50,6 +50,8 @@ MEANINGS: Mapping[str, Meaning] = {
     "allowed_methods": _list("allowed_methods"),
     "allowed_headers": _list("allowed_headers"),
     "allow_credentials": _same("allow_credentials"),
+    "allowed_media_domains": _list("allowed_media_domains"),
+    "allowed_local_media_path": _same("allowed_local_media_path"),
     "max_num_seqs": _same("max_num_seqs"),
     "max_num_batched_tokens": _same("max_num_batched_tokens"),
     "cache_size": _gibibytes,
@@ -80,7 +82,6 @@ WITHOUT_MEANING = (
     *("rest_workers", "grpc_bind_address", "grpc_workers", "grpc_max_threads", "grpc_memory_quota"),
     *("grpc_channel_arguments", "metrics_enable", "metrics_list", "file_system_poll_wait_seconds", "log_path"),
     *("trace_path", "overwrite_models", "cache_interval_multiplier", "max_prompt_len", "model_distribution_policy"),
-    *("allowed_local_media_path", "allowed_media_domains"),
 )
 _REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
 _GRPC_PORT = "port"

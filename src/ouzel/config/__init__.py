@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.config.limits import LimitsConfig
+from ouzel.config.media import MediaConfig
 from ouzel.config.observability import ObservabilityConfig
 from ouzel.config.option import option
 from ouzel.config.weights import read_weights
@@ -18,6 +19,7 @@ __all__ = [
     "API_KEY_PATTERN",
     "EngineConfig",
     "LimitsConfig",
+    "MediaConfig",
     "ModelConfig",
     "ObservabilityConfig",
     "ServerConfig",

@@ -1,0 +1,96 @@
+"""The host of a URL: whether pictures may come from it, and at which of its addresses."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from ouzel.config.media_hosts import AllowedHosts, InvalidHost, normal_host, read_address
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.addresses import is_public
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]  # a host's addresses; raises OSError
+
+_logger = logging.getLogger(__name__)
+
+_OPTION = "allowed_media_domains"
+_PORTS = {"http": 80, "https": 443}
+_MAX_URL_LEN = 8192
+_IN_TARGETS = "/?:@!$&'()*+,;=-._~%[]|"  # what stays as it is written
+_MAX_ADDRESSES = 4  # that are tried, one after the other
+_SPACE = " "
+_DELETE = "\x7f"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    scheme: str  # http or https
+    host: str  # in its normal form
+    port: int
+    path: str  # with the query, in ASCII
+
+    @property
+    def has_usual_port(self) -> bool:
+        return self.port == _PORTS[self.scheme]
+
+    @property
+    def host_header(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.has_usual_port else f"{host}:{self.port}"
+
+
+def read_target(url: str, path: str) -> Target:
+    """Raises InvalidRequest. `path` is the content part's.
+
+    What other programs read differently is refused, so that nobody has to know who reads it how.
+    """
+    if len(url) > _MAX_URL_LEN:
+        raise InvalidRequest(f"must be a URL of <= {_MAX_URL_LEN} characters, given {len(url)}", field=path)
+    if any(character <= _SPACE or character in (_DELETE, "\\") for character in url):
+        raise InvalidRequest("must be a URL without spaces, control characters and backslashes", field=path)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise InvalidRequest(f"must be a valid URL: {error}", field=path) from None
+    if "@" in parts.netloc:
+        raise InvalidRequest("must be a URL without a user name and a password", field=path)
+    if parts.netloc.endswith(":") or port == 0:
+        raise InvalidRequest("must be a URL with a port between 1 and 65535, or with none", field=path)
+    try:
+        host = normal_host(f"[{host}]" if ":" in host else host)
+    except InvalidHost as error:
+        raise InvalidRequest(f"must be a URL of a host: {host[:100]!r} {error}", field=path) from None
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    scheme = parts.scheme.lower()
+    return Target(scheme, host, port or _PORTS[scheme], quote(target, safe=_IN_TARGETS))
+
+
+def check_host(target: Target, allowed: AllowedHosts, path: str) -> None:
+    """Raises InvalidRequest."""
+    if not allowed.permit_host(target.host, target.port, is_usual=target.has_usual_port):
+        raise InvalidRequest(f"must be of a host in the server's {_OPTION}, given {target.host_header!r}", field=path)
+
+
+async def checked_addresses(target: Target, allowed: AllowedHosts, resolve: Resolve, path: str) -> list[str]:
+    """Returns the host's addresses if all of them may be connected to. Raises InvalidRequest.
+
+    A host that is not found gets the same answer, since clients could explore the names of a private network by it.
+    """
+    try:
+        texts = [target.host] if read_address(target.host) else await resolve(target.host, target.port)
+    except OSError as error:
+        _logger.debug("the host of a picture, %s, is not found: %s", target.host, error)
+        texts = []
+    for text in texts:
+        address = read_address(text)
+        is_allowed = address is not None and (
+            is_public(address) or allowed.permit_address(address, target.port, is_usual=target.has_usual_port)
+        )
+        if not is_allowed:
+            _logger.debug("the host of a picture, %s, is at %s, which is not public", target.host, text)
+            texts = []
+            break
+    if not texts:
+        raise InvalidRequest(f"must be of a host with public addresses, and {target.host!r} has none", field=path)
+    return texts[:_MAX_ADDRESSES]

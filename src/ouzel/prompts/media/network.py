@@ -1,0 +1,34 @@
+"""Connections of downloads go to addresses that were checked before, whatever name the request is for."""
+
+from collections.abc import Iterable, Sequence
+
+from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
+
+SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+
+
+class CheckedNetwork(AsyncNetworkBackend):
+    """Is the network of one download."""
+
+    def __init__(self, addresses: Sequence[str], attempt_timeout_s: float) -> None:
+        """The addresses are tried in their order, each for so long."""
+        self._addresses = addresses
+        self._attempt_timeout_s = attempt_timeout_s
+        self._tcp = AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  the signature is httpcore2's
+        local_address: str | None = None,
+        socket_options: Iterable[SocketOption] | None = None,
+    ) -> AsyncNetworkStream:
+        """Raises ConnectError, ConnectTimeout."""
+        failure: Exception = ConnectError("there are no addresses")
+        for address in self._addresses:
+            try:
+                return await self._tcp.connect_tcp(address, port, timeout=self._attempt_timeout_s)
+            except (ConnectError, ConnectTimeout) as error:
+                failure = error
+        raise failure

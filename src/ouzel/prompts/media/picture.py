@@ -1,0 +1,95 @@
+"""A picture is known by its header: what it is and how large, before anything of it is decoded."""
+
+import struct
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.orientation import is_sideways, read_orientation
+from ouzel.prompts.media.pillow import FORMATS, open_picture
+
+_DIGEST_LEN = 16
+_WEBP_HEADER_LEN = 30
+_14_BITS = 0x3FFF
+_BMP_RUN_LENGTHS = (1, 2)  # RLE8 and RLE4, which Pillow reads in Python, pixel by pixel
+_NAMES = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLimits:
+    max_bytes: int
+    max_pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Holds a file whose header is that of a picture within the limits."""
+
+    digest: bytes  # of the file, BLAKE2b-128
+    data: bytes = field(repr=False)  # the file
+    width: int  # as it is shown: turned as the camera was held
+    height: int
+    format: str  # one of FORMATS
+    orientation: int  # 1 to 8, as EXIF has it
+    path: str = field(compare=False)  # of the content part that named it first
+
+    @property
+    def num_pixels(self) -> int:
+        return self.width * self.height
+
+
+def read_picture(data: bytes, path: str, limits: PictureLimits) -> Picture:
+    """Reads the header. `path` is the content part's. Raises InvalidRequest.
+
+    Only the bytes count: a data URL may call a PNG image/jpeg, as many clients do.
+    """
+    check_file_size(len(data), path, limits)
+    if (canvas := _webp_canvas(data)) is not None:  # the decoder takes memory for it as soon as there is one
+        _check_size(canvas, path, limits)
+    try:
+        image = open_picture(data, for_pixels=False)
+    except Exception:  # Pillow's readers are Python: what is no picture ends in anything from OSError to IndexError
+        raise InvalidRequest(f"must be a picture ({_NAMES}), which its {len(data)} bytes are not", field=path) from None
+    with image:
+        _check_size(image.size, path, limits)
+        if image.format == "BMP" and image.info.get("compression") in _BMP_RUN_LENGTHS:
+            raise InvalidRequest("must not be a BMP with run lengths", field=path)
+        orientation = read_orientation(image.info.get("exif"))
+        width, height = reversed(image.size) if is_sideways(orientation) else image.size
+        # Pillow calls a JPEG with further ones behind it MPO.
+        file_format = image.format if image.format in FORMATS else "JPEG"
+    digest = blake2b(data, digest_size=_DIGEST_LEN).digest()
+    return Picture(digest, data, width, height, file_format or "", orientation, path)
+
+
+def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:
+    """Raises InvalidRequest."""
+    if num_bytes > limits.max_bytes:
+        raise InvalidRequest(f"must have <= {limits.max_bytes} bytes (max_media_bytes), given {num_bytes}", field=path)
+
+
+def _check_size(size: tuple[int, int], path: str, limits: PictureLimits) -> None:
+    width, height = size
+    if width * height > limits.max_pixels:
+        raise InvalidRequest(
+            f"must have <= {limits.max_pixels} pixels (max_media_pixels), given {width}x{height}", field=path
+        )
+    if width < 1 or height < 1:
+        raise InvalidRequest(f"must have pixels, given {width}x{height}", field=path)
+
+
+def _webp_canvas(data: bytes) -> tuple[int, int] | None:
+    """Returns the size that a WebP file's first chunk tells, for each of the three kinds that there are."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WEBP" or len(data) < _WEBP_HEADER_LEN:
+        return None
+    match data[12:16]:
+        case b"VP8X":
+            low_width, high_width, low_height, high_height = struct.unpack_from("<HBHB", data, 24)
+            return (high_width << 16 | low_width) + 1, (high_height << 16 | low_height) + 1
+        case b"VP8L":
+            (bits,) = struct.unpack_from("<I", data, 21)
+            return (bits & _14_BITS) + 1, (bits >> 14 & _14_BITS) + 1
+        case b"VP8 ":
+            width, height = struct.unpack_from("<HH", data, 26)
+            return width & _14_BITS, height & _14_BITS
+    return None

@@ -1,0 +1,50 @@
+"""Pillow is imported when the first picture comes, and reads these formats only, whatever else it could."""
+
+import warnings
+from functools import cache
+from importlib import import_module
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.ImageFile import ImageFile
+
+# Those of OpenAI's API, and BMP. MPO, which phones write, begins with a whole JPEG and is read as one.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+_PLUGINS = ("Png", "Jpeg", "WebP", "Gif", "Bmp")
+_MAX_HEADER_READS = 4000
+_MIN_BYTES_PER_READ = 512  # on average
+
+
+class _FewReads(BytesIO):
+    """Ends a reader that takes its file in tiny pieces: millions of empty chunks would keep the interpreter busy."""
+
+    def __init__(self, data: bytes, max_reads: int) -> None:
+        super().__init__(data)
+        self._reads_left = max_reads
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._reads_left -= 1
+        if self._reads_left < 0:
+            raise ValueError("the file has too many parts")
+        return super().read(size)
+
+
+def open_picture(data: bytes, *, for_pixels: bool) -> "ImageFile":
+    """Reads the header. Raises whatever Pillow's readers meet in what is no picture."""
+    _import_pillow()
+    from PIL import Image  # noqa: PLC0415
+
+    max_reads = _MAX_HEADER_READS + (len(data) // _MIN_BYTES_PER_READ if for_pixels else 0)
+    return Image.open(_FewReads(data, max_reads), formats=FORMATS)
+
+
+@cache
+def _import_pillow() -> None:
+    from PIL import Image  # noqa: PLC0415
+
+    for plugin in _PLUGINS:  # else Pillow imports all that it has, to look for one
+        import_module(f"PIL.{plugin}ImagePlugin")
+    Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and asked for before anything is decoded
+    # Of metadata that are not quite in order, as many cameras write them; the pictures are good.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")

@@ -1,0 +1,109 @@
+"""Where a picture is, as the text of a URL tells: in the text itself, on another server, or in a local file.
+
+A text that has `base64,` anywhere is base64, with `data:` before it or without: OpenVINO Model Server reads it so.
+"""
+
+import binascii
+import re
+from dataclasses import dataclass, field
+from string import hexdigits
+from urllib.parse import unquote
+
+import numpy as np
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.picture import PictureLimits, check_file_size
+
+_BASE64_MARK = "base64,"
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]{1,31}):")  # one letter is a drive
+_WHITESPACE = b" \t\r\n\f"
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_HEX_DIGITS = np.array([int(chr(code), 16) if chr(code) in hexdigits else 255 for code in range(256)], np.uint8)
+_ESCAPES = ((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/"), (b"%2f", b"/"), (b"%3D", b"="), (b"%3d", b"="))
+_FORMS = "must be a data URL, an http or https URL, or the path of a file"
+
+
+@dataclass(frozen=True, slots=True)
+class InlineSource:
+    text: str = field(repr=False)
+    is_base64: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSource:
+    url: str  # begins with http: or https:, and nothing else of it is known
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    file_path: str
+
+
+Source = InlineSource | RemoteSource | FileSource
+
+
+def read_source(url: str, path: str) -> Source:
+    """Tells what kind of URL it is. `path` is the content part's. Raises InvalidRequest."""
+    found = _SCHEME.match(url)
+    scheme = found[1].lower() if found else ""
+    match scheme:
+        case "http" | "https":
+            return RemoteSource(url.strip())
+        case "file":
+            return FileSource(_path_of_file_url(url.strip(), path))
+        case "data" if "," not in url:
+            raise InvalidRequest("must be a data URL with a comma before its data, given none", field=path)
+    _, mark, text = url.partition(_BASE64_MARK)
+    if mark:
+        return InlineSource(text, is_base64=True)
+    if scheme == "data":
+        header, _, text = url.partition(",")
+        return InlineSource(text, is_base64=header.lower().endswith(";base64"))
+    if found:
+        raise InvalidRequest(f"{_FORMS}, given one with the scheme {scheme!r}", field=path)
+    if not url.strip():
+        raise InvalidRequest(f"{_FORMS}, given an empty text", field=path)
+    return FileSource(url)
+
+
+def _path_of_file_url(url: str, path: str) -> str:
+    text = url.partition(":")[2]
+    if text.startswith("//"):
+        host, slash, rest = text[2:].partition("/")
+        if host.lower() not in ("", "localhost"):
+            raise InvalidRequest("must be a file URL without a host, as file:///pictures/one.png", field=path)
+        text = slash + rest
+    return unquote(text, errors="surrogateescape")
+
+
+def read_inline(source: InlineSource, path: str, limits: PictureLimits) -> bytes:
+    """Returns what a data URL holds. Raises InvalidRequest."""
+    try:
+        text = source.text.encode("ascii")
+    except UnicodeEncodeError as error:
+        complaint = f"must be a data URL of ASCII characters, given {source.text[error.start]!r}"
+        raise InvalidRequest(f"{complaint} at {error.start} of its data", field=path) from None
+    return _from_base64(text, path, limits) if source.is_base64 else _from_percents(text, path, limits)
+
+
+def _from_base64(text: bytes, path: str, limits: PictureLimits) -> bytes:
+    for escaped, character in _ESCAPES if b"%" in text else ():
+        text = text.replace(escaped, character)
+    digits = text.translate(_URL_SAFE, delete=_WHITESPACE).rstrip(b"=")
+    check_file_size(len(digits) * 3 // 4, path, limits)
+    try:
+        data = binascii.a2b_base64(digits + b"=" * (-len(digits) % 4), strict_mode=True)
+    except binascii.Error as error:
+        raise InvalidRequest(f"must have valid base64 behind 'base64,': {error}", field=path) from None
+    return data
+
+
+def _from_percents(text: bytes, path: str, limits: PictureLimits) -> bytes:
+    """Does what `unquote_to_bytes` does, which takes seconds where there are millions of them."""
+    check_file_size(len(text) - 2 * text.count(b"%"), path, limits)
+    characters = np.frombuffer(text + b"  ", np.uint8)
+    digits = _HEX_DIGITS[characters]
+    escapes = np.flatnonzero((characters[:-2] == ord("%")) & (digits[1:-1] < 16) & (digits[2:] < 16))
+    data = characters.copy()
+    data[escapes] = digits[escapes + 1] * 16 + digits[escapes + 2]
+    return np.delete(data[:-2], np.concatenate((escapes + 1, escapes + 2))).tobytes()
