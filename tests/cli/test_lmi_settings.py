@@ -8,6 +8,7 @@ import pytest
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import MEANINGS, Setting
 from ouzel.cli.options import RECORDS, Options, options_of
+from ouzel.config import MediaConfig
 from tests.cli.test_options import parse
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +116,8 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
         ({"SERVING_INFERENCE_ADDRESS": "unix:/x"}, r"LMI's inference_address .*: must be like http://"),
         ({"SERVING_INFERENCE_ADDRESS": "http://h:x"}, r"LMI's inference_address .*: must be like http://"),
         ({"SAGEMAKER_MAX_PAYLOAD_IN_MB": "x"}, r"LMI's max_payload_in_mb .*: must be a whole number, given 'x'"),
+        ({"OPTION_LIMIT_MM_PER_PROMPT": "image"}, r"LMI's limit_mm_per_prompt .*: must be like image=2, given 'image'"),
+        ({"OPTION_LIMIT_MM_PER_PROMPT": "{"}, r"LMI's limit_mm_per_prompt .*: must be like image=2, given '{'"),
         ({"OPTION_MAX_ROLLING_BATCH_SIZE": "many"}, r"--max-num-seqs: .*given 'many'"),
     ],
 )
@@ -139,9 +142,19 @@ def test_without_the_profile_nothing_of_it_is_read(properties: Path) -> None:
     assert options.remarks == ()
 
 
+@pytest.mark.parametrize("value", ["image=2", "video=1, image=2", '{"image": 2}'])
+def test_how_many_images_may_be_in_a_prompt(value: str) -> None:
+    assert lmi(OPTION_LIMIT_MM_PER_PROMPT=value).media.max_images == 2
+
+
+def test_how_many_videos_may_be_in_a_prompt_says_nothing_of_images() -> None:
+    assert lmi(OPTION_LIMIT_MM_PER_PROMPT="video=1").media == MediaConfig()
+
+
 def test_every_meaning_is_an_option() -> None:
     ours = {option.name for record in RECORDS for option in options_of(record)}
     given = {"dtype": "auto", "inference_address": "http://h:1", "max_payload_in_mb": "1"}
+    given |= {"limit_mm_per_prompt": "image=1"}
 
     for key, meaning in MEANINGS.items():
         assert meaning(Setting(key, given.get(key, "1"), "a test")).keys() <= ours

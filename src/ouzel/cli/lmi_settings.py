@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from ouzel.cli.invalid_option import InvalidOption
 
 Values = dict[str, object]
@@ -97,6 +99,22 @@ def _megabytes(setting: Setting) -> Values:
     return {"max_body_bytes": int(setting.value) * 2**20}
 
 
+def _images_per_prompt(setting: Setting) -> Values:
+    """Reads vLLM's `image=2,video=1` and `{"image": 2}`; nothing else than images can be in a prompt."""
+    try:
+        if setting.value.startswith("{"):
+            counts = msgspec.json.decode(setting.value, type=dict[str, int])
+        else:
+            counts = {name.strip(): int(count) for name, _, count in map(_parted, setting.value.split(","))}
+    except ValueError as error:  # msgspec's, too
+        raise InvalidOption(f"{setting.description}: must be like image=2, given {setting.value!r}") from error
+    return {"max_images": counts["image"]} if "image" in counts else {}
+
+
+def _parted(text: str) -> tuple[str, str, str]:
+    return text.partition("=")
+
+
 MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "model_id": _same("model"),
     "served_model_name": _names("served_model_name"),
@@ -109,6 +127,7 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "max_num_batched_tokens": _same("max_num_batched_tokens"),
     "enable_prefix_caching": _boolean("prefix_caching"),
     "max_logprobs": _same("max_logprobs"),
+    "limit_mm_per_prompt": _images_per_prompt,
     "job_queue_size": _same("max_queued_requests"),
     "max_request_size": _same("max_body_bytes"),
     "max_payload_in_mb": _megabytes,

@@ -245,6 +245,11 @@ def _check_media(media: MediaConfig) -> None:
     path = media.allowed_local_media_path
     if path and not Path(path).is_dir():
         raise InvalidOption(f"--allowed-local-media-path: must be a directory, given {path!r}")
+    if media.max_media_bytes_total < media.max_media_bytes:
+        raise InvalidOption(
+            f"--max-media-bytes-total: must be >= --max-media-bytes, {media.max_media_bytes}, "
+            f"given {media.max_media_bytes_total}"
+        )
 
 
 def _check_cors(server: ServerConfig) -> None:

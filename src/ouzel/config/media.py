@@ -24,10 +24,15 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("A directory whose pictures requests may name by their paths.", unset="none, and no file is read"),
     ] = ""
-    max_images: Annotated[int, Meta(ge=1, le=4096), option("Most pictures in one request.")] = 16
+    max_images: Annotated[int, Meta(ge=0, le=4096), option("Most pictures in one request.")] = 16
     max_media_bytes: Annotated[
         int, Meta(ge=1024, le=2**31 - 1), option("Longest file of a picture, wherever it comes from.")
     ] = 20 * 2**20
+    max_media_bytes_total: Annotated[
+        int,
+        Meta(ge=1024),
+        option("Bytes of the files of all pictures that the server holds at a time; one more is a 429."),
+    ] = 2**30
     max_media_pixels: Annotated[
         int, Meta(ge=1, le=5 * 10**8), option("Most pixels of a picture, width times height.")
     ] = 50_000_000

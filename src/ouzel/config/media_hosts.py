@@ -95,7 +95,7 @@ def _in_ascii(name: str) -> str:
 
 def read_address(text: str) -> Address | None:
     try:
-        return ipaddress.ip_address(text)
+        return None if "%" in text else ipaddress.ip_address(text)  # which interface it is on is the machine's business
     except ValueError:
         return None
 

@@ -4,6 +4,7 @@ The list is our own, since Python's `is_global` is not the same in all its versi
 """
 
 import ipaddress
+import socket
 
 from ouzel.config.media_hosts import Address, Network
 
@@ -48,14 +49,25 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # how networks without IPv4 reac
 def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_IPV4)
-    inner = inner_ipv4(address)
+    inner = _inner_ipv4(address)
     if inner is not None:
         return is_public(inner)
     return address in _PUBLIC_IPV6 and not any(address in network for network in _NOT_PUBLIC_IPV6)
 
 
-def inner_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+def _inner_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """Returns the IPv4 address to which a connection to this one goes."""
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped
+
+
+def is_own(address: Address) -> bool:
+    """Tells whether it is an address of this machine, whose services may be closed to others."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 1))  # sends nothing: it finds out from where something would be sent
+            return str(probe.getsockname()[0]) == str(address)
+    except OSError:  # there is no way to it
+        return False

@@ -67,7 +67,7 @@ class Downloads:
                 logger.debug("no connection to %s for a picture: %s", target.host_header, error)
                 reason = "has no valid certificate" if _is_certificates(error) else "cannot be connected to"
                 raise _failed(target, reason, path) from None
-            except (NetworkError, ProtocolError) as error:
+            except (NetworkError, ProtocolError, OSError) as error:  # the last: of TLS
                 logger.debug("no picture from %s: %s", target.host_header, error)
                 raise _failed(target, "broke off, or did not speak HTTP", path) from None
 

@@ -1,25 +1,25 @@
 """The host of a URL: whether pictures may come from it, and at which of its addresses."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from ouzel.config.media_hosts import AllowedHosts, InvalidHost, normal_host, read_address
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.addresses import is_public
+from ouzel.prompts.media.addresses import is_own, is_public
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]  # a host's addresses; raises OSError
 
-_logger = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _OPTION = "allowed_media_domains"
 _PORTS = {"http": 80, "https": 443}
 _MAX_URL_LEN = 8192
 _IN_TARGETS = "/?:@!$&'()*+,;=-._~%[]|"  # what stays as it is written
 _MAX_ADDRESSES = 4  # that are tried, one after the other
-_SPACE = " "
-_DELETE = "\x7f"
+_STRANGE = re.compile(r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]")  # halves of surrogate pairs are in no URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def read_target(url: str, path: str) -> Target:
     """
     if len(url) > _MAX_URL_LEN:
         raise InvalidRequest(f"must be a URL of <= {_MAX_URL_LEN} characters, given {len(url)}", field=path)
-    if any(character <= _SPACE or character in (_DELETE, "\\") for character in url):
+    if _STRANGE.search(url):
         raise InvalidRequest("must be a URL without spaces, control characters and backslashes", field=path)
     try:
         parts = urlsplit(url)
@@ -62,8 +62,7 @@ def read_target(url: str, path: str) -> Target:
     except InvalidHost as error:
         raise InvalidRequest(f"must be a URL of a host: {host[:100]!r} {error}", field=path) from None
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    scheme = parts.scheme.lower()
-    return Target(scheme, host, port or _PORTS[scheme], quote(target, safe=_IN_TARGETS))
+    return Target(parts.scheme, host, port or _PORTS[parts.scheme], quote(target, safe=_IN_TARGETS))
 
 
 def check_host(target: Target, allowed: AllowedHosts, path: str) -> None:
@@ -80,17 +79,20 @@ async def checked_addresses(target: Target, allowed: AllowedHosts, resolve: Reso
     try:
         texts = [target.host] if read_address(target.host) else await resolve(target.host, target.port)
     except OSError as error:
-        _logger.debug("the host of a picture, %s, is not found: %s", target.host, error)
+        logger.debug("the host of a picture, %s, is not found: %s", target.host, error)
         texts = []
-    for text in texts:
-        address = read_address(text)
-        is_allowed = address is not None and (
-            is_public(address) or allowed.permit_address(address, target.port, is_usual=target.has_usual_port)
-        )
-        if not is_allowed:
-            _logger.debug("the host of a picture, %s, is at %s, which is not public", target.host, text)
-            texts = []
-            break
-    if not texts:
+    forbidden = [text for text in texts if not _may_be_connected_to(text, target, allowed)]
+    if forbidden:
+        logger.debug("the host of a picture, %s, is at %s, which is not public", target.host, forbidden[0])
+    if forbidden or not texts:
         raise InvalidRequest(f"must be of a host with public addresses, and {target.host!r} has none", field=path)
     return texts[:_MAX_ADDRESSES]
+
+
+def _may_be_connected_to(text: str, target: Target, allowed: AllowedHosts) -> bool:
+    address = read_address(text)
+    if address is None:
+        return False
+    if allowed.permit_address(address, target.port, is_usual=target.has_usual_port):
+        return True
+    return is_public(address) and not is_own(address)

@@ -13,6 +13,7 @@ from ouzel.config.media import MediaConfig
 from ouzel.config.media_hosts import AllowedHosts, read_media_hosts
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
+from ouzel.prompts.media.held_files import HeldFiles
 from ouzel.prompts.media.hosts import Resolve, check_host, read_target
 from ouzel.prompts.media.local_files import LocalFiles
 from ouzel.prompts.media.parts import MediaPart
@@ -42,6 +43,7 @@ class MediaLoader:
         self._max_images = config.max_images
         self._limits = PictureLimits(config.max_media_bytes, config.max_media_pixels)
         self._files = LocalFiles(config.allowed_local_media_path)
+        self._held_files = HeldFiles(config.max_media_bytes_total)
         self._reading = WorkerThreads("pictures' files", _MAX_READERS)
         self._decoding = WorkerThreads("pictures", min(_MAX_DECODERS, os.cpu_count() or 1))
         self._names = WorkerThreads("names of hosts", _MAX_READERS)
@@ -58,7 +60,7 @@ class MediaLoader:
         self._downloads: Downloads | None = None
 
     async def load(self, parts: Sequence[MediaPart]) -> list[Picture]:
-        """Returns a picture for each part, in their order. Raises InvalidRequest.
+        """Returns a picture for each part, in their order. Raises InvalidRequest, Overloaded.
 
         What several parts name by the same text is loaded once.
         """
@@ -78,11 +80,13 @@ class MediaLoader:
         match source:
             case RemoteSource():
                 data = await self._download(source.url, path)
-                return await self._reading.run(partial(read_picture, data, path, self._limits))
+                picture = await self._reading.run(partial(read_picture, data, path, self._limits))
             case InlineSource() | FileSource():
-                return await self._reading.run(partial(self._read, source, path))
+                picture = await self._reading.run(partial(self._read, source, path))
             case _:
                 assert_never(source)
+        self._held_files.add(picture)
+        return picture
 
     def _read(self, source: InlineSource | FileSource, path: str) -> Picture:
         if isinstance(source, InlineSource):

@@ -17,6 +17,7 @@ from ouzel.prompts.media.picture import PictureLimits, check_file_size
 
 _OPTION = "allowed_local_media_path"
 _MAX_SHOWN = 200
+_MAX_PATH_LEN = 4096
 _READ_LEN = 2**20
 # Windows has none of these, and no opening relative to a directory: rule 2 ends with its first sentence there.
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
@@ -52,6 +53,8 @@ class LocalFiles:
 
     def _inner_path(self, file_path: str, path: str) -> Path:
         """Returns it relative to the real directory, without links."""
+        if len(file_path) > _MAX_PATH_LEN:
+            raise _unreadable(file_path, path)
         if ".." in file_path.replace("\\", "/").split("/"):
             raise InvalidRequest(f"must be a path without '..', given {_shown(file_path)}", field=path)
         named = Path(file_path)

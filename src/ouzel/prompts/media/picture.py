@@ -21,7 +21,7 @@ class PictureLimits:
     max_pixels: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Picture:
     """Holds a file whose header is that of a picture within the limits."""
 
