@@ -92,15 +92,17 @@ class Downloads:
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
         ]
+        network = CheckedNetwork(addresses, self._timeout_s / len(addresses))
         connection = AsyncHTTPConnection(
             Origin(url.scheme, url.host, target.port),
             ssl_context=self._ssl_context,
-            network_backend=CheckedNetwork(addresses, self._timeout_s / len(addresses)),
+            network_backend=network,
         )
         try:
             yield await connection.handle_async_request(Request("GET", url, headers=headers))
         finally:
             await connection.aclose()
+            await network.aclose()
 
 
 def _check_answer(response: Response, target: Target, path: str, limits: PictureLimits) -> None:

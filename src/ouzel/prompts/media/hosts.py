@@ -58,7 +58,7 @@ def read_target(url: str, path: str) -> Target:
     if parts.netloc.endswith(":") or port == 0:
         raise InvalidRequest("must be a URL with a port between 1 and 65535, or with none", field=path)
     try:
-        host = normal_host(f"[{host}]" if ":" in host else host)
+        host = normal_host(f"[{host}]" if "[" in parts.netloc else host)
     except InvalidHost as error:
         raise InvalidRequest(f"must be a URL of a host: {host[:100]!r} {error}", field=path) from None
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

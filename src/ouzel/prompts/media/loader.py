@@ -114,7 +114,9 @@ class MediaLoader:
             with self._memory.hold(picture.num_pixels * BYTES_PER_PIXEL):
                 return None if is_abandoned.is_set() else prepare(picture, decode(picture))
 
-        distinct = {picture.digest: picture for picture in reversed(pictures)}  # the first of each, for errors
+        distinct: dict[bytes, Picture] = {}
+        for picture in pictures:
+            distinct.setdefault(picture.digest, picture)
         try:
             results = await _side_by_side(
                 [self._decoding.run(partial(decode_one, picture)) for picture in distinct.values()]

@@ -15,6 +15,7 @@ class CheckedNetwork(AsyncNetworkBackend):
         self._addresses = addresses
         self._attempt_timeout_s = attempt_timeout_s
         self._tcp = AnyIOBackend()
+        self._stream: AsyncNetworkStream | None = None
 
     async def connect_tcp(
         self,
@@ -28,7 +29,13 @@ class CheckedNetwork(AsyncNetworkBackend):
         failure: Exception = ConnectError("there are no addresses")
         for address in self._addresses:
             try:
-                return await self._tcp.connect_tcp(address, port, timeout=self._attempt_timeout_s)
+                self._stream = await self._tcp.connect_tcp(address, port, timeout=self._attempt_timeout_s)
+                return self._stream
             except (ConnectError, ConnectTimeout) as error:
                 failure = error
         raise failure
+
+    async def aclose(self) -> None:
+        """Closes the connection also when the download was left while TLS began: httpcore2 forgets it then."""
+        if self._stream is not None:
+            await self._stream.aclose()

@@ -1,0 +1,124 @@
+"""What the text of a URL names."""
+
+import base64
+
+import pytest
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.picture import PictureLimits
+from ouzel.prompts.media.sources import FileSource, InlineSource, RemoteSource, read_inline, read_source
+from tests.prompts.media.files import LIMITS
+
+DATA = bytes(range(256))
+TEXT = base64.b64encode(DATA).decode()
+
+
+def inline(url: str, limits: PictureLimits = LIMITS) -> bytes:
+    source = read_source(url, "field")
+    assert isinstance(source, InlineSource)
+    return read_inline(source, "field", limits)
+
+
+def percents(data: bytes) -> str:
+    return "".join(f"%{byte:02x}" for byte in data)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"data:image/png;base64,{TEXT}",
+        f"data:;base64,{TEXT}",
+        f"data:text/plain;charset=utf-8;base64,{TEXT}",
+        f"DATA:image/png;BASE64,{TEXT}",
+        f"  data:image/png;base64,{TEXT}\n",
+        f"data:image/png;base64,{TEXT.rstrip('=')}",
+        f"data:image/png;base64,{TEXT[:60]}\r\n {TEXT[60:]}",
+        "data:image/png;base64," + TEXT.replace("+", "-").replace("/", "_"),
+        "data:image/png;base64," + TEXT.replace("+", "%2B").replace("/", "%2f").replace("=", "%3D"),
+        f"image/png;base64,{TEXT}",
+        f"base64,{TEXT}",
+        f"anything: base64,{TEXT}",
+        f"data:image/png,base64,{TEXT}",
+        "data:image/png," + percents(DATA),
+        "data:," + percents(DATA).upper().replace("%41", "A"),
+    ],
+)
+def test_data_urls(url: str) -> None:
+    assert inline(url) == DATA
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [("", b""), ("a%20b", b"a b"), ("%", b"%"), ("%2", b"%2"), ("%zz", b"%zz"), ("%%41", b"%A"), ("%4%41", b"%4A")],
+)
+def test_percents_that_escape_nothing_stand_for_themselves(text: str, data: bytes) -> None:
+    assert inline(f"data:,{text}") == data
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A", "must have valid base64 behind 'base64,'"),
+        ("AAAAA", "must have valid base64"),
+        ("AA=A", "must have valid base64"),
+        ("=AAA", "must have valid base64"),
+        ("AA!A", "must have valid base64"),
+        ("AA%41", "must have valid base64"),
+        ("data:image/png;base64,AAAA", "must have valid base64"),
+        ("AAA\0", "must have valid base64"),
+        ("AAAü", "must be a data URL of ASCII characters, given 'ü' at 3 of its data"),
+        ("AAA\ud800", r"must be a data URL of ASCII characters, given '\\ud800' at 3 of its data"),
+    ],
+)
+def test_what_is_no_base64_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"^field {message}"):
+        inline(f"data:image/png;base64,{text}")
+
+
+@pytest.mark.parametrize("url", [f"data:;base64,{TEXT}", "data:," + percents(DATA)])
+def test_what_is_too_long_is_refused_before_it_is_made(url: str) -> None:
+    assert inline(url, PictureLimits(max_bytes=256, max_pixels=1)) == DATA
+    with pytest.raises(InvalidRequest, match=r"^field must have <= 255 bytes \(max_media_bytes\), given 256$"):
+        inline(url, PictureLimits(max_bytes=255, max_pixels=1))
+
+
+@pytest.mark.parametrize("url", ["http://a.org/x.png", "HTTPS://a.org", "http:x", " http://a.org/?base64,AAAA "])
+def test_urls_of_other_servers(url: str) -> None:
+    assert read_source(url, "field") == RemoteSource(url.strip())
+
+
+@pytest.mark.parametrize(
+    ("url", "file_path"),
+    [
+        ("/images/zebra.jpeg", "/images/zebra.jpeg"),
+        ("zebra.jpeg", "zebra.jpeg"),
+        (" a b.png", " a b.png"),
+        ("c:/x.png", "c:/x.png"),
+        ("file:///images/zebra.jpeg", "/images/zebra.jpeg"),
+        ("FILE://localhost/images/a%20b.png", "/images/a b.png"),
+        ("file:/images/%C3%BC.png", "/images/ü.png"),
+        ("file:images/x.png", "images/x.png"),
+    ],
+)
+def test_paths_of_files(url: str, file_path: str) -> None:
+    assert read_source(url, "field") == FileSource(file_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("ftp://a.org/x.png", "given one with the scheme 'ftp'"),
+        ("sftp://a.org/x.png", "given one with the scheme 'sftp'"),
+        ("gopher://127.0.0.1:6379/_x", "given one with the scheme 'gopher'"),
+        ("javascript:alert(1)", "given one with the scheme 'javascript'"),
+        ("blob:https://a.org/x", "given one with the scheme 'blob'"),
+        ("", "given an empty text"),
+        (" \n", "given an empty text"),
+        ("data:image/png;base64", "with a comma before its data"),
+        ("file://a.org/x.png", "without a host"),
+        ("file://..", "without a host"),
+    ],
+)
+def test_what_is_nowhere_is_refused(url: str, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"^field must be .*{message}"):
+        read_source(url, "field")
