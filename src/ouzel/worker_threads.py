@@ -4,9 +4,9 @@ So nothing waits behind what takes long but its own kind; asyncio's own threads 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import copy_context
 from functools import partial
 from typing import TypeVar
@@ -19,6 +19,23 @@ _RETRY_AFTER_S = 1.0
 
 Parsed = TypeVar("Parsed")
 Result = TypeVar("Result")
+
+
+class NeedsFirst(Exception):
+    """Work raises it that cannot be done yet, because something must be waited for."""
+
+    def provided(self) -> AbstractAsyncContextManager[None]:
+        """Gets what is missing, for the work that runs within."""
+        raise NotImplementedError
+
+
+async def done_with(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Does work that may need something first."""
+    try:
+        return await work()
+    except NeedsFirst as missing:
+        async with missing.provided():
+            return await work()
 
 
 class WorkerThreads:
@@ -34,6 +51,9 @@ class WorkerThreads:
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Raises Overloaded."""
+        return await done_with(partial(self._run, work))
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
         await self._wait()
         loop = asyncio.get_running_loop()
         running = self._executor.submit(copy_context().run, work)
@@ -60,6 +80,15 @@ class WorkerThreads:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
+async def run_here(work: Callable[[], Result]) -> Result:
+    """Does what takes less than a moment, but may need something first."""
+
+    async def do() -> Result:
+        return work()
+
+    return await done_with(do)
+
+
 class PreparationThreads:
     """Requests are prepared here: short ones at once, and very long ones and programs of clients apart from others."""
 
@@ -73,7 +102,7 @@ class PreparationThreads:
         if has_own_template:
             return await self._programs.run(work)
         if num_bytes <= LONG_BODY_BYTES:
-            return work()
+            return await run_here(work)
         return await (self._very_long if num_bytes > _VERY_LONG_BODY_BYTES else self._long).run(work)
 
     async def prepare(

@@ -3,16 +3,22 @@
 import asyncio
 import logging
 import time
+from pathlib import Path
 
 import ouzel
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.model_options import output_format
 from ouzel.cli.options import Options
+from ouzel.config import MediaConfig
 from ouzel.engine_client import EngineClient
+from ouzel.errors import ModelLoadError
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.image_reader import ImageReader
+from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
+from ouzel.prompts.vision.loader import load_image_processor
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
@@ -37,6 +43,7 @@ async def load_served_model(
     chosen_format = output_format(local.directory, options.model)
     info = await starting
     _log_engine(info)
+    images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, info, options.media)
     names = options.model.served_model_name or (local.name,)
     return ServedModel(
         names=names,
@@ -48,6 +55,7 @@ async def load_served_model(
             info.vocab_size,
             parsed_marks=chosen_format.prompt_marks,
             trusts_request_template=options.model.trust_request_chat_template,
+            images=images,
         ),
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
@@ -62,6 +70,24 @@ async def load_served_model(
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
     )
+
+
+def _image_reader(
+    directory: Path, tokenizer: HuggingFaceTokenizer, info: EngineInfo, config: MediaConfig
+) -> ImageReader | None:
+    """Returns None where the model reads text only. Raises ModelLoadError."""
+    if not info.has_vision:
+        return None
+    processor = load_image_processor(directory)
+    if processor is None:
+        logger.warning("pictures will be refused: %s has no preprocessor_config.json", directory)
+        return None
+    if processor.feature_token not in tokenizer.control_tokens:
+        raise ModelLoadError(
+            f"{directory}/tokenizer.json: {processor.feature_token!r}, which stands for pictures, must be among its "
+            "added_tokens"
+        )
+    return ImageReader(processor, MediaLoader(config), info.max_model_len)
 
 
 def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:

@@ -104,6 +104,7 @@ class Generation:
             cache_salt=self._cache_salt,
             grammar=request.grammar,
             reasoning_budget=request.reasoning_budget,
+            images=request.prompt.images,
         )
 
     def _params(self) -> SamplingParams:

@@ -1,27 +1,39 @@
 """Chat messages, as clients send them, are checked and brought into one form.
 
-After this step every message has a role and a content (a string or a non-empty list of text parts), null-valued keys
-are gone (templates ask `'tool_calls' in message`), and tool calls have a function name and arguments. Keys unknown here
-are kept: templates may know them. An error names its field by the path, as in `messages[2].content[0].type`.
+After this step every message has a role and a content (a string or a non-empty list of parts: texts, and of a model
+that sees pictures), null-valued keys are gone (templates ask `'tool_calls' in message`), and tool calls have a function
+name and arguments. Keys unknown here are kept: templates may know them. An error names its field by the path, as in
+`messages[2].content[0].type`.
 """
 
 import json
+from typing import get_args
 
 from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.parts import Detail, MediaPart
 from ouzel.types import CUSTOM_ARGUMENT
 
 Message = dict[str, object]
 
+_PICTURES = ("image_url", "input_image")
 _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 
-def normalise_messages(messages: object) -> list[Message]:
+def normalise_messages(messages: object, *, sees: bool = False) -> list[Message]:
+    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model `sees`."""
     if not isinstance(messages, list) or not messages:
         raise _invalid("messages", "a non-empty list", messages)
-    return [_message(entry, f"messages[{position}]") for position, entry in enumerate(messages)]
+    return [_message(entry, f"messages[{position}]", sees=sees) for position, entry in enumerate(messages)]
 
 
-def _message(entry: object, path: str) -> Message:
+def pictures_in(messages: list[Message]) -> list[MediaPart]:
+    """Returns the pictures of normalised messages, in their order."""
+    contents = (message["content"] for message in messages)
+    parts = (part for content in contents if isinstance(content, list) for part in content)
+    return [part["media"] for part in parts if part["type"] == "image"]
+
+
+def _message(entry: object, path: str, *, sees: bool) -> Message:
     fields = _object(entry, path)
     message = {key: value for key, value in fields.items() if value is not None}
     role = message.get("role")
@@ -33,7 +45,8 @@ def _message(entry: object, path: str) -> Message:
         raise InvalidRequest("must not be given: this model reads text only", field=f"{path}.audio")
     if role == "assistant":
         _answer_with_refusal(message, path)
-    message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=role == "assistant")
+    may_be_absent = role == "assistant"
+    message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=may_be_absent, sees=sees)
     _rename_old_forms(message)
     tool_calls = message.pop("tool_calls", [])
     if not isinstance(tool_calls, list):
@@ -63,27 +76,54 @@ def _rename_old_forms(message: Message) -> None:
         message["role"] = "tool"
 
 
-def _content(content: object, path: str, *, may_be_absent: bool) -> object:
+def _content(content: object, path: str, *, may_be_absent: bool, sees: bool) -> object:
     """An assistant's content may be null or absent (it called tools, or was cut while reasoning); it becomes empty."""
     if isinstance(content, str):
         return content
     if content is None and may_be_absent:
         return ""
     if isinstance(content, list) and content:
-        return [_text_part(part, f"{path}[{position}]") for position, part in enumerate(content)]
+        return [_part(part, f"{path}[{position}]", sees=sees) for position, part in enumerate(content)]
     raise _invalid(path, "a string or a non-empty list of content parts", content)
 
 
-def _text_part(entry: object, path: str) -> Message:
+def _part(entry: object, path: str, *, sees: bool) -> Message:
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
+    if sees and kind in _PICTURES:
+        return {"type": "image", "media": picture_part(part, path)}
     if kind == "refusal":  # a part that assistants' answers may have, sent back as history
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
-        raise InvalidRequest(f'must be "text", given "{kind}": this model reads text only', field=f"{path}.type")
+        expected = '"text" or "image_url"' if sees else '"text"'
+        reads = "text and pictures" if sees else "text only"
+        raise InvalidRequest(f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type")
     _check_string(part.get("text"), f"{path}.text")
     return part
+
+
+def picture_part(part: Message, path: str) -> MediaPart:
+    """Takes `image_url` as OpenAI's chats have it, an object, or as its responses do, a text with `detail` beside."""
+    value, path = part.get("image_url"), f"{path}.image_url"
+    if isinstance(value, dict):
+        url, detail, url_path, detail_path = value.get("url"), value.get("detail"), f"{path}.url", f"{path}.detail"
+    else:
+        url, detail, url_path = value, part.get("detail"), path
+        detail_path = f"{path.removesuffix('.image_url')}.detail"
+    if not isinstance(url, str) or not url:
+        raise _invalid(url_path, "a URL, a data URL or a path", url)
+    return MediaPart(url_path, url, _detail(detail, detail_path))
+
+
+def _detail(value: object, path: str) -> Detail:
+    match value:
+        case None:
+            return "auto"
+        case "auto" | "low" | "high":
+            return value
+        case _:
+            raise _invalid(path, f"one of {', '.join(get_args(Detail))}", value)
 
 
 def _tool_call(entry: object, path: str) -> Message:

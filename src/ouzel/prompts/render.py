@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.image_reader import ImageReader, PreparedImage
+from ouzel.prompts.image_texts import marks_of, place_images, with_images
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
-from ouzel.prompts.messages import Message, normalise_messages
+from ouzel.prompts.messages import Message, normalise_messages, pictures_in
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
@@ -17,6 +19,7 @@ from ouzel.prompts.template import Template
 from ouzel.prompts.template_check import check_marks
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
+from ouzel.types import ImageInput
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
 _PLAIN_CHARS_PER_TOKEN = 8  # a text with no more characters may well fit
@@ -30,6 +33,7 @@ class Prompt:
     token_ids: list[int]  # at least one, and room for one more in max_model_len
     end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
     text_to_parse: str = ""  # says where an answer begins: `text`, with the marks broken that clients merely spell
+    images: tuple[ImageInput, ...] = ()  # in the order of their tokens
 
     def __post_init__(self) -> None:
         if not self.text_to_parse:
@@ -48,6 +52,7 @@ class PromptRenderer:
         *,
         parsed_marks: Collection[str] = (),
         trusts_request_template: bool = False,
+        images: ImageReader | None = None,
     ) -> None:
         """`vocab_size` is the model's, which may be smaller than the tokenizer's. `parsed_marks` say to parsers where
         an answer begins: they are the template's and the answers' alone, as control tokens are, be they tokens or not.
@@ -55,13 +60,14 @@ class PromptRenderer:
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         own = tokenizer.control_tokens
+        self._images = images
         words = [mark for mark in parsed_marks if mark and not any(text in mark for text in own)]
-        self._marks = Spellings({*own, *words})
+        self._marks = Spellings({*own, *words, *marks_of(images)})
         visible = {text for text, token_id in own.items() if token_id not in tokenizer.special_token_ids}
-        answer_marks = {*visible, *words}
+        answer_marks = {*visible, *words} - {*marks_of(images)}  # no answer has pictures
         self._request_templates: RequestTemplates | None = None
         if trusts_request_template:
-            self._request_templates = RequestTemplates(tokenizer.special_tokens, {*own, *words}, answer_marks)
+            self._request_templates = RequestTemplates(tokenizer.special_tokens, self._marks.texts, answer_marks)
         self._chat_template: ChatTemplate | None = None
         if chat_template is not None:
             self._chat_template = chat_template.with_stand_ins(StandIns(self._marks), StandIns(Spellings(answer_marks)))
@@ -82,9 +88,11 @@ class PromptRenderer:
         return self._infill is not None
 
     def close(self) -> None:
-        """Ends the process in which requests' own templates run, where there is one."""
+        """Ends the process in which requests' own templates run, where there is one, and what loads pictures."""
         if self._request_templates is not None:
             self._request_templates.close()
+        if self._images is not None:
+            self._images.close()
 
     def render_chat(
         self, messages: object, rendering: ChatRendering = _AS_USUAL, *, truncation: Truncation | None = None
@@ -92,8 +100,17 @@ class PromptRenderer:
         """Takes `messages` as the client sent them."""
         # The template writes the special tokens itself.
         special = rendering.add_special_tokens
-        marked = self._render(messages, rendering)
-        return self._encoded(marked, add_special_tokens=special, truncation=truncation, param="messages")
+        marked, images = self._render(messages, rendering)
+        if not images:
+            return self._encoded(marked, add_special_tokens=special, truncation=truncation, param="messages")
+        prompt = self._encoded(marked, add_special_tokens=special, truncation=None, param="messages")
+        if truncation is not None and len(prompt.token_ids) > truncation.within(self._max_model_len).max_tokens:
+            raise InvalidRequest(
+                f"must be >= {len(prompt.token_ids)}, the length of this chat: one with pictures is not cut",
+                field="truncate_prompt_tokens",
+            )
+        assert self._images is not None
+        return replace(prompt, images=place_images(images, prompt.token_ids, self._images, self._tokenizer))
 
     def encode_chat(
         self, messages: object, rendering: ChatRendering = _AS_USUAL, *, check: Callable[[str], None] | None = None
@@ -102,20 +119,25 @@ class PromptRenderer:
 
         `check` may refuse the text, before it is tokenized.
         """
-        marked = self._render(messages, rendering)
+        marked, _ = self._render(messages, rendering)
         if check is not None:
             check(marked.text)
         return marked.text, self._token_ids(marked, rendering.add_special_tokens)
 
-    def _render(self, messages: object, rendering: ChatRendering) -> MarkedText:
-        normalised = normalise_messages(messages)
+    def _render(self, messages: object, rendering: ChatRendering) -> tuple[MarkedText, list[PreparedImage]]:
+        normalised = normalise_messages(messages, sees=self._images is not None)
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest(": this model's chat template has no tools", field="tools")
         variables = template_variables(rendering, template)
         is_unfinished = rendering.continue_final_message
-        return template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
+        pictures = pictures_in(normalised)
+        images = [] if self._images is None or not pictures else self._images.prepared(pictures)
+        marked = template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
+        if self._images is None or not images:
+            return marked, []
+        return with_images(marked, images, self._images.processor.placeholder, self._marks), images
 
     def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:
         spans = [span for span in text.spans if text.text[slice(*span)] in self._tokenizer.control_tokens]

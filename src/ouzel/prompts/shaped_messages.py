@@ -28,7 +28,7 @@ def _shape(message: Message, template: Template, path: str) -> Message:
     shaped = {**message, "role": _role(message["role"], template, f"{path}.role")}
     _check_shown(shaped, template.capabilities, path)
     _rename_reasoning(shaped, template.capabilities.reasoning_key)
-    shaped["content"] = _content(message["content"], template.capabilities)
+    shaped["content"] = _content(message["content"], template.capabilities, path)
     tool_calls = message.get("tool_calls")
     if isinstance(tool_calls, list):
         wants_objects = template.capabilities.object_arguments
@@ -65,8 +65,15 @@ def _rename_reasoning(message: Message, key: str) -> None:
         message.setdefault(key, texts[0])
 
 
-def _content(content: object, capabilities: TemplateCapabilities) -> object:
-    """Text parts are joined by a line break, as OVMS, LMI and vLLM do; templates that read parts only get parts."""
+def _content(content: object, capabilities: TemplateCapabilities, path: str) -> object:
+    """Text parts are joined by a line break, as OVMS, LMI and vLLM do; templates that read parts only get parts.
+
+    Pictures are shown as parts only.
+    """
+    if isinstance(content, list) and any(part["type"] == "image" for part in content):
+        if not capabilities.takes_content_parts:
+            raise InvalidRequest(": this model's chat template has no pictures", field=f"{path}.content")
+        return [{"type": "image"} if part["type"] == "image" else part for part in content]
     if capabilities.takes_string_content or not capabilities.takes_content_parts:
         return "\n".join(part["text"] for part in content) if isinstance(content, list) else content
     return [{"type": "text", "text": content}] if isinstance(content, str) else content

@@ -21,7 +21,7 @@ from ouzel.generation import GenerationRequest
 from ouzel.wire.chat_prompt import has_own_template
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject
-from ouzel.worker_threads import LONG_BODY_BYTES
+from ouzel.worker_threads import LONG_BODY_BYTES, run_here
 
 Result = TypeVar("Result")
 
@@ -80,7 +80,7 @@ class Rendering:
         return await self._done(work, is_short=is_short)
 
     async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
-        return work() if is_short else await self._threads.run(work)
+        return await (run_here(work) if is_short else self._threads.run(work))
 
     def _rendered(self, fields: JsonObject, arrival_s: float) -> msgspec.Raw:
         requests, answer = self._dialect.prepare(fields, arrival_s)

@@ -33,7 +33,7 @@ from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
-from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads
+from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads, run_here
 
 _MAX_TOKENS = 2**20  # in one answer that pads, or to be turned into text
 _MAX_TEXT_BYTES = 2**20  # of all texts together; more where the context holds more
@@ -129,7 +129,7 @@ class Tokenizing:
         )
 
     async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
-        return work() if is_short else await self._threads.run(work)
+        return await (run_here(work) if is_short else self._threads.run(work))
 
     def _tokenized(self, fields: JsonObject) -> TokenizedText:
         _check_num("text", fields, _MAX_TEXTS)

@@ -1,0 +1,156 @@
+"""The pictures of a chat, prepared for the model before the chat is rendered.
+
+Rendering runs in threads and waits for nothing. So a chat whose pictures are not there yet is not rendered: it raises
+`ImagesNeeded`, its pictures are loaded and prepared beside the event loop, and it is rendered again where they are
+found. Tokens are counted before pixels are decoded.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media.parts import Detail, MediaPart
+from ouzel.prompts.media.picture import Picture
+from ouzel.prompts.prompt_too_long import too_many_tokens
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor
+from ouzel.types import ImageInput
+from ouzel.worker_threads import NeedsFirst
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_KEPT_BYTES = 64 * 2**20  # of prepared pixels: clients send a chat's pictures again with every turn
+
+Tiles = NDArray[np.uint8]
+_Key = tuple[str, Detail]  # a part's text and its detail
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedImage:
+    picture_digest: bytes
+    detail: Detail
+    size: tuple[int, int]  # height and width of the picture
+    layout: ImageLayout
+    tiles: Tiles  # [tiles, height, width, 3]
+
+
+_prepared: ContextVar[Mapping[_Key, PreparedImage]] = ContextVar("prepared_images")
+
+
+class ImagesNeeded(NeedsFirst):
+    """A chat has pictures that are not prepared yet."""
+
+    def __init__(self, reader: "ImageReader", parts: Sequence[MediaPart]) -> None:
+        super().__init__(f"{len(parts)} pictures")
+        self._reader = reader
+        self._parts = parts
+
+    def provided(self) -> AbstractAsyncContextManager[None]:
+        return self._reader.prepare(self._parts)
+
+
+class ImageReader:
+    """Belongs to one event loop, but for `prepared`, which is called from many threads."""
+
+    def __init__(self, processor: ImageProcessor, loader: MediaLoader, max_model_len: int) -> None:
+        self.processor = processor
+        self._loader = loader
+        self._max_model_len = max_model_len
+        self._kept: OrderedDict[tuple[bytes, Detail], Tiles] = OrderedDict()  # least recently used first
+        self._num_kept_bytes = 0
+
+    def close(self) -> None:
+        self._loader.close()
+
+    def prepared(self, parts: Sequence[MediaPart]) -> list[PreparedImage]:
+        """Returns what has been prepared for the request in scope. Raises ImagesNeeded."""
+        found = _prepared.get({})
+        if any((part.url, part.detail) not in found for part in parts):
+            raise ImagesNeeded(self, parts)
+        return [found[part.url, part.detail] for part in parts]
+
+    @asynccontextmanager
+    async def prepare(self, parts: Sequence[MediaPart]) -> AsyncGenerator[None, None]:
+        """Prepares the pictures for what runs within. Raises InvalidRequest, Overloaded."""
+        pictures = await self._loader.load(parts)
+        layouts = [self._layout(picture, part) for picture, part in zip(pictures, parts, strict=True)]
+        num_tokens = sum(layout.num_tokens for layout in layouts)
+        if num_tokens >= self._max_model_len:
+            raise too_many_tokens(num_tokens, max_model_len=self._max_model_len, field="messages")
+        tiles = await self._tiles(pictures, [part.detail for part in parts])
+        images = {
+            (part.url, part.detail): PreparedImage(
+                picture.digest, part.detail, (picture.height, picture.width), layout, each
+            )
+            for part, picture, layout, each in zip(parts, pictures, layouts, tiles, strict=True)
+        }
+        token = _prepared.set(images)
+        try:
+            yield
+        finally:
+            _prepared.reset(token)
+
+    def _layout(self, picture: Picture, part: MediaPart) -> ImageLayout:
+        try:
+            return self.processor.layout(picture.width, picture.height, part.detail)
+        except ValueError as error:
+            raise InvalidRequest(f"is no picture for this model: {error}", field=part.path) from error
+
+    async def _tiles(self, pictures: Sequence[Picture], details: Sequence[Detail]) -> list[Tiles]:
+        keys = [(picture.digest, detail) for picture, detail in zip(pictures, details, strict=True)]
+        found = {key: self._kept[key] for key in keys if key in self._kept}
+        missing = [picture for picture, key in zip(pictures, keys, strict=True) if key not in found]
+        details_of: dict[bytes, set[Detail]] = {}
+        for digest, detail in keys:
+            details_of.setdefault(digest, set()).add(detail)
+
+        def tiles_of(picture: Picture, image: "Image") -> dict[Detail, Tiles]:
+            return {detail: self.processor.tiles(image, detail) for detail in details_of[picture.digest]}
+
+        made = await self._loader.decode(missing, tiles_of)
+        for picture, tiles in zip(missing, made, strict=True):
+            found |= {(picture.digest, detail): each for detail, each in tiles.items()}
+        for key, each in found.items():
+            self._keep(key, each)
+        return [found[key] for key in keys]
+
+    def _keep(self, key: tuple[bytes, Detail], tiles: Tiles) -> None:
+        if key not in self._kept:
+            self._num_kept_bytes += tiles.nbytes
+        self._kept[key] = tiles
+        self._kept.move_to_end(key)
+        while self._num_kept_bytes > MAX_KEPT_BYTES:
+            self._num_kept_bytes -= self._kept.popitem(last=False)[1].nbytes
+
+    def placed(self, images: Sequence[PreparedImage], places: NDArray[np.int64]) -> tuple[ImageInput, ...]:
+        """Returns what the engine gets; `places` are the tokens that stand for features, of one image after another."""
+        ends = np.cumsum([image.layout.num_tokens for image in images])
+        assert len(places) == ends[-1], "nobody but the template writes tokens that stand for images"
+        return tuple(
+            self._input(image, own) for image, own in zip(images, np.split(places, ends[:-1].tolist()), strict=True)
+        )
+
+    def _input(self, image: PreparedImage, places: NDArray[np.int64]) -> ImageInput:
+        runs = np.split(places, (np.flatnonzero(np.diff(places) > 1) + 1).tolist())
+        tiles, height, width, _ = image.tiles.shape
+        normalisation = self.processor.normalisation
+        return ImageInput(
+            digest=blake2b(image.picture_digest + image.detail.encode(), digest_size=16).digest(),
+            runs=tuple((int(run[0]), len(run)) for run in runs),
+            shape=(tiles, height, width),
+            pixels=image.tiles.tobytes(),
+            rescale=normalisation.rescale,
+            mean=normalisation.mean,
+            std=normalisation.std,
+            size=image.size,
+            position_grid=image.layout.position_grid,
+        )
