@@ -28,7 +28,8 @@ Generated from the code by `{command}`; a test keeps it true.
 `ouzel inspect MODEL` tells what would be loaded of a model, how large it gets in memory and on disk, and which context
 fits, without loading it. A checkpoint is recognised by `model_type` in its `config.json`; of one of several modes
 (`text_config`) the language model is served, and of the families that see the vision encoder. A tensor that is missing,
-left over or of another shape, an unknown quantisation or variant of rotary positions is refused in a sentence that names it.
+left over or of another shape, an unknown quantisation or variant of rotary positions is refused in a sentence that
+names it.
 
 ## Families
 
