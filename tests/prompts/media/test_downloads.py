@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trustme
 
+from ouzel.config import MediaConfig
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.loader import MediaLoader
 from tests.prompts.media.files import PATH, plain
@@ -284,11 +285,12 @@ async def test_the_certificate_is_that_of_the_name(authority: trustme.CA) -> Non
         def media(context: ssl.SSLContext) -> MediaLoader:
             return loader(resolver("127.0.0.1"), context, allowed_media_domains=entries)
 
+        of_machine = MediaLoader(MediaConfig(allowed_media_domains=entries), resolve=resolver("127.0.0.1"))
         [picture] = await load(media(of_clients), f"https://pictures.example.org:{server.port}/")
         others = [
             await refusal(media(of_clients), f"https://other.example.org:{server.port}/"),
             await refusal(media(of_clients), f"https://127.0.0.1:{server.port}/"),
-            await refusal(media(ssl.create_default_context()), f"https://pictures.example.org:{server.port}/"),
+            await refusal(of_machine, f"https://pictures.example.org:{server.port}/"),
         ]
         without_tls = await refusal(media(of_clients), f"http://pictures.example.org:{server.port}/")
 

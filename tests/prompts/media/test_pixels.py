@@ -236,6 +236,19 @@ def test_what_a_first_frame_leaves_out_is_white() -> None:
     assert pixels(data) == [[WHITE] * 4, [WHITE, colour, colour, WHITE]]
 
 
+def test_metadata_may_come_behind_the_pixels_of_a_png() -> None:
+    whole = saved(quarters(), "PNG")
+    data = whole[:-12] + chunk(b"eXIf", exif(6).removeprefix(b"Exif\0\0")) + whole[-12:]
+
+    assert (read(data).width, decode(read(data)).size) == (32, (32, 64))
+
+
+def test_texts_and_profiles_of_a_png_are_not_read() -> None:
+    others = chunk(b"zTXt", b"no zlib") + chunk(b"iCCP", b"no profile") + chunk(b"tEXt", b"\xff")
+
+    assert pixels(png(1, 1, b"\0\1\2\3", before_data=others)) == [[(1, 2, 3)]]
+
+
 def test_what_phones_write_is_its_first_jpeg() -> None:
     data = saved(quarters(), "MPO", save_all=True, append_images=[Image.new("RGB", (8, 8))], exif=exif(6))
 

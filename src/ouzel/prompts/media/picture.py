@@ -1,8 +1,10 @@
 """A picture is known by its header: what it is and how large, before anything of it is decoded."""
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Any  # keys of what Pillow has read
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.orientation import is_sideways, read_orientation
@@ -11,6 +13,8 @@ from ouzel.prompts.media.pillow import FORMATS, open_picture
 _DIGEST_LEN = 16
 _WEBP_HEADER_LEN = 30
 _14_BITS = 0x3FFF
+_JPEG_SCAN = b"\xff\xda"  # of a progressive one, some 40 bytes that go through all pixels
+_MAX_SCANS = 50  # ten are usual, and one for each further picture in the file
 _BMP_RUN_LENGTHS = (1, 2)  # RLE8 and RLE4, which Pillow reads in Python, pixel by pixel
 _NAMES = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 
@@ -52,14 +56,21 @@ def read_picture(data: bytes, path: str, limits: PictureLimits) -> Picture:
         raise InvalidRequest(f"must be a picture ({_NAMES}), which its {len(data)} bytes are not", field=path) from None
     with image:
         _check_size(image.size, path, limits)
-        if image.format == "BMP" and image.info.get("compression") in _BMP_RUN_LENGTHS:
-            raise InvalidRequest("must not be a BMP with run lengths", field=path)
-        orientation = read_orientation(image.info.get("exif"))
-        width, height = reversed(image.size) if is_sideways(orientation) else image.size
         # Pillow calls a JPEG with further ones behind it MPO.
         file_format = image.format if image.format in FORMATS else "JPEG"
+        _check_effort(data, file_format, image.info, path)
+        orientation = read_orientation(image.info.get("exif"))
+        width, height = reversed(image.size) if is_sideways(orientation) else image.size
     digest = blake2b(data, digest_size=_DIGEST_LEN).digest()
-    return Picture(digest, data, width, height, file_format or "", orientation, path)
+    return Picture(digest, data, width, height, file_format, orientation, path)
+
+
+def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object], path: str) -> None:
+    """Refuses what takes long to decode however small it is. Raises InvalidRequest."""
+    if file_format == "BMP" and info.get("compression") in _BMP_RUN_LENGTHS:
+        raise InvalidRequest("must not be a BMP with run lengths", field=path)
+    if file_format == "JPEG" and (num_scans := data.count(_JPEG_SCAN)) > _MAX_SCANS:
+        raise InvalidRequest(f"must be a JPEG with <= {_MAX_SCANS} scans, given {num_scans}", field=path)
 
 
 def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:

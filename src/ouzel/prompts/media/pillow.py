@@ -6,6 +6,8 @@ from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING
 
+from ouzel.prompts.media.png_chunks import SIGNATURE, needed_chunks
+
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
@@ -33,15 +35,16 @@ class _FewReads(BytesIO):
 def open_picture(data: bytes, *, for_pixels: bool) -> "ImageFile":
     """Reads the header. Raises whatever Pillow's readers meet in what is no picture."""
     _import_pillow()
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     max_reads = _MAX_HEADER_READS + (len(data) // _MIN_BYTES_PER_READ if for_pixels else 0)
-    return Image.open(_FewReads(data, max_reads), formats=FORMATS)
+    read = needed_chunks(data) if data.startswith(SIGNATURE) else data
+    return Image.open(_FewReads(read, max_reads), formats=FORMATS)
 
 
 @cache
 def _import_pillow() -> None:
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     for plugin in _PLUGINS:  # else Pillow imports all that it has, to look for one
         import_module(f"PIL.{plugin}ImagePlugin")

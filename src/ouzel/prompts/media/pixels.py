@@ -62,7 +62,7 @@ def _transparency(file: "ImageFile", picture: Picture) -> object:
 
 def _from_16_bits(file: "ImageFile", transparency: object) -> "Image":
     """Takes the high byte, as is done with colours of 16 bits; Pillow would clip at 255."""
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     levels = np.asarray(file)
     shown = (levels >> _HIGH_BYTE).astype(np.uint8)
@@ -72,7 +72,7 @@ def _from_16_bits(file: "ImageFile", transparency: object) -> "Image":
 
 
 def _on_white(rgba: "Image") -> "Image":
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     shown = Image.new("RGB", rgba.size, _WHITE)
     shown.paste(rgba, mask=rgba)
@@ -80,7 +80,7 @@ def _on_white(rgba: "Image") -> "Image":
 
 
 def _framed(rgb: "Image", frame: tuple[int, int, int, int]) -> "Image":
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     shown = Image.new("RGB", rgb.size, _WHITE)
     shown.paste(rgb.crop(frame), frame)
@@ -88,7 +88,7 @@ def _framed(rgb: "Image", frame: tuple[int, int, int, int]) -> "Image":
 
 
 def _turned(image: "Image", orientation: int) -> "Image":
-    from PIL.Image import Transpose  # noqa: PLC0415
+    from PIL.Image import Transpose  # noqa: PLC0415  only who has a picture needs it
 
     ways = {
         2: Transpose.FLIP_LEFT_RIGHT,

@@ -1,0 +1,67 @@
+"""Tells what becomes of hostile files, in a process of its own, whose memory can be measured.
+
+    python -m tests.prompts.media.hostile_outcomes
+
+It writes a line of JSON for each.
+"""
+
+import resource
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import msgspec
+from PIL import Image
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.pixels import decode
+from tests.prompts.media.files import plain, read, saved
+from tests.prompts.media.hostile_files import GROUPS
+
+MAX_ADDRESS_SPACE = 4 * 2**30
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    group: str
+    name: str
+    result: str  # "picture", "refused by its header", "refused by its pixels" or an exception that nobody expects
+    message: str
+    peak_bytes: int  # beyond what the process had before
+    processor_s: float
+
+
+def outcome(group: str, name: str, data: bytes) -> Outcome:
+    Path("/proc/self/clear_refs").write_text("5")  # the most begins anew
+    memory_before, began = memory("VmRSS"), time.process_time()
+    result, message = "refused by its header", ""
+    try:
+        picture = read(data)
+        result = "refused by its pixels"
+        image = decode(picture)
+        assert (image.mode, image.size) == ("RGB", (picture.width, picture.height))
+        result = "picture"
+    except InvalidRequest as error:
+        message = str(error)
+    except Exception as error:  # which is what the test is about
+        result = repr(error)
+    return Outcome(group, name, result, message, memory("VmHWM") - memory_before, time.process_time() - began)
+
+
+def memory(name: str) -> int:
+    """Returns what Linux says of this process: VmRSS is what it has, VmHWM the most it has had."""
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)]
+    return int(line.split()[1]) * 1024
+
+
+def main() -> None:
+    warnings.simplefilter("error")
+    read(plain())  # from now on those warnings are ignored that the server ignores
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))
+    outcomes = [outcome("large", "BMP", saved(Image.new("RGB", (1000, 300)), "BMP"))]
+    outcomes += [outcome(group.__name__, name, data) for group in GROUPS for name, data in group()]
+    sys.stdout.buffer.write(msgspec.json.Encoder().encode_lines(outcomes))
+
+
+if __name__ == "__main__":
+    main()
