@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.make_checkpoint import bfloat16_bytes
-from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import INDEX_FILE
@@ -55,8 +56,9 @@ class AnyTensors:
 
 def tensors_of(directory: Path) -> Shapes:
     """Returns names and shapes of what the model of this config.json asks for, in the order of its layers."""
-    config, tensors = read_hf_config(directory).text_model(), AnyTensors()
-    family(config.model_type)(config, Builder(MeasuredWeights(tensors), read_weights("bf16")))
+    config, tensors = read_hf_config(directory), AnyTensors()
+    build, vision = family(config.text_model().model_type), vision_family(config)
+    built(config, build, vision, MeasuredWeights(tensors), read_weights("bf16"))
     return tensors.shapes
 
 
