@@ -33,9 +33,7 @@ def picture(name: str, *runs: tuple[int, int], grid: tuple[int, int, int] | None
     )
 
 
-def request(
-    *images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any
-) -> EngineRequest:  # of make_request
+def request(*images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any) -> EngineRequest:  # of make_request
     return msgspec.structs.replace(make_request(token_ids, **params), images=images)
 
 

@@ -63,6 +63,9 @@ class EngineReading:
     num_prefix_query_tokens: int = 0
     num_prefix_hit_tokens: int = 0
     num_preemptions: int = 0
+    num_images_encoded: int = 0
+    num_image_hits: int = 0
+    encoding_s: float = 0.0
 
 
 class Metrics:
@@ -195,6 +198,9 @@ def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Re
         "prefix_cache_queries": counter("Prompt tokens looked up.", engine.num_prefix_query_tokens),
         "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", engine.num_prefix_hit_tokens),
         "num_preemptions": counter("Sequences sent back to waiting.", engine.num_preemptions),
+        "images_encoded": counter("Images that the vision encoder computed.", engine.num_images_encoded),
+        "image_hits": counter("Images of requests that were kept, encoded or in the KV cache.", engine.num_image_hits),
+        "image_encoding_seconds": counter("Time that the vision encoder took.", engine.encoding_s),
         "engine_step_age_seconds": gauge("Time the engine has been at its present step.", engine.step_age_s),
         "engine_restarts": counter("Times the engine was started again after it died.", engine.num_restarts),
     }

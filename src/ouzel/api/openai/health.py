@@ -55,6 +55,9 @@ class Watch:
             num_prefix_query_tokens=stats.num_prefix_query_tokens,
             num_prefix_hit_tokens=stats.num_prefix_hit_tokens,
             num_preemptions=stats.num_preemptions,
+            num_images_encoded=stats.num_images_encoded,
+            num_image_hits=stats.num_image_hits,
+            encoding_s=stats.encoding_s,
         )
 
 
