@@ -3,6 +3,7 @@
 import logging
 import shutil
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,8 +47,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
-        refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
-        refuse_another_head(tensors, weights.used, (model.vocab_size, model.hidden_size))
+        check_use(config, model, tensors, weights.used)
         if keeps:
             log_kept(directory, summary, weights)
         return model
@@ -75,9 +75,16 @@ def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> t
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors)
     model = built(config, family(text.model_type), vision_family(config), weights, plan)
-    refuse_leftovers(text, tensors.names(), weights.used, has_other_modes=text is not config)
-    refuse_another_head(tensors, weights.used, (model.vocab_size, model.hidden_size))
+    check_use(config, model, tensors, weights.used)
     return model, weights
+
+
+def check_use(config: HfConfig, model: LanguageModel, tensors: Tensors, used: AbstractSet[str]) -> None:
+    """Raises ModelLoadError where the checkpoint has tensors that the model should have used."""
+    text = config.text_model()
+    left_out = () if model.vision is None else model.vision.left_out
+    refuse_leftovers(text, tensors.names(), used, has_other_modes=text is not config, left_out_prefixes=left_out)
+    refuse_another_head(tensors, used, (model.vocab_size, model.hidden_size))
 
 
 def built(

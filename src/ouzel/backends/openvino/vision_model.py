@@ -27,3 +27,4 @@ class VisionModel:
     arrays: list[NDArray[np.generic]]  # the graphs' constants point into them: keep them as long as the compiled models
     passes: Passes  # -> the inputs of each pass through all parts, by name
     join: Join = one_after_the_other  # the features of all passes, each [levels, rows, hidden_size] -> the image's
+    left_out: tuple[str, ...] = ()  # what names of tensors begin with that a checkpoint may have besides

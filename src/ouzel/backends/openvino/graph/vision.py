@@ -30,6 +30,7 @@ class VisionBuilder:
         self._inputs: dict[str, Node] = {}  # of the part under construction
         self._outputs: dict[str, Node] = {}
         self._num_deep = 0
+        self._left_out: list[str] = []
 
     def input(self, name: str, shape: list[int], dtype: ov.Type) -> Node:
         """Returns the input of this name, which parts that ask for it have in common."""
@@ -78,10 +79,20 @@ class VisionBuilder:
         self._outputs[f"{DEEP}{self._num_deep}"] = rows
         self._num_deep += 1
 
+    def leave_out(self, *prefixes: str) -> None:
+        """Says that a checkpoint may have tensors with such names, which the encoder does without."""
+        self._left_out += prefixes
+
     def vision_model(self, features: Node, passes: Passes, join: Join = one_after_the_other) -> VisionModel:
         """Takes features [rows, hidden_size]."""
         self._finish_part(FEATURES, features)
-        return VisionModel(parts=self._parts, arrays=self._constants.arrays, passes=passes, join=join)
+        return VisionModel(
+            parts=self._parts,
+            arrays=self._constants.arrays,
+            passes=passes,
+            join=join,
+            left_out=tuple(self._left_out),
+        )
 
     def _finish_part(self, name: str, rows: Node) -> None:
         results = []

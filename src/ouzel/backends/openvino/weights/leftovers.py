@@ -22,18 +22,27 @@ _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
-def refuse_leftovers(config: HfConfig, names: Iterable[str], used: AbstractSet[str], *, has_other_modes: bool) -> None:
+def refuse_leftovers(
+    config: HfConfig,
+    names: Iterable[str],
+    used: AbstractSet[str],
+    *,
+    has_other_modes: bool,
+    left_out_prefixes: tuple[str, ...] = (),
+) -> None:
     """Raises ModelLoadError where a tensor is not used that the language model should have used.
 
     Layers that predict further tokens are left out, as is the head of a model that takes its embedding for one, what
-    makes keys and values in layers that share those of others, and what a checkpoint of several modes has for its
-    other modes.
+    makes keys and values in layers that share those of others, what a checkpoint of several modes has for its
+    other modes, and what `left_out_prefixes` names of those that are served.
     """
     own = {_part_of(name) for name in used}
     left_out = set()
     for name in sorted(set(names) - used):
         part = _part_of(name)
-        if _predicts_further(config, name) or (has_other_modes and part not in own):
+        if name.startswith(left_out_prefixes):
+            left_out.add(f"some of {part}")
+        elif _predicts_further(config, name) or (has_other_modes and part not in own):
             left_out.add(part)
         elif _shares_keys_and_values(config, name):
             left_out.add("keys and values of layers that share them")

@@ -1,0 +1,181 @@
+"""Vision encoders of square tiles, cut into patches that all see each other: those of CLIP and SigLIP.
+
+Reference: transformers, models/clip/modeling_clip.py and models/siglip/modeling_siglip.py; CLIP (Radford 2021).
+
+CLIP has one more row in front of those of a tile's patches, which stands for all of it. Tensors are looked for below
+`vision_tower.`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
+from ouzel.backends.openvino.graph.nodes import Node, part
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.vision import VisionBuilder, attend, heads_of, rows_of
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision_model import Inputs, Passes
+from ouzel.errors import EngineFailed, ModelLoadError
+from ouzel.types import ImageInput
+
+TILES_PER_PASS = 4
+TOWER = "vision_tower."
+# Of these, checkpoints have what no language model takes: the norm and the head behind the last layer, and constants.
+BEHIND_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VitShape:
+    """It has the sizes of one checkpoint's encoder."""
+
+    hidden_size: int
+    inner_size: int
+    num_layers: int
+    num_heads: int
+    patch_size: int  # in pixels
+    tile_size: int  # in pixels
+    activation: Activation
+    norm: Norm
+    has_class: bool  # the row in front, as in CLIP
+
+    @property
+    def side(self) -> int:
+        """Returns how many patches a tile has along each side; what is left of its pixels is not seen."""
+        return self.tile_size // self.patch_size
+
+    @property
+    def num_rows(self) -> int:
+        """Returns how many rows a tile has."""
+        return self.side**2 + self.has_class
+
+    @classmethod
+    def read_clip(cls, vision: HfConfig) -> "VitShape":
+        return cls._read(
+            vision.with_defaults(hidden_act="quick_gelu", layer_norm_eps=1e-5, patch_size=32), has_class=True
+        )
+
+    @classmethod
+    def read_siglip(cls, vision: HfConfig) -> "VitShape":
+        return cls._read(
+            vision.with_defaults(hidden_act="gelu_pytorch_tanh", layer_norm_eps=1e-6, patch_size=16), has_class=False
+        )
+
+    @classmethod
+    def _read(cls, vision: HfConfig, *, has_class: bool) -> "VitShape":
+        if vision.size("num_channels", 3) != 3:
+            raise vision.refuse("num_channels", "3")
+        shape = cls(
+            hidden_size=vision.size("hidden_size", 768),
+            inner_size=vision.size("intermediate_size", 3072),
+            num_layers=vision.size("num_hidden_layers", 12),
+            num_heads=vision.size("num_attention_heads", 12),
+            patch_size=square_side(vision, "patch_size"),
+            tile_size=square_side(vision, "image_size", 224),
+            activation=read_activation(vision),
+            norm=Norm(vision.number("layer_norm_eps"), is_centred=True, has_bias=True),
+            has_class=has_class,
+        )
+        if shape.hidden_size % shape.num_heads:
+            raise ModelLoadError(
+                f"config.json: vision_config: hidden_size {shape.hidden_size} is no multiple of num_attention_heads "
+                f"{shape.num_heads}"
+            )
+        if shape.side < 1:
+            raise ModelLoadError(
+                f"config.json: vision_config: patch_size must be <= image_size {shape.tile_size}, "
+                f"found {shape.patch_size}"
+            )
+        return shape
+
+
+def square_side(config: HfConfig, key: str, default: int | None = None) -> int:
+    """Reads the side of a square, which may be written as [side, side]."""
+    if not isinstance(config.values.get(key), list):
+        return config.size(key, default)
+    height, width = config.integers(key, 2)
+    if height != width:
+        raise config.refuse(key, "squares")
+    return config.with_values(**{key: height}).size(key)
+
+
+def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
+    """Returns [tiles, rows, hidden_size] of the input `patches`, which `tile_passes` makes."""
+    prefix, size = f"{TOWER}embeddings.", shape.hidden_size
+    kernel = (size, 3, shape.patch_size, shape.patch_size)
+    pixels = b.input("patches", [-1, shape.num_rows, int(np.prod(kernel[1:]))], ov.Type.f32)
+    rows = b.patches(pixels, prefix + "patch_embedding", kernel, has_bias=not shape.has_class)
+    positions = b.array(prefix + "position_embedding.weight", shape.num_rows, size)
+    if shape.has_class:  # whose row has nothing of the pixels: its patch is black
+        positions = positions.copy()
+        positions[0] += b.array(prefix + "class_embedding", size)
+    rows = ops.add(rows, b.constant(positions))
+    return b.norm(rows, f"{TOWER}pre_layrnorm", size, shape.norm) if shape.has_class else rows
+
+
+def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
+    """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers * hidden_size].
+
+    0 is what enters the first layer. Layers above the highest of them are not computed.
+    """
+    found = {0: rows}
+    for number in range(max(layers)):
+        waiting = [layer for layer in dict.fromkeys(layers) if layer < number]
+        rows, *others = carried(b, number, [rows, *(found[layer] for layer in waiting)], shape.hidden_size)
+        found |= dict(zip(waiting, others, strict=True)) | {number: rows}
+        rows = found[number + 1] = layer_of(b, rows, f"{TOWER}encoder.layers.{number}.", shape)
+    b.leave_out(*BEHIND_LAYERS, *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)))
+    return found[layers[0]] if len(layers) == 1 else ops.concat([found[layer] for layer in layers], -1)
+
+
+def carried(b: VisionBuilder, layer: int, values: list[Node], size: int) -> list[Node]:
+    """Brings all of them to the part in which the layer is."""
+    if len(values) == 1:
+        return [b.at_layer(layer, values[0])]
+    before = ops.concat(values, -1)
+    after = b.at_layer(layer, before)
+    if after is before:
+        return values
+    return [part(after, number * size, (number + 1) * size, 2) for number in range(len(values))]
+
+
+def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
+    size, inner_size = shape.hidden_size, shape.inner_size
+    rows = ops.add(rows, attention(b, b.norm(rows, prefix + "layer_norm1", size, shape.norm), prefix, shape))
+    inner = b.norm(rows, prefix + "layer_norm2", size, shape.norm)
+    inner = activate(b.linear(inner, prefix + "mlp.fc1", size, inner_size), shape.activation)
+    return ops.add(rows, b.linear(inner, prefix + "mlp.fc2", inner_size, size))
+
+
+def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
+    size, num_heads = shape.hidden_size, shape.num_heads
+    names = (f"{prefix}self_attn.{each}_proj" for each in "qkv")
+    heads = (heads_of(b.linear(rows, name, size, size), num_heads, size // num_heads) for name in names)
+    return b.linear(rows_of(attend(*heads)), f"{prefix}self_attn.out_proj", size, size)
+
+
+def tile_passes(shape: VitShape) -> Passes:
+    """A pass has few tiles, so that a step of the language model may go between."""
+
+    def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
+        if pixels.shape[2:] != (shape.tile_size, shape.tile_size):
+            height, width = pixels.shape[2:]
+            raise EngineFailed(
+                f"tiles must have the image_size {shape.tile_size} of config.json, the image processor's are "
+                f"{height}x{width}"
+            )
+        firsts = range(0, len(pixels), TILES_PER_PASS)
+        return [{"patches": tile_patches(pixels[first : first + TILES_PER_PASS], shape)} for first in firsts]
+
+    return passes
+
+
+def tile_patches(pixels: NDArray[np.float32], shape: VitShape) -> NDArray[np.float32]:
+    """Returns [tiles, rows, numbers of a patch] of [tiles, 3, height, width]."""
+    side, size = shape.side, shape.patch_size
+    cut = pixels[:, :, : side * size, : side * size].reshape(-1, 3, side, size, side, size)
+    flat = cut.transpose(0, 2, 4, 1, 3, 5).reshape(len(pixels), side**2, -1)
+    return np.pad(flat, ((0, 0), (int(shape.has_class), 0), (0, 0)))
