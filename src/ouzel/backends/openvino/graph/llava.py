@@ -1,0 +1,79 @@
+"""LLaVA and its kin take features of chosen layers of a tower, and a projector brings them to the size of the text.
+
+Reference: transformers, models/llava/modeling_llava.py, llava_next and llava_onevision.
+"""
+
+from dataclasses import dataclass
+
+from ouzel.backends.openvino.graph.activations import activate, read_activation
+from ouzel.backends.openvino.graph.nodes import Node, integers, part
+from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.graph.vit import VitShape, behind_layers, embedded_tiles
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.library import ops
+
+PROJECTOR = "multi_modal_projector."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileFeatures:
+    """It says what of a tower's tiles the projector takes."""
+
+    vit: VitShape
+    layers: tuple[int, ...]  # behind which the rows are taken, side by side
+    skips_first: bool  # the first row of each tile
+
+    @property
+    def num_rows(self) -> int:
+        """Returns how many a tile has."""
+        return self.vit.num_rows - self.skips_first
+
+    @classmethod
+    def read(cls, config: HfConfig) -> "TileFeatures":
+        """`config` has defaults for `vision_feature_layer` and `vision_feature_select_strategy`."""
+        vision = config.required_section("vision_config").with_defaults(model_type="clip_vision_model")
+        match vision.model_type:
+            case "clip_vision_model":
+                vit = VitShape.read_clip(vision)
+            case "siglip_vision_model":
+                vit = VitShape.read_siglip(vision)
+            case _:
+                raise vision.refuse("model_type", "clip_vision_model, siglip_vision_model")
+        return cls(vit=vit, layers=feature_layers(config, vit.num_layers), skips_first=skips_first(config))
+
+
+def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
+    """Reads `vision_feature_layer`: one or several, where 0 is what enters the first layer, and -1 is the last."""
+    key = "vision_feature_layer"
+    several = isinstance(config.values.get(key), list)
+    layers = config.integers(key) if several else [config.integer(key)]
+    if not layers or any(not -num_layers - 1 <= layer <= num_layers for layer in layers):
+        raise config.refuse(key, f"{-num_layers - 1} to {num_layers}, as the tower has {num_layers} layers")
+    return tuple(layer % (num_layers + 1) for layer in layers)
+
+
+def skips_first(config: HfConfig) -> bool:
+    strategy = config.text("vision_feature_select_strategy")
+    if strategy not in ("default", "full"):
+        raise config.refuse("vision_feature_select_strategy", "default, full")
+    return strategy == "default"
+
+
+def tile_features(b: VisionBuilder, config: HfConfig) -> tuple[Node, TileFeatures]:
+    """Returns the features [tiles * rows, hidden size of the text]."""
+    config = config.with_defaults(vision_feature_layer=-2, vision_feature_select_strategy="default")
+    shape = TileFeatures.read(config)
+    rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
+    if shape.skips_first:
+        rows = part(rows, 1, shape.vit.num_rows, 1)
+    size = shape.vit.hidden_size * len(shape.layers)
+    return projected(b, ops.reshape(rows, integers(-1, size), False), size, config), shape
+
+
+def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node:
+    """Makes features of [rows, size]."""
+    text_size = config.text_model().size("hidden_size", 4096)
+    has_bias = config.flag("multimodal_projector_bias", True)
+    activation = read_activation(config, "projector_hidden_act", "gelu")
+    inner = activate(b.linear(rows, PROJECTOR + "linear_1", size, text_size, has_bias=has_bias), activation)
+    return b.linear(inner, PROJECTOR + "linear_2", text_size, text_size, has_bias=has_bias)
