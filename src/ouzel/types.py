@@ -80,7 +80,7 @@ class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True
     may_repeat: bool = False  # it may begin wherever a start stands, and again; else with the output only
 
 
-class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):
     """The model's vision encoder takes a picture as this; its features stand for tokens of the prompt."""
 
     digest: bytes  # of the picture and of how it was prepared: equal digests have equal features

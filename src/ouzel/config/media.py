@@ -31,7 +31,7 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_media_bytes_total: Annotated[
         int,
         Meta(ge=1024),
-        option("Bytes of the files of all pictures that the server holds at a time; one more is a 429."),
+        option("Bytes of all pictures, as files and prepared, that the server holds at a time; one more is a 429."),
     ] = 2**30
     max_media_pixels: Annotated[
         int, Meta(ge=1, le=5 * 10**8), option("Most pixels of a picture, width times height.")

@@ -21,7 +21,7 @@ from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import Detail, MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.prompt_too_long import too_many_tokens
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, Tiles
 from ouzel.types import ImageInput
 from ouzel.worker_threads import NeedsFirst
 
@@ -30,8 +30,18 @@ if TYPE_CHECKING:
 
 MAX_KEPT_BYTES = 64 * 2**20  # of prepared pixels: clients send a chat's pictures again with every turn
 
-Tiles = NDArray[np.uint8]
 _Key = tuple[str, Detail]  # a part's text and its detail
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPixels:
+    values: bytes  # uint8 [tiles, height, width, 3]
+    shape: tuple[int, int, int]  # tiles, height, width
+
+    @classmethod
+    def of(cls, tiles: Tiles) -> "PreparedPixels":
+        num_tiles, height, width, _ = tiles.shape
+        return cls(tiles.tobytes(), (num_tiles, height, width))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class PreparedImage:
     detail: Detail
     size: tuple[int, int]  # height and width of the picture
     layout: ImageLayout
-    tiles: Tiles  # [tiles, height, width, 3]
+    pixels: PreparedPixels
 
 
 _prepared: ContextVar[Mapping[_Key, PreparedImage]] = ContextVar("prepared_images")
@@ -65,7 +75,7 @@ class ImageReader:
         self.processor = processor
         self._loader = loader
         self._max_model_len = max_model_len
-        self._kept: OrderedDict[tuple[bytes, Detail], Tiles] = OrderedDict()  # least recently used first
+        self._kept: OrderedDict[tuple[bytes, Detail], PreparedPixels] = OrderedDict()  # least recently used first
         self._num_kept_bytes = 0
 
     def close(self) -> None:
@@ -86,12 +96,12 @@ class ImageReader:
         num_tokens = sum(layout.num_tokens for layout in layouts)
         if num_tokens >= self._max_model_len:
             raise too_many_tokens(num_tokens, max_model_len=self._max_model_len, field="messages")
-        tiles = await self._tiles(pictures, [part.detail for part in parts])
+        pixels = await self._pixels(pictures, [part.detail for part in parts])
         images = {
             (part.url, part.detail): PreparedImage(
                 picture.digest, part.detail, (picture.height, picture.width), layout, each
             )
-            for part, picture, layout, each in zip(parts, pictures, layouts, tiles, strict=True)
+            for part, picture, layout, each in zip(parts, pictures, layouts, pixels, strict=True)
         }
         token = _prepared.set(images)
         try:
@@ -105,7 +115,7 @@ class ImageReader:
         except ValueError as error:
             raise InvalidRequest(f"is no picture for this model: {error}", field=part.path) from error
 
-    async def _tiles(self, pictures: Sequence[Picture], details: Sequence[Detail]) -> list[Tiles]:
+    async def _pixels(self, pictures: Sequence[Picture], details: Sequence[Detail]) -> list[PreparedPixels]:
         keys = [(picture.digest, detail) for picture, detail in zip(pictures, details, strict=True)]
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [picture for picture, key in zip(pictures, keys, strict=True) if key not in found]
@@ -113,26 +123,30 @@ class ImageReader:
         for digest, detail in keys:
             details_of.setdefault(digest, set()).add(detail)
 
-        def tiles_of(picture: Picture, image: "Image") -> dict[Detail, Tiles]:
-            return {detail: self.processor.tiles(image, detail) for detail in details_of[picture.digest]}
+        def pixels_of(picture: Picture, image: "Image") -> dict[Detail, PreparedPixels]:
+            tiles_by_detail = {each: self.processor.tiles(image, each) for each in details_of[picture.digest]}
+            return {detail: PreparedPixels.of(tiles) for detail, tiles in tiles_by_detail.items()}
 
-        made = await self._loader.decode(missing, tiles_of)
-        for picture, tiles in zip(missing, made, strict=True):
-            found |= {(picture.digest, detail): each for detail, each in tiles.items()}
+        made = await self._loader.decode(missing, pixels_of)
+        for picture, pixels in zip(missing, made, strict=True):
+            found |= {(picture.digest, detail): each for detail, each in pixels.items()}
         for key, each in found.items():
             self._keep(key, each)
         return [found[key] for key in keys]
 
-    def _keep(self, key: tuple[bytes, Detail], tiles: Tiles) -> None:
+    def _keep(self, key: tuple[bytes, Detail], pixels: PreparedPixels) -> None:
         if key not in self._kept:
-            self._num_kept_bytes += tiles.nbytes
-        self._kept[key] = tiles
+            self._num_kept_bytes += len(pixels.values)
+        self._kept[key] = pixels
         self._kept.move_to_end(key)
         while self._num_kept_bytes > MAX_KEPT_BYTES:
-            self._num_kept_bytes -= self._kept.popitem(last=False)[1].nbytes
+            self._num_kept_bytes -= len(self._kept.popitem(last=False)[1].values)
 
     def placed(self, images: Sequence[PreparedImage], places: NDArray[np.int64]) -> tuple[ImageInput, ...]:
-        """Returns what the engine gets; `places` are the tokens that stand for features, of one image after another."""
+        """Returns what the engine gets; `places` are the tokens that stand for features, of one image after another.
+
+        Raises Overloaded where the server holds too many pictures.
+        """
         ends = np.cumsum([image.layout.num_tokens for image in images])
         assert len(places) == ends[-1], "nobody but the template writes tokens that stand for images"
         return tuple(
@@ -141,16 +155,17 @@ class ImageReader:
 
     def _input(self, image: PreparedImage, places: NDArray[np.int64]) -> ImageInput:
         runs = np.split(places, (np.flatnonzero(np.diff(places) > 1) + 1).tolist())
-        tiles, height, width, _ = image.tiles.shape
         normalisation = self.processor.normalisation
-        return ImageInput(
+        made = ImageInput(
             digest=blake2b(image.picture_digest + image.detail.encode(), digest_size=16).digest(),
             runs=tuple((int(run[0]), len(run)) for run in runs),
-            shape=(tiles, height, width),
-            pixels=image.tiles.tobytes(),
+            shape=image.pixels.shape,
+            pixels=image.pixels.values,
             rescale=normalisation.rescale,
             mean=normalisation.mean,
             std=normalisation.std,
             size=image.size,
             position_grid=image.layout.position_grid,
         )
+        self._loader.held_bytes.add(made, len(made.pixels))
+        return made

@@ -13,7 +13,7 @@ from ouzel.config.media import MediaConfig
 from ouzel.config.media_hosts import AllowedHosts, read_media_hosts
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
-from ouzel.prompts.media.held_files import HeldFiles
+from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.hosts import Resolve, check_host, read_target
 from ouzel.prompts.media.local_files import LocalFiles
 from ouzel.prompts.media.parts import MediaPart
@@ -43,7 +43,7 @@ class MediaLoader:
         self._max_images = config.max_images
         self._limits = PictureLimits(config.max_media_bytes, config.max_media_pixels)
         self._files = LocalFiles(config.allowed_local_media_path)
-        self._held_files = HeldFiles(config.max_media_bytes_total)
+        self.held_bytes = HeldBytes(config.max_media_bytes_total)
         self._reading = WorkerThreads("pictures' files", _MAX_READERS)
         self._decoding = WorkerThreads("pictures", min(_MAX_DECODERS, os.cpu_count() or 1))
         self._names = WorkerThreads("names of hosts", _MAX_READERS)
@@ -85,7 +85,7 @@ class MediaLoader:
                 picture = await self._reading.run(partial(self._read, source, path))
             case _:
                 assert_never(source)
-        self._held_files.add(picture)
+        self.held_bytes.add(picture, len(picture.data))
         return picture
 
     def _read(self, source: InlineSource | FileSource, path: str) -> Picture:
