@@ -104,6 +104,19 @@ def test_equal_tokens_with_another_picture_share_nothing_behind_it() -> None:
     assert result.final.num_cached_tokens == 20
 
 
+def test_another_salt_finds_nothing() -> None:
+    runner = FakeRunner(num_encoder_parts=1)
+    engine = EngineCore(runner)
+    run_alone(engine, request(CAT, cache_salt="a"))
+    asked = request(CAT, cache_salt="b")
+
+    result = run_alone(engine, asked)[0]
+
+    assert result.token_ids == tokens_alone(asked)
+    assert result.final.num_cached_tokens == 0
+    assert runner.encoded == [CAT.digest, CAT.digest]
+
+
 def test_an_image_seen_whole_is_never_cut() -> None:
     for chunk in range(1, 42):
         runner = FakeRunner(num_encoder_parts=1, sees_images_whole=True, max_num_seqs=1, max_num_batched_tokens=chunk)
@@ -200,6 +213,8 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
         ((picture("cat", (3, 400)),), "the images' tokens end at 403, the prompt has 40"),
         ((CAT, CAT), "the tokens of image 1 must follow those before it"),
         ((picture("cat"),), "image 0 has no tokens"),
+        ((picture("cat", (3, 12), grid=(1, 3, 5)),), "the tokens of image 0 must be one run of (1, 3, 5)"),
+        ((picture("cat", (3, 12), grid=(1, 3, 4)), DOG), "all images must have a grid of positions, or none"),
         ((msgspec.structs.replace(CAT, pixels=b"\0"),), "image 0 must have 3 bytes for each pixel"),
     ],
 )

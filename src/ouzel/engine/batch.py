@@ -70,7 +70,7 @@ def _image_rows(
         past = entry.sequence.num_computed_tokens
         for number, tokens, rows_of_image in own.rows_between(past, past + entry.num_new_tokens):
             rows.append(tokens - past + begin)
-            features.append(images.features(own.images[number]).take(rows_of_image, axis=1))
+            features.append(images.features(entry.sequence, own.images[number]).take(rows_of_image, axis=1))
     return (np.concatenate(rows), np.concatenate(features, axis=1)) if rows else (None, None)
 
 

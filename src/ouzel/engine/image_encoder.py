@@ -22,6 +22,7 @@ from ouzel.types import ImageInput
 
 MAX_BYTES = 256 * 2**20  # of features that are kept: 100 images of 576 rows of 1024 numbers
 
+Key = tuple[str, bytes]  # the request's cache salt, and the digest: as in the prefix cache, only the same salt finds it
 Features = NDArray[np.float32]  # [1 + what enters further layers, rows, hidden size]
 
 
@@ -43,9 +44,9 @@ class ImageEncoder:
         self._runner = runner
         self._max_bytes = max_bytes
         self._num_cached = num_cached
-        self._features: OrderedDict[bytes, Features] = OrderedDict()  # by digest, least recently used first
+        self._features: OrderedDict[Key, Features] = OrderedDict()  # least recently used first
         self._num_bytes = 0
-        self._work: tuple[bytes, Generator[None, None, Features]] | None = None
+        self._work: tuple[Key, Generator[None, None, Features]] | None = None
         self.num_encoded = 0
         self.num_hits = 0
         self.encoding_s = 0.0
@@ -53,20 +54,20 @@ class ImageEncoder:
     def count_hits(self, sequence: Sequence) -> None:
         """Counts the images of a new sequence that need not be encoded."""
         if sequence.images is not None:
-            missing = {image.digest for image in self._needed(sequence)} - self._features.keys()
-            self.num_hits += sum(image.digest not in missing for image in sequence.images.images)
+            missing = {_key(sequence, image) for image in self._needed(sequence)} - self._features.keys()
+            self.num_hits += sum(_key(sequence, image) not in missing for image in sequence.images.images)
 
-    def features(self, image: ImageInput) -> Features:
+    def features(self, sequence: Sequence, image: ImageInput) -> Features:
         """Returns those of an image within `limit`."""
-        self._features.move_to_end(image.digest)
-        return self._features[image.digest]
+        self._features.move_to_end(_key(sequence, image))
+        return self._features[_key(sequence, image)]
 
     def limit(self, sequence: Sequence) -> int:
         """Returns how many of its next tokens have all features that they need."""
         begin, images = sequence.num_computed_tokens, sequence.images
         if images is None or sequence.is_past_prompt:
             return sequence.num_uncomputed_tokens
-        is_missing = [image.digest not in self._features for image in images.images]
+        is_missing = [_key(sequence, image) not in self._features for image in images.images]
         missing = images.first_missing(begin, is_missing)
         return sequence.num_uncomputed_tokens if missing is None else missing - begin
 
@@ -78,7 +79,7 @@ class ImageEncoder:
         if self._work is None and not self._begin([each for each in sequences if self._needed(each)]):
             return False
         assert self._work is not None
-        digest, parts = self._work
+        key, parts = self._work
         started = time.monotonic()
         try:
             while True:
@@ -86,30 +87,30 @@ class ImageEncoder:
                 if someone_decodes:
                     return True
         except StopIteration as done:
-            self._keep(digest, done.value)
+            self._keep(key, done.value)
         except Exception as error:
             self._work = None
-            raise EncodingFailed(digest, error) from error
+            raise EncodingFailed(key[1], error) from error
         finally:
             self.encoding_s += time.monotonic() - started
         return True
 
-    def _keep(self, digest: bytes, features: Features) -> None:
+    def _keep(self, key: Key, features: Features) -> None:
         self._work = None
-        self._features[digest] = features
+        self._features[key] = features
         self._num_bytes += features.nbytes
         self.num_encoded += 1
 
     def _begin(self, sequences: list[Sequence]) -> bool:
-        needed = [(number, image) for number, each in enumerate(sequences) for image in self._needed(each)]
-        missing = next(((number, image) for number, image in needed if image.digest not in self._features), None)
+        needed = [(each, image) for each in sequences for image in self._needed(each)]
+        missing = next((each for each in needed if _key(*each) not in self._features), None)
         if missing is None:
             return False
-        number, image = missing
-        has_room = self._make_room({each.digest for _, each in needed})
-        if not has_room and number > 0:
+        sequence, image = missing
+        has_room = self._make_room({_key(*each) for each in needed})
+        if not has_room and sequence is not sequences[0]:
             return False
-        self._work = image.digest, self._encode(image)
+        self._work = _key(sequence, image), self._encode(image)
         return True
 
     def _encode(self, image: ImageInput) -> Generator[None, None, Features]:
@@ -124,10 +125,14 @@ class ImageEncoder:
             image for image, end in zip(sequence.images.images, sequence.images.ends, strict=True) if end > num_there
         ]
 
-    def _make_room(self, needed: set[bytes]) -> bool:
+    def _make_room(self, needed: set[Key]) -> bool:
         """Gives up features that nobody needs; returns False where those that are needed fill it."""
-        for digest in [each for each in self._features if each not in needed]:
+        for key in [each for each in self._features if each not in needed]:
             if self._num_bytes <= self._max_bytes:
                 break
-            self._num_bytes -= self._features.pop(digest).nbytes
+            self._num_bytes -= self._features.pop(key).nbytes
         return self._num_bytes <= self._max_bytes
+
+
+def _key(sequence: Sequence, image: ImageInput) -> Key:
+    return sequence.request.cache_salt, image.digest

@@ -46,6 +46,11 @@ def _image_faults(images: Sequence[ImageInput], num_prompt_tokens: int, info: En
             end = begin + length
         if len(image.pixels) != 3 * prod(image.shape):
             yield f"image {number} must have 3 bytes for each pixel of {image.shape}, given {len(image.pixels)}"
+        grid = image.position_grid
+        if grid is not None and (len(image.runs) != 1 or prod(grid) != image.runs[0][1] or min(grid) < 1):
+            yield f"the tokens of image {number} must be one run of {grid}, given {image.runs}"
+    if len({image.position_grid is None for image in images}) > 1:
+        yield "all images must have a grid of positions, or none"
     if end > num_prompt_tokens:
         yield f"the images' tokens end at {end}, the prompt has {num_prompt_tokens}"
 
