@@ -138,6 +138,7 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
         ("qwen2_vl", {"max_pixels": 10**12}, "at `$.max_pixels`"),
         ("pixtral", {"size": {"height": 300}}, "size must have longest_edge, or height and width"),
         ("smolvlm", {"max_image_size": {}}, "missing required field `longest_edge` - at `$.max_image_size`"),
+        ("smolvlm", {"max_image_size": {"longest_edge": 10}}, "at most 32 times max_image_size, found 2048 and 10"),
         ("gemma3", {"size": {"height": 896}}, "missing required field `width` - at `$.size`"),
         ("internvl", {"max_patches": 0}, "at `$.max_patches`"),
         ("llava_next", {"crop_size": 300}, "size and crop_size must be one square"),
@@ -159,6 +160,13 @@ def test_a_tower_without_a_patch_size_is_refused(tmp_path: Path) -> None:
     files["processor_config.json"] = {}
     del files["config.json"]["vision_config"]["patch_size"]
     assert "config.json: patch_size is missing in vision_config" in refusal(tmp_path, files)
+
+
+@pytest.mark.parametrize("family", ["llava", "llava_next"])
+def test_a_tile_smaller_than_a_patch_is_refused(family: str, tmp_path: Path) -> None:
+    files = files_of(family, size={"shortest_edge": 12}, crop_size=12)
+    files["preprocessor_config.json"]["image_grid_pinpoints"] = [[24, 24]]
+    assert "patch_size must be <= a tile's 12x12, found 14" in refusal(tmp_path, files)
 
 
 def test_a_list_of_settings_is_refused(tmp_path: Path) -> None:

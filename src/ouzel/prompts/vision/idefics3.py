@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Meta
 from PIL import Image
 
+from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
 from ouzel.prompts.vision.resizing import grid_tiles, one_tile, resized
 from ouzel.prompts.vision.settings import (
@@ -23,6 +24,7 @@ from ouzel.prompts.vision.settings import (
 )
 
 _GLOBAL_MARK = "<global-img>"
+_MAX_TILES_PER_SIDE = 32
 
 
 class _LongestEdge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,13 +108,19 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     by_type = {"Idefics3ImageProcessor": _Settings, "SmolVLMImageProcessor": _Settings}
     settings = read_image_settings(files, by_type)
     processor = read_record(files.processor, _Processor, files.directory / "processor_config.json")
+    longest_edge, tile_side = settings.size.longest_edge, settings.max_image_size.longest_edge
+    if longest_edge > _MAX_TILES_PER_SIDE * tile_side:
+        raise ModelLoadError(
+            f"{files.image_processor_path}: size must be at most {_MAX_TILES_PER_SIDE} times max_image_size, "
+            f"found {longest_edge} and {tile_side}"
+        )
     return Idefics3ImageProcessor(
         feature_token=files.special_tokens.get("image_token", "<image>"),
         edge=files.special_tokens.get("fake_image_token", "<fake_token_around_image>"),
         normalisation=settings.normalisation(),
         resample=settings.resample,
         tokens_per_tile=processor.image_seq_len,
-        longest_edge=settings.size.longest_edge,
-        tile_side=settings.max_image_size.longest_edge,
+        longest_edge=longest_edge,
+        tile_side=tile_side,
         splits=settings.do_image_splitting,
     )

@@ -1,5 +1,7 @@
 """InternVL, as transformers has it, sees the grid of tiles whose shape is nearest the picture's, and a thumbnail."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -58,8 +60,7 @@ class InternVlImageProcessor:
     resample: int
     tokens_per_tile: int
     tile_size: tuple[int, int]  # (width, height)
-    min_tiles: int
-    max_tiles: int
+    grids: Sequence[tuple[int, int]]  # (columns, rows), the smallest first
 
     @property
     def placeholder(self) -> str:
@@ -83,22 +84,16 @@ class InternVlImageProcessor:
     def _grid(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns the columns and rows of tiles: of equally near shapes the largest of less than twice the area."""
         check_aspect_ratio(width, height)
-        if detail == "low" or self.max_tiles == 1:
+        if detail == "low":
             return 1, 1
         ratio, area = width / height, width * height
         tile_area = self.tile_size[0] * self.tile_size[1]
         best, smallest = (1, 1), float("inf")
-        for columns, rows in self._grids():
+        for columns, rows in self.grids:
             distance = abs(ratio - columns / rows)
             if distance < smallest or (distance == smallest and area > 0.5 * tile_area * columns * rows):
                 best, smallest = (columns, rows), distance
         return best
-
-    def _grids(self) -> list[tuple[int, int]]:
-        sides = range(1, self.max_tiles + 1)
-        grids = [(columns, rows) for columns in sides for rows in sides]
-        fitting = [grid for grid in grids if self.min_tiles <= grid[0] * grid[1] <= self.max_tiles]
-        return sorted(fitting, key=lambda grid: grid[0] * grid[1])
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:
@@ -114,9 +109,14 @@ def load(files: ProcessorFiles) -> ImageProcessor:
         resample=settings.resample,
         tokens_per_tile=processor.image_seq_length or _tokens_per_tile(config),
         tile_size=(size, size) if isinstance(size, int) else (size.width, size.height),
-        min_tiles=settings.min_patches,
-        max_tiles=settings.max_patches,
+        grids=_grids(settings.min_patches, settings.max_patches),
     )
+
+
+def _grids(min_tiles: int, max_tiles: int) -> list[tuple[int, int]]:
+    sides = range(1, max_tiles + 1)
+    grids = [(columns, rows) for columns in sides for rows in sides]
+    return sorted((grid for grid in grids if min_tiles <= math.prod(grid) <= max_tiles), key=math.prod)
 
 
 def _tokens_per_tile(config: _Config) -> int:

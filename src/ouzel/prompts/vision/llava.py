@@ -9,7 +9,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision import pixtral
 from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
 from ouzel.prompts.vision.resizing import center_crop, check_square_side, one_tile, padded_to_square, resized
-from ouzel.prompts.vision.selected_features import num_added_tokens, read_patch_size
+from ouzel.prompts.vision.selected_features import num_added_tokens, patch_grid
 from ouzel.prompts.vision.settings import (
     HALVES,
     Channels,
@@ -91,14 +91,14 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     }
     settings = read_image_settings(files, by_type)
     shortest_edge, (width, height) = _sizes(settings, files)
-    patch_size = read_patch_size(files)
+    rows, columns = patch_grid(files, (width, height))
     pads = isinstance(settings, _LlavaSettings) and settings.do_pad
     red, green, blue = (int(mean * 255) for mean in settings.image_mean)
     return LlavaImageProcessor(
         feature_token=files.text_of("image_token", "<image>"),
         normalisation=settings.normalisation(),
         resample=settings.resample,
-        num_tokens=(height // patch_size) * (width // patch_size) + num_added_tokens(files),
+        num_tokens=rows * columns + num_added_tokens(files),
         tile_size=(width, height),
         shortest_edge=shortest_edge,
         background=(red, green, blue) if pads else None,

@@ -9,7 +9,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.anyres import AnyRes, Resolutions, check_resolutions
 from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
 from ouzel.prompts.vision.resizing import one_tile, resized
-from ouzel.prompts.vision.selected_features import num_added_tokens, read_patch_size
+from ouzel.prompts.vision.selected_features import num_added_tokens, patch_grid
 from ouzel.prompts.vision.settings import HeightAndWidth, PixelSettings, ProcessorFiles, Side, read_image_settings
 
 
@@ -60,7 +60,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     settings = read_image_settings(files, {"LlavaNextImageProcessor": _Settings})
     side = _tile_side(settings, files)
     check_resolutions(settings.image_grid_pinpoints, side, files)
-    patches_per_side = side // read_patch_size(files)
+    patches_per_side, _ = patch_grid(files, (side, side))
     return LlavaNextImageProcessor(
         feature_token=files.text_of("image_token", "<image>"),
         normalisation=settings.normalisation(),

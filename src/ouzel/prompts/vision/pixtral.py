@@ -90,7 +90,7 @@ class PixtralImageProcessor:
             max_width, max_height = min(max_width, LOW_DETAIL_SIDE), min(max_height, LOW_DETAIL_SIDE)
         ratio = max(height / max_height, width / max_width)
         if ratio > 1:
-            width, height = math.floor(width / ratio), math.floor(height / ratio)
+            width, height = max(1, math.floor(width / ratio)), max(1, math.floor(height / ratio))
         side = self.token_side
         return ((width - 1) // side + 1) * side, ((height - 1) // side + 1) * side
 

@@ -27,13 +27,19 @@ class _Processor(msgspec.Struct, frozen=True):
     num_additional_image_tokens: Annotated[int, Meta(ge=0, le=16)] | None = None
 
 
-def read_patch_size(files: ProcessorFiles) -> int:
-    """Returns what `processor_config.json` says, else the vision tower's; older checkpoints have only that."""
+def patch_grid(files: ProcessorFiles, tile_size: tuple[int, int]) -> tuple[int, int]:
+    """Returns the rows and columns of patches in a tile of (width, height).
+
+    Their size is in `processor_config.json`; older checkpoints have it with the vision tower only.
+    """
     config, processor = _read(files)
     patch_size = processor.patch_size or config.vision_config.patch_size
     if patch_size is None:
         raise ModelLoadError(f"{files.directory / 'config.json'}: patch_size is missing in vision_config")
-    return patch_size
+    if min(tile_size) < patch_size:
+        width, height = tile_size
+        raise ModelLoadError(f"{files.directory}: patch_size must be <= a tile's {height}x{width}, found {patch_size}")
+    return tile_size[1] // patch_size, tile_size[0] // patch_size
 
 
 def num_added_tokens(files: ProcessorFiles, default_strategy: _Strategy = "default") -> int:
