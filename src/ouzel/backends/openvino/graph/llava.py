@@ -6,6 +6,7 @@ Reference: transformers, models/llava/modeling_llava.py, llava_next and llava_on
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.activations import activate, read_activation
+from ouzel.backends.openvino.graph.feature_layers import feature_layers
 from ouzel.backends.openvino.graph.nodes import Node, integers, part
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import VitShape, behind_layers, embedded_tiles
@@ -30,7 +31,6 @@ class TileFeatures:
 
     @classmethod
     def read(cls, config: HfConfig) -> "TileFeatures":
-        """`config` has defaults for `vision_feature_layer` and `vision_feature_select_strategy`."""
         vision = config.required_section("vision_config").with_defaults(model_type="clip_vision_model")
         match vision.model_type:
             case "clip_vision_model":
@@ -42,14 +42,9 @@ class TileFeatures:
         return cls(vit=vit, layers=feature_layers(config, vit.num_layers), skips_first=skips_first(config))
 
 
-def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
-    """Reads `vision_feature_layer`: one or several, where 0 is what enters the first layer, and -1 is the last."""
-    key = "vision_feature_layer"
-    several = isinstance(config.values.get(key), list)
-    layers = config.integers(key) if several else [config.integer(key)]
-    if not layers or any(not -num_layers - 1 <= layer <= num_layers for layer in layers):
-        raise config.refuse(key, f"{-num_layers - 1} to {num_layers}, as the tower has {num_layers} layers")
-    return tuple(layer % (num_layers + 1) for layer in layers)
+def with_defaults(config: HfConfig) -> HfConfig:
+    """Adds those of LLaVA and LLaVA-NeXT."""
+    return config.with_defaults(vision_feature_layer=-2, vision_feature_select_strategy="default")
 
 
 def skips_first(config: HfConfig) -> bool:
@@ -61,7 +56,6 @@ def skips_first(config: HfConfig) -> bool:
 
 def tile_features(b: VisionBuilder, config: HfConfig) -> tuple[Node, TileFeatures]:
     """Returns the features [tiles * rows, hidden size of the text]."""
-    config = config.with_defaults(vision_feature_layer=-2, vision_feature_select_strategy="default")
     shape = TileFeatures.read(config)
     rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
     if shape.skips_first:

@@ -2,8 +2,7 @@
 
 Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py, qwen2_5_vl and qwen3_vl; Qwen2-VL (Wang 2024).
 
-Patches come merged square after merged square, each square's patches row by row; so rows of features follow reading
-order. One pass is one picture (or two frames of a video): then all patches see each other without a mask.
+One pass is one picture, or two frames of a video.
 """
 
 from collections.abc import Callable
@@ -12,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, integers, part, real
+from ouzel.backends.openvino.graph.nodes import Node, integers, part
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.vision import VisionBuilder, attend
+from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, turned
+from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
@@ -84,7 +84,7 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape,
     query, key, value = (ops.squeeze(part(heads, each, each + 1, 1), integers(1)) for each in range(3))
     cos, sin = (ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1)) for name in ("cos", "sin"))
     query, key = (turned(each, cos, sin, head_dim) for each in (query, key))
-    attended = (mixed or all_patches)(b, query, key, value)
+    attended = all_see_all(query, key, value) if mixed is None else mixed(b, query, key, value)
     return b.linear(
         ops.reshape(attended, integers(-1, shape.hidden_size), False), prefix + "proj", *[shape.hidden_size] * 2
     )
@@ -93,17 +93,6 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape,
 Mixed = Callable[
     [VisionBuilder, Node, Node, Node], Node
 ]  # queries, keys, values [patches, heads, head_dim] -> the same
-
-
-def all_patches(b: VisionBuilder, query: Node, key: Node, value: Node) -> Node:
-    heads = (ops.unsqueeze(ops.transpose(each, integers(1, 0, 2)), integers(0)) for each in (query, key, value))
-    return ops.squeeze(ops.transpose(attend(*heads), integers(0, 2, 1, 3)), integers(0))
-
-
-def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
-    first, second = part(heads, 0, head_dim // 2, 2), part(heads, head_dim // 2, 2**31 - 1, 2)
-    across = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
-    return ops.add(ops.multiply(heads, cos), ops.multiply(across, sin))
 
 
 def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> Passes:
@@ -127,13 +116,6 @@ def patches(frames: NDArray[np.float32], shape: QwenVisionShape) -> NDArray[np.f
     rows, columns = (side // (size * merge) for side in frames.shape[2:])
     cut = frames.reshape(shape.frames, 3, rows, merge, size, columns, merge, size)
     return np.ascontiguousarray(cut.transpose(2, 5, 3, 6, 1, 0, 4, 7)).reshape(rows * columns * merge**2, -1)
-
-
-def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
-    """Brings [rows, columns, ...] to the order of patches."""
-    rows, columns = (side // merge for side in grid.shape[:2])
-    squares = grid.reshape(rows, merge, columns, merge, *grid.shape[2:]).swapaxes(1, 2)
-    return squares.reshape(rows * columns * merge**2, *grid.shape[2:])
 
 
 def cos_sin(rows: int, columns: int, shape: QwenVisionShape) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

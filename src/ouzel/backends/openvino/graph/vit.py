@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
-from ouzel.backends.openvino.graph.nodes import Node, part
+from ouzel.backends.openvino.graph.feature_layers import rows_behind
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.patches import patch_grids
 from ouzel.backends.openvino.graph.vision import VisionBuilder, attend, heads_of, rows_of
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
@@ -117,29 +119,13 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
 
 
 def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
-    """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers * hidden_size].
-
-    0 is what enters the first layer. Layers above the highest of them are not computed.
-    """
-    found = {0: rows}
-    for number in range(max(layers)):
-        waiting = [layer for layer in dict.fromkeys(layers) if layer < number]
-        rows, *others = carried(b, number, [rows, *(found[layer] for layer in waiting)], shape.hidden_size)
-        found |= dict(zip(waiting, others, strict=True)) | {number: rows}
-        rows = found[number + 1] = layer_of(b, rows, f"{TOWER}encoder.layers.{number}.", shape)
+    """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers * hidden_size]."""
     b.leave_out(*BEHIND_LAYERS, *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)))
-    return found[layers[0]] if len(layers) == 1 else ops.concat([found[layer] for layer in layers], -1)
 
+    def make_layer(entering: Node, number: int) -> Node:
+        return layer_of(b, entering, f"{TOWER}encoder.layers.{number}.", shape)
 
-def carried(b: VisionBuilder, layer: int, values: list[Node], size: int) -> list[Node]:
-    """Brings all of them to the part in which the layer is."""
-    if len(values) == 1:
-        return [b.at_layer(layer, values[0])]
-    before = ops.concat(values, -1)
-    after = b.at_layer(layer, before)
-    if after is before:
-        return values
-    return [part(after, number * size, (number + 1) * size, 2) for number in range(len(values))]
+    return rows_behind(b, rows, layers, shape.hidden_size, make_layer)
 
 
 def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
@@ -175,7 +161,6 @@ def tile_passes(shape: VitShape) -> Passes:
 
 def tile_patches(pixels: NDArray[np.float32], shape: VitShape) -> NDArray[np.float32]:
     """Returns [tiles, rows, numbers of a patch] of [tiles, 3, height, width]."""
-    side, size = shape.side, shape.patch_size
-    cut = pixels[:, :, : side * size, : side * size].reshape(-1, 3, side, size, side, size)
-    flat = cut.transpose(0, 2, 4, 1, 3, 5).reshape(len(pixels), side**2, -1)
+    grids = patch_grids(pixels, shape.patch_size)
+    flat = grids.reshape(len(pixels), shape.side**2, -1)
     return np.pad(flat, ((0, 0), (int(shape.has_class), 0), (0, 0)))

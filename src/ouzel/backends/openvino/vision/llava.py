@@ -1,10 +1,12 @@
-"""LLaVA 1.5 takes features of CLIP, or of SigLIP, from a layer before the last; one tile is the whole picture.
+"""LLaVA 1.5 takes features of one tile from CLIP or SigLIP, from a layer before the last; Pixtral has its own encoder.
 
-Reference: transformers, models/llava/modeling_llava.py; LLaVA 1.5 (Liu 2023).
+Reference: transformers, models/llava/modeling_llava.py; LLaVA 1.5 (Liu 2023, arXiv 2310.03744).
 """
 
+from ouzel.backends.openvino.graph.feature_layers import feature_layers
 from ouzel.backends.openvino.graph.images import ImageShape
-from ouzel.backends.openvino.graph.llava import tile_features
+from ouzel.backends.openvino.graph.llava import projected, skips_first, tile_features, with_defaults
+from ouzel.backends.openvino.graph.pixtral import PixtralShape, pixtral_passes, pixtral_rows
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import tile_passes
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -16,5 +18,18 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
+    config = with_defaults(config)
+    vision = config.required_section("vision_config")
+    if vision.text("model_type", "") == "pixtral":
+        return pixtral(config, vision, b)
     features, shape = tile_features(b, config)
     return b.vision_model(features, tile_passes(shape.vit))
+
+
+def pixtral(config: HfConfig, vision: HfConfig, b: VisionBuilder) -> VisionModel:
+    if skips_first(config):  # a patch, as there is no row that stands for all
+        raise config.refuse("vision_feature_select_strategy", "full, as the tower is Pixtral's")
+    shape = PixtralShape.read(vision, merge=1)
+    layers = feature_layers(config, shape.num_layers)
+    features = projected(b, pixtral_rows(b, shape, layers), shape.hidden_size * len(layers), config)
+    return b.vision_model(features, pixtral_passes(shape))

@@ -12,12 +12,12 @@ from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.patches import merged_order
 from ouzel.backends.openvino.graph.qwen_vision import (
     QwenVisionShape,
     attention,
     embedded_patches,
     merged,
-    merged_order,
     passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder

@@ -1,0 +1,39 @@
+"""Pictures of any size are cut into patches, which are turned by their place and all see each other.
+
+Patches come merged square after merged square, each square's patches row by row; so rows of features follow reading
+order. One pass is one picture: then all patches see each other without a mask.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node, integers, part, real
+from ouzel.backends.openvino.graph.vision import attend
+from ouzel.backends.openvino.library import ops
+
+
+def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
+    """Brings [rows, columns, ...] to the order of patches."""
+    rows, columns = (side // merge for side in grid.shape[:2])
+    squares = grid.reshape(rows, merge, columns, merge, *grid.shape[2:]).swapaxes(1, 2)
+    return squares.reshape(rows * columns * merge**2, *grid.shape[2:])
+
+
+def patch_grids(pixels: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    """Makes [tiles, rows, columns, numbers of a patch] of [tiles, 3, height, width]; the last pixels may be left."""
+    rows, columns = (side // size for side in pixels.shape[2:])
+    cut = pixels[:, :, : rows * size, : columns * size].reshape(-1, 3, rows, size, columns, size)
+    return cut.transpose(0, 2, 4, 1, 3, 5).reshape(-1, rows, columns, 3 * size**2)
+
+
+def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
+    """Takes and returns [patches, heads, head_dim]."""
+    first, second = part(heads, 0, head_dim // 2, 2), part(heads, head_dim // 2, 2**31 - 1, 2)
+    across = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
+    return ops.add(ops.multiply(heads, cos), ops.multiply(across, sin))
+
+
+def all_see_all(query: Node, key: Node, value: Node) -> Node:
+    """Takes and returns [patches, heads, head_dim]."""
+    heads = (ops.unsqueeze(ops.transpose(each, integers(1, 0, 2)), integers(0)) for each in (query, key, value))
+    return ops.squeeze(ops.transpose(attend(*heads), integers(0, 2, 1, 3)), integers(0))
