@@ -30,8 +30,8 @@ class TileFeatures:
         return self.vit.num_rows - self.skips_first
 
     @classmethod
-    def read(cls, config: HfConfig) -> "TileFeatures":
-        vision = config.required_section("vision_config").with_defaults(model_type="clip_vision_model")
+    def read(cls, config: HfConfig, tower: str) -> "TileFeatures":
+        vision = config.required_section("vision_config").with_defaults(model_type=tower)
         match vision.model_type:
             case "clip_vision_model":
                 vit = VitShape.read_clip(vision)
@@ -54,9 +54,9 @@ def skips_first(config: HfConfig) -> bool:
     return strategy == "default"
 
 
-def tile_features(b: VisionBuilder, config: HfConfig) -> tuple[Node, TileFeatures]:
-    """Returns the features [tiles * rows, hidden size of the text]."""
-    shape = TileFeatures.read(config)
+def tile_features(b: VisionBuilder, config: HfConfig, tower: str = "clip_vision_model") -> tuple[Node, TileFeatures]:
+    """Returns the features [tiles * rows, hidden size of the text]. `tower` is where `vision_config` names none."""
+    shape = TileFeatures.read(config, tower)
     rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
     if shape.skips_first:
         rows = part(rows, 1, shape.vit.num_rows, 1)

@@ -1,0 +1,26 @@
+"""LLaVA-NeXT (LLaVA 1.6, Granite Vision) sees the whole picture, and tiles of it in the best of some resolutions.
+
+Reference: transformers, models/llava_next/modeling_llava_next.py.
+"""
+
+from ouzel.backends.openvino.graph.anyres import AnyRes
+from ouzel.backends.openvino.graph.images import ImageShape
+from ouzel.backends.openvino.graph.llava import tile_features, with_defaults
+from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.graph.vit import tile_passes
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.vision_model import VisionModel
+
+RESOLUTIONS = [(336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)]
+
+
+def image_shape(config: HfConfig) -> ImageShape:
+    return ImageShape()
+
+
+def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
+    config = with_defaults(config)
+    features, shape = tile_features(b, config)
+    any_res = AnyRes.read(config, shape, RESOLUTIONS)
+    newline = b.array("image_newline", config.text_model().size("hidden_size", 4096))
+    return b.vision_model(features, tile_passes(shape.vit), any_res.join(newline))
