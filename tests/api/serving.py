@@ -25,7 +25,7 @@ from ouzel.api.app import create_app
 from ouzel.api.http.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.backends.fake_runner import FakeRunner
-from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine_client import EngineClient, EngineSpec
@@ -35,7 +35,10 @@ from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.image_reader import ImageReader
+from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
+from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -168,7 +171,7 @@ class ServerSetup:
     has_chat_template: bool = True
     trusts_request_template: bool = False
     tokenizer: HuggingFaceTokenizer = field(default_factory=byte_tokenizer)
-    engine_factory: str = "create_parrot"  # a function of this module
+    engine_factory: str = "create_parrot"  # a function of this module, or of another one by its name before a colon
     names: tuple[str, ...] = (MODEL, ALIAS)
     chat_template: str = CHAT_TEMPLATE
     output_format: OutputFormat = field(default_factory=lambda: output_format_of(FragileParser))
@@ -177,10 +180,12 @@ class ServerSetup:
     step_timeout_s: float = 300
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
+    image_processor: ImageProcessor | None = None  # of a model that sees
+    media: MediaConfig = field(default_factory=MediaConfig)
 
     def engine_spec(self) -> EngineSpec:
         always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
-        factory = f"tests.api.serving:{self.engine_factory}"
+        factory = self.engine_factory if ":" in self.engine_factory else f"tests.api.serving:{self.engine_factory}"
         return EngineSpec(factory=factory, options={**always, **self.options}, heartbeat_every_s=0.25)
 
     def model_on(self, engine: EngineClient) -> ServedModel:
@@ -194,6 +199,7 @@ class ServerSetup:
                 engine.info.max_model_len,
                 parsed_marks=self.output_format.prompt_marks,
                 trusts_request_template=self.trusts_request_template,
+                images=self._images(engine.info.max_model_len),
             ),
             sampling_defaults=self.sampling_defaults,
             engine=engine,
@@ -205,6 +211,10 @@ class ServerSetup:
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )
+
+    def _images(self, max_model_len: int) -> ImageReader | None:
+        processor = self.image_processor
+        return None if processor is None else ImageReader(processor, MediaLoader(self.media), max_model_len)
 
 
 class RunningServer:

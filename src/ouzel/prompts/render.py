@@ -83,6 +83,11 @@ class PromptRenderer:
         return self._chat_template
 
     @property
+    def sees(self) -> bool:
+        """Tells whether the model reads pictures."""
+        return self._images is not None
+
+    @property
     def fills_in(self) -> bool:
         """Tells whether the model has tokens to fill in the middle with."""
         return self._infill is not None
@@ -125,7 +130,7 @@ class PromptRenderer:
         return marked.text, self._token_ids(marked, rendering.add_special_tokens)
 
     def _render(self, messages: object, rendering: ChatRendering) -> tuple[MarkedText, list[PreparedImage]]:
-        normalised = normalise_messages(messages, sees=self._images is not None)
+        normalised = normalise_messages(messages, sees=self.sees)
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:

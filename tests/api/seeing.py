@@ -1,0 +1,124 @@
+"""A server whose model sees, without weights: its engine says what the user said, and remembers what it was asked."""
+
+import re
+from base64 import b64encode
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+
+from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.config import MediaConfig, ServerConfig
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.registry import OutputFormat
+from ouzel.types import EngineRequest
+from tests.api.serving import RunningServer, byte_tokenizer, running_server, say_what_the_user_said
+from tests.prompts.media.files import saved
+from tests.prompts.vision.checkpoints import loaded
+from tests.prompts.vision.pictures import picture
+
+MARKS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
+ROW_SIDE = 28  # a row of features is of so many pixels squared
+FILES: dict[str, object] = {
+    "config.json": {"model_type": "qwen2_vl", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}},
+    "preprocessor_config.json": {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": ROW_SIDE**2},
+}
+# Shaped like that of Qwen3-VL: its markup and its habits, our words.
+QWEN_VL = """
+{%- macro shown(content) %}
+    {%- if content is string %}{{- content }}{%- else %}
+        {%- for part in content %}
+            {%- if part.type == 'image' %}{{- '<|vision_start|><|image_pad|><|vision_end|>' }}
+            {%- elif 'text' in part %}{{- part.text }}{% endif %}
+        {%- endfor %}
+    {%- endif %}
+{%- endmacro %}
+{%- if tools %}
+    {{- '<|im_start|>system\\n<tools>' }}{%- for tool in tools %}{{- '\\n' }}{{- tool | tojson }}{% endfor %}
+    {{- '\\n</tools><|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'tool' %}
+        {{- '<|im_start|>user\\n<tool_response>\\n' }}{{- shown(message.content) }}{{- '\\n</tool_response>' }}
+    {%- else %}
+        {{- '<|im_start|>' + message.role + '\\n' }}{{- shown(message.content) }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments | tojson }}{{- '}\\n</tool_call>' }}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}
+"""
+_TOKENIZER = byte_tokenizer(*MARKS)
+_requests_heard: list[EngineRequest] = []
+
+Size = tuple[int, int]  # height and width
+
+
+def create_seeing_parrot(options: dict[str, object]) -> FakeEngine:
+    """Its engine runs in a thread of the tests' process."""
+
+    def say(request: EngineRequest, position: int) -> int:
+        if position == 0:
+            _requests_heard.append(request)
+        return say_what_the_user_said(request, position)
+
+    return FakeEngine(msgspec.convert(options, FakeOptions), say)
+
+
+def seeing_server(
+    directory: Path,
+    *,
+    max_model_len: int = 4096,
+    config: ServerConfig | None = None,
+    media: MediaConfig | None = None,
+    store_url: str | None = None,
+) -> AbstractContextManager[RunningServer]:
+    """`directory` is an empty one."""
+    return running_server(
+        {"max_model_len": max_model_len},
+        config=config or ServerConfig(),
+        tokenizer=_TOKENIZER,
+        engine_factory="tests.api.seeing:create_seeing_parrot",
+        chat_template=QWEN_VL,
+        output_format=OutputFormat(calls=HERMES),
+        store_url=store_url,
+        image_processor=loaded(directory, FILES),
+        media=media or MediaConfig(),
+    )
+
+
+def base64_of(height: int, width: int) -> str:
+    return b64encode(saved(picture(width, height), "PNG")).decode()
+
+
+def data_url(height: int, width: int) -> str:
+    return f"data:image/png;base64,{base64_of(height, width)}"
+
+
+def last_request() -> EngineRequest:
+    """Returns the newest one that the engine got, whose pictures are where its tokens say."""
+    request = _requests_heard[-1]
+    feature_id = _TOKENIZER.control_tokens["<|image_pad|>"]
+    places = [at for at, token_id in enumerate(request.prompt_token_ids) if token_id == feature_id]
+    assert places == [first + at for image in request.images for first, num in image.runs for at in range(num)]
+    for image in request.images:
+        num_tiles, height, width = image.shape
+        num_rows = sum(num for _, num in image.runs)
+        assert (num_tiles, num_rows) == (1, height * width // ROW_SIDE**2)
+        assert len(image.pixels) == height * width * 3
+    return request
+
+
+def sizes_seen() -> list[Size]:
+    """Returns those of the pictures in the newest request, in the order of their tokens."""
+    return [image.size for image in last_request().images]
+
+
+def last_prompt() -> str:
+    """Returns the text of the newest prompt, with the tokens of each picture as one and their number."""
+    text = _TOKENIZER.decode(last_request().prompt_token_ids, skip_special_tokens=False)
+    pattern = r"<\|vision_start\|>((?:<\|image_pad\|>)+)<\|vision_end\|>"
+    return re.sub(pattern, lambda found: f"<picture of {found[1].count('>')}>", text)

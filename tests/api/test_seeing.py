@@ -1,0 +1,51 @@
+"""Pictures in chats, as they reach the engine."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.api.requests import content_of, error_of, events_of
+from tests.api.seeing import data_url, last_prompt, last_request, seeing_server, sizes_seen
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with seeing_server(tmp_path_factory.mktemp("model")) as server, server.client() as http:
+        yield http
+
+
+def shown(height: int, width: int) -> dict[str, object]:
+    return {"type": "image_url", "image_url": {"url": data_url(height, width)}}
+
+
+def said(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+def body(*parts: object, **fields: object) -> dict[str, object]:
+    return {"model": "parrot", "messages": [{"role": "user", "content": [*parts]}], **fields}
+
+
+def test_pictures_stand_where_the_chat_has_them(http: httpx.Client) -> None:
+    parts = [said("One"), shown(56, 84), said("two"), shown(28, 56)]
+
+    answer = http.post("/v1/chat/completions", json=body(*parts))
+
+    assert answer.json()["choices"][0]["message"]["content"] == "Onetwo"
+    user = "<|im_start|>user\nOne<picture of 6>two<picture of 2><|im_end|>\n"
+    assert last_prompt() == f"{user}<|im_start|>assistant\n"
+    assert sizes_seen() == [(56, 84), (28, 56)]
+    assert answer.json()["usage"]["prompt_tokens"] == len(last_request().prompt_token_ids)
+    streamed = http.post("/v1/chat/completions", json=body(*parts, stream=True))
+    assert content_of(events_of(streamed)) == "Onetwo"
+    assert sizes_seen() == [(56, 84), (28, 56)]
+
+
+def test_what_is_no_picture_is_refused_by_its_place(http: httpx.Client) -> None:
+    broken = {"type": "image_url", "image_url": {"url": "data:;base64,aGk="}}
+
+    response = http.post("/v1/chat/completions", json=body(said("Look"), broken))
+
+    assert response.status_code == 400
+    assert error_of(response)["param"] == "messages[0].content[1].image_url.url"
