@@ -30,12 +30,12 @@ class NeedsFirst(Exception):
 
 
 async def done_with(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Does work that may need something first."""
+    """Does work that may need something first, and with that something else."""
     try:
         return await work()
     except NeedsFirst as missing:
         async with missing.provided():
-            return await work()
+            return await done_with(work)
 
 
 class WorkerThreads:

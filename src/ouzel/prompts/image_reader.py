@@ -2,14 +2,15 @@
 
 Rendering runs in threads and waits for nothing. So a chat whose pictures are not there yet is not rendered: it raises
 `ImagesNeeded`, its pictures are loaded and prepared beside the event loop, and it is rendered again where they are
-found. Tokens are counted before pixels are decoded.
+found. Tokens are counted before pixels are decoded: of pictures that are too many for the model only the newest that
+fit are. The chat that has all of them is then refused as it is rendered, and one without its oldest turns may be.
 """
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,13 @@ class PreparedImage:
     pixels: PreparedPixels
 
 
-_prepared: ContextVar[Mapping[_Key, PreparedImage]] = ContextVar("prepared_images")
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    images: Mapping[_Key, PreparedImage] = field(default_factory=dict)
+    num_tokens: Mapping[_Key, int] = field(default_factory=dict)  # of these and of others that did not fit
+
+
+_prepared: ContextVar[_Prepared] = ContextVar("prepared_images")
 
 
 class ImagesNeeded(NeedsFirst):
@@ -82,32 +89,43 @@ class ImageReader:
         self._loader.close()
 
     def prepared(self, parts: Sequence[MediaPart]) -> list[PreparedImage]:
-        """Returns what has been prepared for the request in scope. Raises ImagesNeeded."""
-        found = _prepared.get({})
-        if any((part.url, part.detail) not in found for part in parts):
+        """Returns what has been prepared for the request in scope. Raises ImagesNeeded, PromptTooLong."""
+        found, keys = _prepared.get(_Prepared()), [_key(part) for part in parts]
+        if all(key in found.num_tokens for key in keys):
+            num_tokens = sum(found.num_tokens[key] for key in keys)
+            if num_tokens >= self._max_model_len:
+                raise too_many_tokens(num_tokens, max_model_len=self._max_model_len, field="messages")
+        if any(key not in found.images for key in keys):
             raise ImagesNeeded(self, parts)
-        return [found[part.url, part.detail] for part in parts]
+        return [found.images[key] for key in keys]
 
     @asynccontextmanager
     async def prepare(self, parts: Sequence[MediaPart]) -> AsyncGenerator[None, None]:
-        """Prepares the pictures for what runs within. Raises InvalidRequest, Overloaded."""
+        """Prepares pictures for what runs within, beside those that are there. Raises InvalidRequest, Overloaded."""
         pictures = await self._loader.load(parts)
         layouts = [self._layout(picture, part) for picture, part in zip(pictures, parts, strict=True)]
-        num_tokens = sum(layout.num_tokens for layout in layouts)
-        if num_tokens >= self._max_model_len:
-            raise too_many_tokens(num_tokens, max_model_len=self._max_model_len, field="messages")
-        pixels = await self._pixels(pictures, [part.detail for part in parts])
+        first = self._first_that_fits(layouts)
+        parts_, pictures_ = parts[first:], pictures[first:]
+        pixels = await self._pixels(pictures_, [part.detail for part in parts_])
         images = {
-            (part.url, part.detail): PreparedImage(
-                picture.digest, part.detail, (picture.height, picture.width), layout, each
-            )
-            for part, picture, layout, each in zip(parts, pictures, layouts, pixels, strict=True)
+            _key(part): PreparedImage(picture.digest, part.detail, (picture.height, picture.width), layout, each)
+            for part, picture, layout, each in zip(parts_, pictures_, layouts[first:], pixels, strict=True)
         }
-        token = _prepared.set(images)
+        before = _prepared.get(_Prepared())
+        num_tokens = {_key(part): layout.num_tokens for part, layout in zip(parts, layouts, strict=True)}
+        token = _prepared.set(_Prepared({**before.images, **images}, {**before.num_tokens, **num_tokens}))
         try:
             yield
         finally:
             _prepared.reset(token)
+
+    def _first_that_fits(self, layouts: Sequence[ImageLayout]) -> int:
+        """Returns the position of the first picture that fits with all that follow it."""
+        num_tokens, first = 0, len(layouts)
+        while first > 0 and num_tokens + layouts[first - 1].num_tokens < self._max_model_len:
+            first -= 1
+            num_tokens += layouts[first].num_tokens
+        return first
 
     def _layout(self, picture: Picture, part: MediaPart) -> ImageLayout:
         try:
@@ -169,3 +187,7 @@ class ImageReader:
         )
         self._loader.held_bytes.add(made, len(made.pixels))
         return made
+
+
+def _key(part: MediaPart) -> _Key:
+    return part.url, part.detail
