@@ -11,12 +11,12 @@ from tests.api.seeing import data_url, last_prompt, last_request, seeing_server,
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with seeing_server(tmp_path_factory.mktemp("model")) as server, server.client() as http:
+    with seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1000) as server, server.client() as http:
         yield http
 
 
-def shown(height: int, width: int) -> dict[str, object]:
-    return {"type": "image_url", "image_url": {"url": data_url(height, width)}}
+def shown(height: int, width: int, detail: str = "auto") -> dict[str, object]:
+    return {"type": "image_url", "image_url": {"url": data_url(height, width), "detail": detail}}
 
 
 def said(text: str) -> dict[str, object]:
@@ -49,3 +49,21 @@ def test_what_is_no_picture_is_refused_by_its_place(http: httpx.Client) -> None:
 
     assert response.status_code == 400
     assert error_of(response)["param"] == "messages[0].content[1].image_url.url"
+
+
+def test_the_original_detail_is_all_that_the_model_takes(http: httpx.Client) -> None:
+    shapes = {}
+    for detail in ("low", "high", "original"):
+        http.post("/v1/chat/completions", json=body(shown(560, 616, detail), max_tokens=1))
+        shapes[detail] = last_request().images[0].shape
+
+    assert shapes == {"low": (1, 476, 532), "high": (1, 560, 616), "original": (1, 560, 616)}
+
+
+def test_pictures_that_are_too_many_for_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", json=body(shown(616, 644), shown(616, 644), said("Look")))
+
+    assert response.status_code == 400
+    error = error_of(response)
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
+    assert "your messages resulted in 1012 tokens" in error["message"]

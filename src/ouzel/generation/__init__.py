@@ -18,6 +18,8 @@ from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import span_attributes
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
+from ouzel.prompts.media.parts import MediaPart
+from ouzel.prompts.messages import picture_part
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
@@ -34,6 +36,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Generation",
     "GenerationOptions",
     "GenerationRequest",
+    "MediaPart",
     "Output",
     "OutputForm",
     "Prompt",
@@ -47,6 +50,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Truncation",
     "Usage",
     "accept",
+    "picture_part",
     "span_attributes",
     "system_fingerprint",
 ]

@@ -20,7 +20,10 @@ _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 
 def normalise_messages(messages: object, *, sees: bool = False) -> list[Message]:
-    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model `sees`."""
+    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model `sees`.
+
+    APIs with other forms of parts hand over a MediaPart instead, which has the path of their own field.
+    """
     if not isinstance(messages, list) or not messages:
         raise _invalid("messages", "a non-empty list", messages)
     return [_message(entry, f"messages[{position}]", sees=sees) for position, entry in enumerate(messages)]
@@ -88,6 +91,10 @@ def _content(content: object, path: str, *, may_be_absent: bool, sees: bool) -> 
 
 
 def _part(entry: object, path: str, *, sees: bool) -> Message:
+    if isinstance(entry, MediaPart):
+        if not sees:
+            raise InvalidRequest("must not be given: this model reads text only", field=entry.path)
+        return {"type": "image", "media": entry}
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
@@ -122,8 +129,10 @@ def _detail(value: object, path: str) -> Detail:
             return "auto"
         case "auto" | "low" | "high":
             return value
+        case "original":
+            return "high"  # which is as much as the model takes
         case _:
-            raise _invalid(path, f"one of {', '.join(get_args(Detail))}", value)
+            raise _invalid(path, f"one of {', '.join(get_args(Detail))}, original", value)
 
 
 def _tool_call(entry: object, path: str) -> Message:
