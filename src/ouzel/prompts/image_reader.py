@@ -105,11 +105,11 @@ class ImageReader:
         pictures = await self._loader.load(parts)
         layouts = [self._layout(picture, part) for picture, part in zip(pictures, parts, strict=True)]
         first = self._first_that_fits(layouts)
-        parts_, pictures_ = parts[first:], pictures[first:]
-        pixels = await self._pixels(pictures_, [part.detail for part in parts_])
+        fitting, pictures = parts[first:], pictures[first:]
+        pixels = await self._pixels(pictures, [part.detail for part in fitting])
         images = {
             _key(part): PreparedImage(picture.digest, part.detail, (picture.height, picture.width), layout, each)
-            for part, picture, layout, each in zip(parts_, pictures_, layouts[first:], pixels, strict=True)
+            for part, picture, layout, each in zip(fitting, pictures, layouts[first:], pixels, strict=True)
         }
         before = _prepared.get(_Prepared())
         num_tokens = {_key(part): layout.num_tokens for part, layout in zip(parts, layouts, strict=True)}

@@ -127,7 +127,8 @@ def blended(grid: Grid, num: int, axis: int) -> Grid:
     lower = points.astype(np.int64)
     shares = np.expand_dims((points - lower).astype(np.float32), tuple({0, 1, 2} - {axis}))
     upper = np.minimum(lower + 1, length - 1)
-    return grid.take(lower, axis) * (1 - shares) + grid.take(upper, axis) * shares
+    blend: Grid = grid.take(lower, axis) * (1 - shares) + grid.take(upper, axis) * shares
+    return blend
 
 
 def with_newlines(grid: Grid, newline: NDArray[np.float32]) -> NDArray[np.float32]:
