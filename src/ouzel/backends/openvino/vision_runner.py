@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.vision import DEEP, FEATURES, ROWS
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+from ouzel.errors import EngineFailed
 from ouzel.types import ImageInput
 
 Array = NDArray[np.float32]
@@ -31,7 +32,13 @@ class VisionRunner:
             if number:
                 yield
             features.append((yield from self._run(inputs)))
-        return self._model.join(image, features)
+        joined = self._model.join(image, features)
+        if (num_tokens := sum(num for _, num in image.runs)) != joined.shape[1]:
+            raise EngineFailed(
+                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for {num_tokens} tokens: "
+                "config.json and the image processor's settings disagree"
+            )
+        return joined
 
     def _run(self, inputs: Inputs) -> Generator[None, None, Array]:
         """Runs all parts on the inputs of one pass."""

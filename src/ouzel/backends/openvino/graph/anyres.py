@@ -121,9 +121,12 @@ def scaled_down(grid: Grid, max_rows: int) -> Grid:
 
 
 def blended(grid: Grid, num: int, axis: int) -> Grid:
-    """Resizes one axis to `num`: each new place has a blend of the two that are nearest to its middle."""
+    """Resizes one axis to `num`: each new place has a blend of the two that are nearest to its middle.
+
+    A very long picture may have none left.
+    """
     length = grid.shape[axis]
-    points = np.maximum((np.arange(num) + 0.5) * (length / num) - 0.5, 0)
+    points = np.maximum((np.arange(num) + 0.5) * (length / max(num, 1)) - 0.5, 0)
     lower = points.astype(np.int64)
     shares = np.expand_dims((points - lower).astype(np.float32), tuple({0, 1, 2} - {axis}))
     upper = np.minimum(lower + 1, length - 1)

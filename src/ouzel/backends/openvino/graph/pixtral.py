@@ -82,6 +82,7 @@ def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...])
     pixels = b.input("patches", [-1, int(np.prod(kernel[1:]))], ov.Type.f32)
     rows = b.patches(pixels, f"{TOWER}patch_conv", kernel, has_bias=False)
     rows = b.norm(rows, f"{TOWER}ln_pre", shape.hidden_size, NORM)
+    b.leave_out(f"{TOWER}patch_positional_embedding.")  # computed from config.json, here as well
     b.leave_out(*(f"{TOWER}transformer.layers.{number}." for number in range(max(layers), shape.num_layers)))
 
     def make_layer(entering: Node, number: int) -> Node:
