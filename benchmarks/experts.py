@@ -52,6 +52,9 @@ class RandomWeights:
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         raise AssertionError(f"{name} is no matrix")
 
+    def has(self, name: str) -> bool:
+        return True
+
 
 @dataclass
 class Compiled:

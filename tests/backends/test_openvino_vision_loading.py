@@ -1,4 +1,4 @@
-"""Checkpoints that see, as they are published: other names of tensors, and what is wrong with config.json."""
+"""Checkpoints that see, as they are published: other names of tensors, heads, and what is wrong with config.json."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from ouzel.config.weights import read_weights
 from ouzel.engine.core import EngineCore
 from ouzel.errors import EngineFailed, ModelLoadError
 from tests.backends.conftest import Load
-from tests.backends.test_openvino_loading import WEIGHTS, add_tensor, create, rename_tensors
+from tests.backends.test_openvino_loading import WEIGHTS, add_tensor, change_config, create, rename_tensors
 from tests.backends.test_openvino_vision import GOLDEN, VisionGolden, features_of, read_vision_golden, relative_error
 from tests.engine.requests import run_alone
 
@@ -57,6 +57,26 @@ def test_a_tensor_too_many_of_a_tower_is_told_by_name(tmp_path: Path) -> None:
     add_tensor(golden.directory / WEIGHTS, "vision_tower.encoder.layers.0.note.weight")
     with pytest.raises(ModelLoadError, match=r"tensor vision_tower.encoder.layers.0.note.weight is in the checkpoint"):
         create(golden.directory)
+
+
+# Of each the name, whether there is a head, and what config.json says of it: beside text_config and in it.
+HEADS = {
+    "tied in text_config only": ("mistral3", False, True),
+    "a head, which beside text_config is tied": ("llava_next", True, False),
+    "a head, which in text_config is tied": ("llava_next", False, True),
+}
+
+
+@pytest.mark.parametrize("case", HEADS)
+def test_whether_the_head_is_the_embedding_is_as_the_tensors_say(case: str, tmp_path: Path) -> None:
+    name, beside, inside = HEADS[case]
+    golden = copied(name, tmp_path)
+    text = json.loads((golden.directory / "config.json").read_text())["text_config"]
+    change_config(golden.directory, tie_word_embeddings=beside, text_config=text | {"tie_word_embeddings": inside})
+
+    for _ in ("from the checkpoint", "from the cache"):
+        found = run_alone(EngineCore(create(golden.directory)), golden.request(1, max_tokens=4))[0].token_ids
+        assert found == golden.greedy(1)[:4]
 
 
 VISION: dict[str, tuple[str, dict[str, Any], str]] = {  # Any: JSON

@@ -17,7 +17,7 @@ from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
-from ouzel.backends.openvino.weights.leftovers import refuse_another_head, refuse_leftovers
+from ouzel.backends.openvino.weights.leftovers import HEAD, refuse_another_head, refuse_leftovers
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
@@ -93,7 +93,7 @@ def built(
     """Raises ModelLoadError where the runtime refuses a number that the family takes."""
     images = None if vision is None else vision.image_shape(config)
     try:
-        model = build(config.text_model(), Builder(weights, plan, images))
+        model = build(text_model(config, weights), Builder(weights, plan, images))
         if vision is None or images is None:
             return model
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
@@ -103,6 +103,21 @@ def built(
         raise ModelLoadError(
             f"OpenVINO makes no {config.model_type} of this config.json: {str(error).splitlines()[0]}"
         ) from error
+
+
+def text_model(config: HfConfig, weights: Weights) -> HfConfig:
+    """Says of a checkpoint of several modes whether its head is the embedding, as its tensors do.
+
+    What stands in `text_config` and beside it may differ, either being a default of one of two classes.
+    """
+    text = config.text_model()
+    if text is config:
+        return config
+    if weights.has(HEAD):
+        return text.with_values(tie_word_embeddings=False)
+    parts = (config, config.section("text_config") or config)
+    is_tied = any(part.flag("tie_word_embeddings", False) for part in parts)
+    return text.with_values(tie_word_embeddings=True) if is_tied else text
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:

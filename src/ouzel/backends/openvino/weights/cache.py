@@ -72,6 +72,9 @@ class CachedWeights:
             raise ValueError(f"{name} has not {math.prod(shape)} elements")
         return vector.astype(np.float32, copy=False).reshape(shape)
 
+    def has(self, name: str) -> bool:
+        return name in self.index
+
     def _part(self, part: dict[str, Any]) -> Array:
         count = math.prod(part["shape"])
         return np.frombuffer(self.mapping, np.dtype(part["dtype"]), count, part["offset"]).reshape(part["shape"])

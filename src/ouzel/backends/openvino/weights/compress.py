@@ -73,6 +73,9 @@ class CompressedWeights:
         self.index[name] = {"shape": shape, "parts": {"values": entry}}
         return values.astype(np.float32, copy=False).reshape(shape)
 
+    def has(self, name: str) -> bool:
+        return name in self._tensors.names()
+
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
             rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))

@@ -19,7 +19,8 @@ _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
 _FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
-_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+_EMBEDDING = "model.embed_tokens.weight"
+HEAD = "lm_head.weight"
 
 
 def refuse_leftovers(
@@ -46,7 +47,7 @@ def refuse_leftovers(
             left_out.add(part)
         elif _shares_keys_and_values(config, name):
             left_out.add("keys and values of layers that share them")
-        elif not _COMPUTED.search(name) and not (name == _HEAD and part not in own):
+        elif not _COMPUTED.search(name) and not (name == HEAD and part not in own):
             raise ModelLoadError(
                 f"tensor {name} is in the checkpoint, "
                 f"but a {config.model_type} with this config.json has no such tensor"
@@ -61,12 +62,12 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[i
     Transformers does not tie them then, which config.json should say. `shape` is that of both; they are read only
     where both are there.
     """
-    if _HEAD in used or _HEAD not in tensors.names():
+    if HEAD in used or HEAD not in tensors.names():
         return
-    embedding, head = (chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (_EMBEDDING, _HEAD))
+    embedding, head = (chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (_EMBEDDING, HEAD))
     if not all(map(np.array_equal, embedding, head)):
         raise ModelLoadError(
-            f"config.json ties embedding and head, but the checkpoint has a tensor {_HEAD} that is not the same as "
+            f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is not the same as "
             f"{_EMBEDDING}; with tie_word_embeddings false both are used"
         )
 

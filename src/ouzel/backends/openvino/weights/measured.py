@@ -35,6 +35,9 @@ class MeasuredWeights:
         self._count((tensor,), Encoding("f32"), zeros.nbytes)
         return zeros
 
+    def has(self, name: str) -> bool:
+        return name in self._tensors.names()
+
     def _count(self, tensors: tuple[Tensor, ...], encoding: Encoding, num_bytes: int) -> None:
         self.used.update(tensor.name for tensor in tensors)
         self.num_parameters += sum(math.prod(tensor.shape) for tensor in tensors)

@@ -93,6 +93,10 @@ class Weights(Protocol):
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...
 
+    def has(self, name: str) -> bool:
+        """Tells whether there is such a tensor; where weights were made before, whether it was asked for then."""
+        ...
+
 
 def value_types(index: Mapping[str, Any]) -> str:  # Any: JSON
     """Names the types of matrices, such as `u4, u8`, those of the most elements first."""
