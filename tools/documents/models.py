@@ -95,7 +95,8 @@ def models_document() -> str:
     for model_type in models.supported_model_types():
         directories = checkpoints.get(model_type, [])
         cells = [f"`{model_type}`", description(model_type), ", ".join(parts_of(directories)) or "–"]
-        text += f"| {' | '.join([*cells, ', '.join(f'`{path.name}`' for path in directories)])} |\n"
+        checkpoint_names = dict.fromkeys(f"`{path.name}`" for path in directories)
+        text += f"| {' | '.join([*cells, ', '.join(checkpoint_names)])} |\n"
     text += _VISION
     for model_type in vision.vision_model_types():
         text += f"| `{model_type}` | {description(model_type, vision)} |\n"

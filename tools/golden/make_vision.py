@@ -61,7 +61,7 @@ class Embedded:
     def __init__(self, model: Any) -> None:
         self.rows: Any = None
         self.deep: list[Any] = []
-        model.model.language_model.register_forward_pre_hook(self.note, with_kwargs=True)
+        model.model.get_decoder().register_forward_pre_hook(self.note, with_kwargs=True)
 
     def note(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
         self.rows = named["inputs_embeds"][0]
@@ -76,8 +76,7 @@ def outputs_for(case: VisionCase, model: Any, embedded: Embedded, count: int, se
 
     def logits_of(ids: list[int]) -> Any:
         is_image = torch.tensor([[int(each == IMAGE_TOKEN) for each in ids]])
-        types = {"mm_token_type_ids": is_image} if case.grid is not None else {"token_type_ids": is_image}
-        types = types if case.grid is not None or "gemma3" in model.config.model_type else {}
+        types = {case.types_name: is_image} if case.types_name else {}
         return model(input_ids=torch.tensor([ids]), **inputs, **types, use_cache=False).logits[0]
 
     greedy: list[int] = []

@@ -52,6 +52,7 @@ def case(model_type: str, patch: int, text: dict[str, object], vision: dict[str,
         inputs=partial(inputs, patch),
         num_rows=partial(num_rows, patch),
         grid=partial(grid, patch),
+        types_name="mm_token_type_ids",
     )
 
 

@@ -143,6 +143,15 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
     return b.linear(rows_of(attend(*heads)), f"{prefix}self_attn.out_proj", size, size)
 
 
+def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
+    """Returns what SigLIP gives: the rows behind all layers, normalised; [tiles, rows, hidden_size]."""
+    rows = embedded_tiles(b, shape)
+    for layer in range(shape.num_layers):
+        rows = layer_of(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
+    b.leave_out(f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
+    return b.norm(rows, f"{TOWER}post_layernorm", shape.hidden_size, shape.norm)
+
+
 def tile_passes(shape: VitShape) -> Passes:
     """A pass has few tiles, so that a step of the language model may go between."""
 
