@@ -85,11 +85,18 @@ def test_gemma3_with_another_attention_is_refused(keys: dict[str, object], messa
     ],
     ids=["transformers 4", "transformers 5"],
 )
-def test_a_gemma3_that_sees_has_the_same_language_model(names: dict[str, str], tmp_path: Path, load: Load) -> None:
+def test_gemma3_is_the_language_model_of_a_family_whose_encoder_is_not_served(
+    names: dict[str, str], tmp_path: Path, load: Load
+) -> None:
     golden = read_golden("gemma3")
     directory = shutil.copytree(golden.directory, tmp_path / "gemma3")
     text = json.loads((directory / "config.json").read_text())
-    whole = {"model_type": "gemma3", "dtype": text.pop("dtype"), "tie_word_embeddings": False, "text_config": text}
+    whole = {
+        "model_type": "shieldgemma2",
+        "dtype": text.pop("dtype"),
+        "tie_word_embeddings": False,
+        "text_config": text,
+    }
     (directory / "config.json").write_text(json.dumps(whole | {"vision_config": {"hidden_size": 32}}))
     for alone, beside in names.items():
         rename_tensors(directory / WEIGHTS, f'"{alone}'.encode(), f'"{beside}'.encode())

@@ -53,6 +53,11 @@ class VisionBuilder:
         product = ops.matmul(rows, self._matrix(name, (num_rows, num_columns)), False, True)
         return ops.add(product, self.constant(self.array(name + ".bias", num_rows))) if has_bias else product
 
+    def product(self, rows: Node, name: str, num_rows: int, num_columns: int) -> Node:
+        """Multiplies by [num_rows, num_columns], as few checkpoints store it. Takes the whole name of a tensor."""
+        wanted = Wanted((Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows))
+        return ops.matmul(rows, self._constants.matrix(self._weights.matrix(wanted, self._width)), False, True)
+
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
         """Multiplies flat patches by a convolution's kernel [num_rows, *...], whose stride is its size."""
         columns = int(np.prod(shape[1:]))
