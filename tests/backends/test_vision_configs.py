@@ -1,0 +1,82 @@
+"""What checkpoints that see say of themselves: numbers that do not go together are refused, all names are known."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.config.weights import read_weights
+from ouzel.errors import ModelLoadError
+from tests.backends.test_openvino_loading import WEIGHTS, rename_tensors
+from tests.backends.test_openvino_vision import GOLDEN
+
+
+def with_config(name: str, directory: Path, changes: dict[str, Any]) -> Path:  # Any: JSON
+    """Copies a checkpoint; changes of an object are changes of some of its keys."""
+    copy = shutil.copytree(GOLDEN / name, directory / name)
+    config = json.loads((copy / "config.json").read_text())
+    for key, value in changes.items():
+        config[key] = config[key] | value if isinstance(value, dict) else value
+    (copy / "config.json").write_text(json.dumps(config))
+    return copy
+
+
+def measure(directory: Path) -> None:
+    measure_checkpoint(directory, read_hf_config(directory), read_weights("f32"))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("smolvlm", {"scale_factor": 3}, "scale_factor must make squares of a divisor of 4 patches, .* of 3"),
+        ("smolvlm", {"scale_factor": 0}, "scale_factor must be a positive integer, found 0"),
+        ("idefics3", {"vision_config": {"num_attention_heads": 3}}, "hidden_size 32 is no multiple of .* 3"),
+        ("idefics3", {"vision_config": {"image_size": [26, 24]}}, r"image_size \[26, 24\] is not .*: squares"),
+        ("idefics3", {"vision_config": {"patch_size": 27}}, "patch_size must be <= image_size 26, found 27"),
+        ("smolvlm", {"vision_config": {"image_size": 2**20}}, "embedding.weight has the shape .* asks for"),
+        ("internvl", {"downsample_ratio": 0.3}, "downsample_ratio 0.3 is not supported; .* one over an integer"),
+        ("internvl", {"downsample_ratio": 0}, "downsample_ratio 0 is not supported"),
+        ("internvl", {"downsample_ratio": 1e-30}, "downsample_ratio must make squares of a divisor of 4 patches"),
+        ("internvl", {"vision_feature_layer": -2}, "vision_feature_layer -2 is not supported; supported: -1"),
+        ("internvl", {"vision_feature_select_strategy": "full"}, 'strategy "full" is not supported'),
+        ("internvl", {"vision_config": {"norm_type": "none"}}, 'norm_type "none" is not supported'),
+        ("internvl", {"vision_config": {"image_size": [2**20, 2**20]}}, "position_embeddings has the shape"),
+        ("gemma3", {"mm_tokens_per_image": 15}, "mm_tokens_per_image must be the square of a divisor of 8 .* 15"),
+        ("gemma3", {"mm_tokens_per_image": 9}, "mm_tokens_per_image must be the square of a divisor of 8 .* 9"),
+        (
+            "gemma3",
+            {"text_config": {"sliding_window": 15}},
+            "mm_tokens_per_image must be <= sliding_window 15, found 16",
+        ),
+    ],
+)
+def test_numbers_that_do_not_go_together_are_refused(
+    name: str, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelLoadError, match=message):
+        measure(with_config(name, tmp_path, changes))
+
+
+@pytest.mark.parametrize("name", ["gemma3", "internvl"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"vision_tower.": "vision_tower.vision_model."},
+        {
+            "language_model.model.": "model.language_model.",
+            "language_model.lm_head.": "lm_head.",
+            "vision_tower.": "model.vision_tower.vision_model.",
+            "multi_modal_projector.": "model.multi_modal_projector.",
+        },
+    ],
+    ids=["transformers 4", "transformers 5"],
+)
+def test_tensors_are_found_by_their_older_and_newer_names(name: str, names: dict[str, str], tmp_path: Path) -> None:
+    copy = with_config(name, tmp_path, {})
+    for stored, other in names.items():
+        rename_tensors(copy / WEIGHTS, f'"{stored}'.encode(), f'"{other}'.encode())
+    measure(copy)
