@@ -1,6 +1,6 @@
 """Calls in the input, and their outputs, become what a chat has of them; the model reads its own names of the tools."""
 
-from ouzel.responses.item_fields import Message, content_of, invalid_value, name_in, string_in
+from ouzel.responses.item_fields import PICTURE, Message, content_of, invalid_value, name_in, string_in
 from ouzel.wire.offered_tools import ClientName, ToolNames
 
 CALL_TYPES = ("function_call", "custom_tool_call")
@@ -28,8 +28,10 @@ HOSTED_TYPES = (  # what becomes of tools that a server runs, and what their cli
 
 
 class CallHistory:
-    def __init__(self, tool_names: ToolNames) -> None:
+    def __init__(self, tool_names: ToolNames, *, sees: bool) -> None:
+        """`sees`: the model reads pictures, so outputs may have them."""
         self._tool_names = tool_names
+        self._sees = sees
         self._called: dict[str, tuple[str, str]] = {}  # by call id: the type of the call, and the model's name of it
         self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
 
@@ -56,7 +58,8 @@ class CallHistory:
         if called != kind:
             raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)
         output = item.get("output")
-        content = "" if output == [] else content_of(output, f"{path}.output", ("input_text",))
+        kinds = ("input_text", PICTURE)
+        content = "" if output == [] else content_of(output, f"{path}.output", kinds, sees=self._sees)
         self._unanswered.discard(call_id)
         return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 

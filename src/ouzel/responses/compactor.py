@@ -1,7 +1,8 @@
 """With `context_management` a context that has grown past a threshold is summarised before it is answered.
 
 Then a `compaction` item comes first in the output. It stands for all that was before but for leading system messages;
-what the user said last is in it word for word. Nothing is done where nothing was said before that.
+what the user said last is in it word for word, and its pictures stay with it as long as they are there. Nothing is done
+where nothing was said before that.
 """
 
 import dataclasses
@@ -15,8 +16,9 @@ from ouzel.generation import ServedModel
 from ouzel.responses.checked_body import CheckedBody
 from ouzel.responses.compaction_item import CompactionItem, text_for_model, without_summary
 from ouzel.responses.context import Context
-from ouzel.responses.input_items import InputMessage, messages_of, num_leading_in, text_of
+from ouzel.responses.input_items import InputMessage, messages_of, num_leading_in
 from ouzel.responses.items import new_id
+from ouzel.responses.message_content import text_of
 from ouzel.responses.packed_text import CONTEXT
 from ouzel.responses.prompt import render_input
 from ouzel.responses.summariser import Summariser
@@ -50,7 +52,7 @@ class Compactor:
         """Returns those of a context past the threshold, without leading system messages; none of any other."""
         if not self._is_past_threshold(checked_body, context):
             return ()
-        messages = messages_of(context.items, None)
+        messages = messages_of(context.items, None, sees=self._model.renderer.sees)
         return messages[num_leading_in(messages) :]
 
     def _is_past_threshold(self, checked_body: CheckedBody, context: Context) -> bool:

@@ -10,19 +10,19 @@ from ouzel.wire.validation_errors import shown
 logger = logging.getLogger(__name__)
 
 Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
+AlwaysShown = Literal["message.input_image.image_url"]
 NeverThere = Literal[  # agents ask for it whatever the server
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "file_search_call.results",
-    "message.input_image.image_url",
     "web_search_call.action.sources",
     "web_search_call.results",
 ]
-Includable = Shown | NeverThere
+Includable = Shown | AlwaysShown | NeverThere
 
 LOGPROBS: Shown = "message.output_text.logprobs"
 ENCRYPTED_REASONING: Shown = "reasoning.encrypted_content"
-INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(NeverThere))
+INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(AlwaysShown), *get_args(NeverThere))
 
 
 def check_includable(name: str, path: str) -> None:

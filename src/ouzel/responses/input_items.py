@@ -12,10 +12,21 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ouzel.errors import InvalidRequest
+from ouzel.generation import MediaPart
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.call_ids import with_call_ids
 from ouzel.responses.compaction_item import text_for_model
-from ouzel.responses.item_fields import TEXT_KEYS, Message, content_of, invalid_value, name_in, object_at, texts_of
+from ouzel.responses.item_fields import (
+    PICTURE,
+    TEXT_KEYS,
+    Message,
+    content_of,
+    invalid_value,
+    name_in,
+    object_at,
+    texts_of,
+)
+from ouzel.responses.message_content import joined_content, pictures_of, with_pictures
 from ouzel.responses.packed_text import CONTEXT, REASONING, SUMMARY
 from ouzel.wire.newest_turns import num_leading
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
@@ -79,12 +90,13 @@ def referenced_id(item: InputItem) -> str | None:
 
 
 def messages_of(
-    items: Iterable[InputItem], instructions: str | None, tools: KnownTools = NO_KNOWN_TOOLS
+    items: Iterable[InputItem], instructions: str | None, tools: KnownTools = NO_KNOWN_TOOLS, *, sees: bool = False
 ) -> list[InputMessage]:
-    """Raises InvalidRequest for what is no item, or none that can be shown to a model."""
+    """Raises InvalidRequest for what is no item, or none that can be shown to a model, which may be one that `sees`."""
     reader = _Reader(
         [] if instructions is None else [InputMessage({"role": "system", "content": instructions}, "instructions")],
         tools,
+        sees=sees,
     )
     for item in items:
         reader.read(item.fields, item.path)
@@ -110,10 +122,11 @@ class _Turn:
 
 
 class _Reader:
-    def __init__(self, messages: list[InputMessage], tools: KnownTools) -> None:
+    def __init__(self, messages: list[InputMessage], tools: KnownTools, *, sees: bool) -> None:
         self._messages = messages
+        self._sees = sees
         self._turn: _Turn | None = None
-        self._calls = CallHistory(tools.names)
+        self._calls = CallHistory(tools.names, sees=sees)
         self._refuses_unknown = tools.refuses_unknown
         self._hosted: dict[str, str] = {}  # by the type of items that are left out: the path of the first
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
@@ -157,7 +170,8 @@ class _Reader:
         role = item.get("role")
         if role not in _ROLES:
             raise invalid_value(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
-        content = content_of(item.get("content"), f"{path}.content", tuple(TEXT_KEYS))
+        kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, PICTURE)
+        content = content_of(item.get("content"), f"{path}.content", kinds, sees=self._sees)
         if role != "assistant":
             self._end_turn()
             self._messages.append(InputMessage({"role": role, "content": content}, path))
@@ -183,16 +197,22 @@ class _Reader:
             self._unreadable.append(path)
 
     def _read_compaction(self, item: Message, path: str) -> None:
-        content = name_in(item, "encrypted_content", path)
-        summary, context = SUMMARY.unpack(content), CONTEXT.unpack(content)
+        packed = name_in(item, "encrypted_content", path)
+        summary, context = SUMMARY.unpack(packed), CONTEXT.unpack(packed)
         if summary is None and context is None:
-            raise invalid_value(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", content)
+            raise invalid_value(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", packed)
         self._end_turn()
-        if context is not None:
+        content: object = None if summary is None else text_for_model(summary)
+        if context is not None:  # what the user said last is in it, but for its pictures
+            content = with_pictures(context, self._last_pictures())
             self._forget()
-        text = text_for_model(summary) if summary is not None else context
         self._summaries.add(len(self._messages))
-        self._messages.append(InputMessage({"role": "user", "content": text}, path))
+        self._messages.append(InputMessage({"role": "user", "content": content}, path))
+
+    def _last_pictures(self) -> list[MediaPart]:
+        users = (each.fields for each in reversed(self._messages) if each.fields["role"] == "user")
+        last = next(users, None)
+        return [] if last is None else pictures_of(last)
 
     def _forget(self) -> None:
         """Forgets all but leading system messages: what follows stands for it."""
@@ -227,15 +247,6 @@ def _unknown_type(kind: object, path: str) -> InvalidRequest:
     return invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
 
 
-def text_of(message: Message) -> str:
-    """Returns all texts of its content, each on lines of its own."""
-    content = message["content"]
-    if isinstance(content, str):
-        return content
-    assert isinstance(content, list)
-    return "\n".join(part["text"] for part in content)
-
-
 def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[InputMessage]:
     """Makes one message of a user's messages in a row where a summary is among them."""
     result: list[InputMessage] = []
@@ -243,8 +254,8 @@ def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[
         positions = list(run)
         in_a_row = [messages[position] for position in positions]
         if role == "user" and not summaries.isdisjoint(positions):
-            text = "\n\n".join(text_of(each.fields) for each in in_a_row)
-            result.append(InputMessage({"role": "user", "content": text}, in_a_row[0].path))
+            content = joined_content([each.fields for each in in_a_row])
+            result.append(InputMessage({"role": "user", "content": content}, in_a_row[0].path))
         else:
             result += in_a_row
     return result

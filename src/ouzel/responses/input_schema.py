@@ -4,6 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from ouzel.wire.message_schema import DETAILS
+
 
 def _object(kind: str, required: tuple[str, ...], **properties: object) -> dict[str, object]:
     return {
@@ -18,7 +20,12 @@ def _or_null(schema: dict[str, object]) -> dict[str, object]:
 
 
 _STRING: dict[str, object] = {"type": "string"}
-_TEXTS = {"type": "array", "items": _object("input_text", ("text",), text=_STRING)}
+_PICTURE_URL = {"type": "string", "minLength": 1, "description": "A chat's object with `url` and `detail` does too."}
+_PICTURE = {
+    **_object("input_image", ("image_url",), image_url=_PICTURE_URL, detail={"enum": [*DETAILS, None]}),
+    "description": "For a model that sees.",
+}
+_OUTPUT_PARTS = {"type": "array", "items": {"anyOf": [_object("input_text", ("text",), text=_STRING), _PICTURE]}}
 _PARTS = {
     "type": "array",
     "minItems": 1,
@@ -27,6 +34,7 @@ _PARTS = {
             _object("input_text", ("text",), text=_STRING),
             _object("output_text", ("text",), text=_STRING),
             _object("refusal", ("refusal",), refusal=_STRING),
+            _PICTURE,
         ]
     },
 }
@@ -41,7 +49,7 @@ _MESSAGE = {
 }
 _NAME: dict[str, object] = {"type": "string", "minLength": 1}
 _NAMESPACE = {"type": ["string", "null"]}
-_OUTPUT = {"anyOf": [_STRING, _TEXTS]}
+_OUTPUT = {"anyOf": [_STRING, _OUTPUT_PARTS]}
 _ITEMS = [
     _MESSAGE,
     _object(

@@ -3,28 +3,49 @@
 from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
+from ouzel.generation import MediaPart, picture_part
 from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
 
 TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}  # by the type of a content part
 
+PICTURE = "input_image"
+_OF_MORE_THAN_TEXT = (PICTURE, "input_file", "input_audio")
 
-def content_of(value: object, path: str, kinds: Sequence[str]) -> object:
+
+def content_of(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> object:
+    """`kinds` are those of parts that may stand there: `PICTURE` among them counts where the model `sees`."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:
         raise invalid_value(path, "a string or a non-empty list of content parts", value)
-    return [_part(part, f"{path}[{position}]", kinds) for position, part in enumerate(value)]
+    return [_part(part, f"{path}[{position}]", kinds, sees=sees) for position, part in enumerate(value)]
 
 
-def _part(value: object, path: str, kinds: Sequence[str]) -> Message:
+def _part(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> Message | MediaPart:
     part = object_at(value, path)
     kind = part.get("type")
-    if not isinstance(kind, str) or kind not in kinds:
-        why = ": this model reads text only" if kind in ("input_image", "input_file", "input_audio") else ""
-        raise invalid_value(f"{path}.type", f"one of {', '.join(kinds)}", kind, why)
+    readable = [each for each in kinds if sees or each != PICTURE]
+    if not isinstance(kind, str) or kind not in readable:
+        raise invalid_value(f"{path}.type", f"one of {', '.join(readable)}", kind, _reason(kind, sees=sees))
+    if kind == PICTURE:
+        return _picture(part, path)
     return {"type": "text", "text": string_in(part, TEXT_KEYS[kind], path)}
+
+
+def _reason(kind: object, *, sees: bool) -> str:
+    if kind not in _OF_MORE_THAN_TEXT or (sees and kind == PICTURE):  # then it may stand elsewhere
+        return ""
+    return f": this model reads {'text and pictures' if sees else 'text only'}"
+
+
+def _picture(part: Message, path: str) -> MediaPart:
+    if part.get("file_id") is not None:
+        raise InvalidRequest(
+            f"must not be given: this server keeps no files, given {shown(part['file_id'])}", field=f"{path}.file_id"
+        )
+    return picture_part(part, path)
 
 
 def texts_of(item: Message, key: str, kind: str, path: str) -> list[str]:

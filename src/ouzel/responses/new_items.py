@@ -11,9 +11,11 @@ from ouzel.store.records import Item
 
 
 class NewItems:
-    def __init__(self, store: Store, key_id: str | None) -> None:
+    def __init__(self, store: Store, key_id: str | None, *, sees: bool) -> None:
+        """`sees`: the model reads pictures."""
         self._store = store
         self._key_id = key_id
+        self._sees = sees
 
     async def read(self, values: Sequence[object], *, conversation_id: str | None = None) -> tuple[Item, ...]:
         """Returns the items as they will be kept; they follow those of `conversation_id`, where there is one.
@@ -24,9 +26,9 @@ class NewItems:
         earlier: Sequence[Item] = ()
         if conversation_id is not None:
             earlier = await self._store.conversation_items(conversation_id, self._key_id)
-        return await asyncio.to_thread(_check, earlier, new)
+        return await asyncio.to_thread(self._checked, earlier, new)
 
-
-def _check(earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
-    messages_of([*read_stored(earlier, "conversation"), *new], None)  # an output's call may stand in either
-    return stored_items(new)
+    def _checked(self, earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
+        items = [*read_stored(earlier, "conversation"), *new]  # an output's call may stand in either
+        messages_of(items, None, sees=self._sees)
+        return stored_items(new)

@@ -28,7 +28,7 @@ def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: S
             raise _in_own_words(error, messages, own_names) from error
 
     tools = KnownTools(checked_body.chat.tool_names, refuses_unknown=model.refuses_unknown_tools)
-    messages = messages_of(items, fields.instructions, tools)
+    messages = messages_of(items, fields.instructions, tools, sees=model.renderer.sees)
     if fields.truncation != "auto":
         return render(messages)
     if truncation is not None:

@@ -99,7 +99,8 @@ class ResponsesRequest(GenerationFields, kw_only=True):
         list[Includable] | None,
         Meta(
             description="What the response shows beside the text: message.output_text.logprobs, "
-            "reasoning.encrypted_content; the others are taken, and nothing here has what they ask for."
+            "reasoning.encrypted_content; the others are taken: URLs of pictures are always shown, and nothing here "
+            "has what the rest asks for."
         ),
     ] = None
     logprobs: Annotated[bool | None, Meta(description="The same as include with message.output_text.logprobs.")] = None

@@ -28,13 +28,19 @@ _KEYS = {  # of an item or a part; what else a client sends is not shown to the 
     "reasoning": ("summary", "content"),
     "compaction": ("encrypted_content",),
     "input_text": ("text",),
+    "input_image": ("detail", "image_url"),
     "output_text": ("text",),
     "refusal": ("refusal",),
     "reasoning_text": ("text",),
     "summary_text": ("text",),
 }
 _ANSWER_KINDS = {"input_text": "output_text", "output_text": "output_text", "refusal": "refusal"}
-_INPUT_KINDS = {"input_text": "input_text", "output_text": "input_text", "refusal": "input_text"}
+_INPUT_KINDS = {
+    "input_text": "input_text",
+    "output_text": "input_text",
+    "refusal": "input_text",
+    "input_image": "input_image",
+}
 _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
@@ -88,5 +94,14 @@ def _as_kind(part: Message, kind: str) -> Message:
 def _part(part: Message) -> Message:
     kind = part["type"]
     assert isinstance(kind, str)
+    if kind == "input_image":
+        part = _picture(part)
     more = _OUTPUT_KEYS if kind == "output_text" else {}
     return {"type": kind, **_known_fields(part, kind), **more}
+
+
+def _picture(part: Message) -> Message:
+    """Returns it as OpenAI shows it: the URL is a text, and there is always a detail."""
+    value = part["image_url"]
+    url, detail = (value["url"], value.get("detail")) if isinstance(value, dict) else (value, part.get("detail"))
+    return {"image_url": url, "detail": detail or "auto"}

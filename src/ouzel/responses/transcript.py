@@ -6,8 +6,8 @@ So it works with every chat template: whatever the roles, the calls and their or
 from collections.abc import Sequence
 from typing import cast
 
-from ouzel.responses.input_items import text_of
 from ouzel.responses.item_fields import Message
+from ouzel.responses.message_content import text_of
 
 _INSTRUCTION = (
     "Summarise the conversation above for somebody who has to go on with it, and who will read your summary instead. "

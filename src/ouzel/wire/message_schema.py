@@ -9,6 +9,28 @@ _TEXT_PART = {
     "required": ["type", "text"],
     "properties": {"type": {"enum": ["text"]}, "text": {"type": "string"}},
 }
+DETAILS = ("auto", "low", "high", "original")
+_PICTURE_URL: dict[str, object] = {
+    "description": "A data URL; an http or https URL, or a path, where the operator allows it.",
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "required": ["url"],
+            "properties": {"url": {"type": "string", "minLength": 1}, "detail": {"enum": [*DETAILS, None]}},
+        },
+    ],
+}
+_PICTURE_PART = {
+    "description": "For a model that sees.",
+    "type": "object",
+    "required": ["type", "image_url"],
+    "properties": {
+        "type": {"enum": ["image_url", "input_image"]},
+        "image_url": _PICTURE_URL,
+        "detail": {"enum": [*DETAILS, None], "description": "Where image_url is a text."},
+    },
+}
 _CUSTOM_CALL = {
     "type": "object",
     "required": ["type", "custom"],
@@ -46,7 +68,7 @@ _KEYS = {
     "audio": {"type": "null"},
     "tool_calls": {"anyOf": [{"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}}, {"type": "null"}]},
 }
-_CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _TEXT_PART}]
+_CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"anyOf": [_TEXT_PART, _PICTURE_PART]}}]
 ROLES = ["system", "developer", "user", "assistant", "tool"]
 _MESSAGE = {
     "description": "Keys beyond these are given to the chat template as they are; a role beyond these is taken where "

@@ -17,7 +17,6 @@ from ouzel.api.responses.item_lists import (
     with_included,
 )
 from ouzel.errors import ItemNotFound
-from ouzel.responses.new_items import NewItems
 from ouzel.store.records import Page
 from ouzel.wire.decode import decode_body
 
@@ -31,7 +30,7 @@ class ConversationItems:
         fields = decode_body(body, CreateItemsRequest)
         store, owner_id = self._conversations.store(request), conversation_id(request)
         key_id = exchange_of(request.scope).key_id
-        new = await NewItems(store, key_id).read(fields.items, conversation_id=owner_id)
+        new = await self._conversations.new_items(store, key_id).read(fields.items, conversation_id=owner_id)
         await store.add_conversation_items(owner_id, key_id, new)
         return ItemList.of(Page(new, has_more=False), included)
 
@@ -74,7 +73,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="Adds items at the end of a conversation.",
-        endpoint=lambda services: services.taking_body(ConversationItems(ConversationEndpoints(services.store)).create),
+        endpoint=lambda services: services.taking_body(ConversationItems(ConversationEndpoints.of(services)).create),
         query=(INCLUDE,),
         bodies=(CreateItemsRequest,),
         answers=(ItemList,),
@@ -84,7 +83,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="The items of a conversation.",
-        endpoint=lambda services: ConversationItems(ConversationEndpoints(services.store)).list,
+        endpoint=lambda services: ConversationItems(ConversationEndpoints.of(services)).list,
         query=PAGE,
         answers=(ItemList,),
     ),
@@ -93,7 +92,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items/{item_id}",
         prefixes=PREFIXES,
         summary="One item of a conversation.",
-        endpoint=lambda services: ConversationItems(ConversationEndpoints(services.store)).retrieve,
+        endpoint=lambda services: ConversationItems(ConversationEndpoints.of(services)).retrieve,
         query=(INCLUDE,),
         answers=(dict[str, object],),
     ),
@@ -102,7 +101,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items/{item_id}",
         prefixes=PREFIXES,
         summary="Deletes an item from a conversation, and answers with the conversation.",
-        endpoint=lambda services: ConversationItems(ConversationEndpoints(services.store)).delete,
+        endpoint=lambda services: ConversationItems(ConversationEndpoints.of(services)).delete,
         answers=(Conversation,),
     ),
 )

@@ -10,9 +10,11 @@ from ouzel.api.conversations.objects import (
     UpdateConversationRequest,
 )
 from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.send import json_response
 from ouzel.errors import ConversationNotFound, InvalidRequest
+from ouzel.generation import ServedModel
 from ouzel.responses.items import new_id
 from ouzel.responses.new_items import NewItems
 from ouzel.store.base import Store
@@ -21,15 +23,20 @@ from ouzel.wire.decode import decode_body
 
 
 class ConversationEndpoints:
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: Store | None, model: ServedModel) -> None:
         self._store = store
+        self._model = model
+
+    @classmethod
+    def of(cls, services: Services) -> "ConversationEndpoints":
+        return cls(services.store, services.model)
 
     async def create(self, request: Request, body: bytes) -> Conversation:
         fields = decode_body(body, CreateConversationRequest)
         if self._store is None:
             raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
         key_id = exchange_of(request.scope).key_id
-        new = await NewItems(self._store, key_id).read(fields.items or [])
+        new = await self.new_items(self._store, key_id).read(fields.items or [])
         stored = await self._store.create_conversation(new_id("conv"), key_id, fields.metadata or {}, new)
         return Conversation.of(stored)
 
@@ -55,6 +62,9 @@ class ConversationEndpoints:
         """Raises ConversationNotFound."""
         store = self.store(request)
         return _shown(await store.conversation(conversation_id(request), exchange_of(request.scope).key_id), request)
+
+    def new_items(self, store: Store, key_id: str | None) -> NewItems:
+        return NewItems(store, key_id, sees=self._model.renderer.sees)
 
     def store(self, request: Request) -> Store:
         """Raises ConversationNotFound where there is none."""
@@ -85,7 +95,7 @@ OPERATIONS = (
         path="/v1/conversations",
         prefixes=PREFIXES,
         summary="Begins a conversation, with items or empty.",
-        endpoint=lambda services: services.taking_body(ConversationEndpoints(services.store).create),
+        endpoint=lambda services: services.taking_body(ConversationEndpoints.of(services).create),
         bodies=(CreateConversationRequest,),
         answers=(Conversation,),
     ),
@@ -94,7 +104,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="A kept conversation, without its items.",
-        endpoint=lambda services: ConversationEndpoints(services.store).retrieve,
+        endpoint=lambda services: ConversationEndpoints.of(services).retrieve,
         answers=(Conversation,),
     ),
     Operation(
@@ -102,7 +112,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Labels a conversation anew.",
-        endpoint=lambda services: services.taking_body(ConversationEndpoints(services.store).update),
+        endpoint=lambda services: services.taking_body(ConversationEndpoints.of(services).update),
         bodies=(UpdateConversationRequest,),
         answers=(Conversation,),
     ),
@@ -111,7 +121,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Deletes a conversation and its items.",
-        endpoint=lambda services: ConversationEndpoints(services.store).delete,
+        endpoint=lambda services: ConversationEndpoints.of(services).delete,
         answers=(DeletedConversation,),
     ),
 )

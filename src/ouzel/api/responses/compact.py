@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -63,7 +64,8 @@ class CompactResponse:
         )
         items = (await context_of(continuation, self._store, exchange.key_id)).items
         tools = KnownTools(refuses_unknown=self._model.refuses_unknown_tools)
-        messages = await asyncio.to_thread(messages_of, items, fields.instructions, tools)
+        read = partial(messages_of, items, fields.instructions, tools, sees=self._model.renderer.sees)
+        messages = await asyncio.to_thread(read)
         summary, usage = await self._summariser.summarise(
             messages, key_id=exchange.key_id, arrival_s=exchange.arrival_s, on_generation=exchange.follow
         )

@@ -1,0 +1,53 @@
+"""What a message says: a text, or parts, which are texts and pictures."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from ouzel.generation import MediaPart
+from ouzel.responses.item_fields import Message
+
+_PICTURE = "[picture]"  # in a text that tells of one
+
+Part = Message | MediaPart
+
+
+def text_of(message: Message) -> str:
+    """Returns all texts of its content, each on lines of its own, and where a picture is that there is one."""
+    return "\n".join(_text(part) for part in _parts(message))
+
+
+def pictures_of(message: Message) -> list[MediaPart]:
+    return [part for part in _parts(message) if isinstance(part, MediaPart)]
+
+
+def with_pictures(text: str, pictures: Sequence[MediaPart]) -> object:
+    """Returns the content that says both."""
+    return [{"type": "text", "text": text}, *pictures] if pictures else text
+
+
+def joined_content(messages: Sequence[Message]) -> object:
+    """Returns what several messages say, with an empty line between them."""
+    if not any(pictures_of(message) for message in messages):
+        return "\n\n".join(map(text_of, messages))
+    parts = _parts(messages[0])
+    for message in messages[1:]:
+        parts += [{"type": "text", "text": "\n\n"}, *_parts(message)]
+    return parts
+
+
+def _parts(message: Message) -> list[Part]:
+    content = message["content"]
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    assert isinstance(content, list)
+    return [*content]
+
+
+def _text(part: Part) -> str:
+    match part:
+        case MediaPart():
+            return _PICTURE
+        case dict():
+            return str(part["text"])
+        case unreachable:
+            assert_never(unreachable)
