@@ -38,21 +38,27 @@ def _image_faults(images: Sequence[ImageInput], num_prompt_tokens: int, info: En
         yield "this model reads text only"
     end = 0
     for number, image in enumerate(images):
-        if not image.runs or any(length < 1 for _, length in image.runs):
-            yield f"image {number} has no tokens"
-        for begin, length in image.runs:
-            if begin < end:
-                yield f"the tokens of image {number} must follow those before it"
-            end = begin + length
+        yield from _place_faults(image, number, end)
+        end = max((begin + length for begin, length in image.runs), default=end)
         if len(image.pixels) != 3 * prod(image.shape):
             yield f"image {number} must have 3 bytes for each pixel of {image.shape}, given {len(image.pixels)}"
-        grid = image.position_grid
-        if grid is not None and (len(image.runs) != 1 or prod(grid) != image.runs[0][1] or min(grid) < 1):
-            yield f"the tokens of image {number} must be one run of {grid}, given {image.runs}"
     if len({image.position_grid is None for image in images}) > 1:
         yield "all images must have a grid of positions, or none"
     if end > num_prompt_tokens:
         yield f"the images' tokens end at {end}, the prompt has {num_prompt_tokens}"
+
+
+def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
+    """`first` is the token behind the image before."""
+    if not image.runs or any(length < 1 for _, length in image.runs):
+        yield f"image {number} has no tokens"
+    for begin, length in image.runs:
+        if begin < first:
+            yield f"the tokens of image {number} must follow those before it"
+        first = begin + length
+    grid = image.position_grid
+    if grid is not None and (len(image.runs) != 1 or prod(grid) != image.runs[0][1] or min(grid) < 1):
+        yield f"the tokens of image {number} must be one run of {grid}, given {image.runs}"
 
 
 def _token_ids_in(request: EngineRequest) -> dict[str, Iterable[int]]:

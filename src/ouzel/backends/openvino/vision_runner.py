@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.vision import DEEP, FEATURES, ROWS
+from ouzel.backends.openvino.graph.vision import DEEP, FEATURES, NEXT_ROWS, ROWS
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.vision_model import Inputs, VisionModel
 from ouzel.errors import EngineFailed
@@ -52,7 +52,8 @@ class VisionRunner:
                 request.set_tensor(name, tensor)
             request.infer()  # without the GIL
             made = {name: np.array(request.get_tensor(name).data) for name in outputs}  # the next run writes over it
-            inputs = inputs | {name: made[name] for name in (ROWS,) if name in made}
+            if NEXT_ROWS in made:
+                inputs = inputs | {ROWS: made[NEXT_ROWS]}
             deep |= {name: array for name, array in made.items() if name.startswith(DEEP)}
         return np.stack(list(chain([made[FEATURES]], deep.values())))
 

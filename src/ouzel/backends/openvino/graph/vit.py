@@ -24,7 +24,7 @@ from ouzel.backends.openvino.vision_model import Inputs, Passes
 from ouzel.errors import EngineFailed, ModelLoadError
 from ouzel.types import ImageInput
 
-TILES_PER_PASS = 4
+ROWS_PER_PASS = 1024  # of several tiles, where they are small: a large one has a pass to itself
 TOWER = "vision_tower."
 # Of these, checkpoints have what no language model takes: the norm and the head behind the last layer, and constants.
 BEHIND_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
@@ -162,8 +162,9 @@ def tile_passes(shape: VitShape) -> Passes:
                 f"tiles must have the image_size {shape.tile_size} of config.json, the image processor's are "
                 f"{height}x{width}"
             )
-        firsts = range(0, len(pixels), TILES_PER_PASS)
-        return [{"patches": tile_patches(pixels[first : first + TILES_PER_PASS], shape)} for first in firsts]
+        num_tiles = max(1, ROWS_PER_PASS // shape.num_rows)
+        firsts = range(0, len(pixels), num_tiles)
+        return [{"patches": tile_patches(pixels[first : first + num_tiles], shape)} for first in firsts]
 
     return passes
 
