@@ -58,7 +58,7 @@ def test_percents_that_escape_nothing_stand_for_themselves(text: str, data: byte
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("A", "must have valid base64 behind 'base64,'"),
+        ("A", "must have valid base64"),
         ("AAAAA", "must have valid base64"),
         ("AA=A", "must have valid base64"),
         ("=AAA", "must have valid base64"),

@@ -18,6 +18,27 @@ class TextBlock(msgspec.Struct, frozen=True, tag="text"):
     citations: Citations = None
 
 
+class Base64Image(msgspec.Struct, frozen=True, tag="base64"):
+    data: Annotated[str, Meta(description="The picture's file.")]
+    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = None
+
+
+class UrlImage(msgspec.Struct, frozen=True, tag="url"):
+    url: Annotated[str, Meta(description="A data URL; an http or https URL, or a path, where the operator allows it.")]
+
+
+class ImageTransformations(msgspec.Struct, frozen=True):
+    oversized_image: Annotated[
+        Literal["downsize"] | None, Meta(description="Only downsize: the model gets what it can take of a picture.")
+    ] = None
+
+
+class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
+    source: Annotated[Base64Image | UrlImage, Meta(description="The picture, for a model that sees.")]
+    transformations: Annotated[ImageTransformations | None, Meta(description="What may be done to it.")] = None
+    cache_control: CacheControl = None
+
+
 class PlainText(msgspec.Struct, frozen=True, tag="text"):
     data: Text
     media_type: Annotated[str | None, Meta(description="text/plain.")] = None
@@ -48,7 +69,7 @@ class ToolReferenceBlock(msgspec.Struct, frozen=True, tag="tool_reference"):
     cache_control: CacheControl = None
 
 
-ResultContent = list[TextBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock]
+ResultContent = list[TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock]
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
@@ -77,7 +98,7 @@ class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking"
     cache_control: CacheControl = None
 
 
-UserBlock = TextBlock | DocumentBlock | SearchResultBlock | ToolResultBlock
+UserBlock = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolResultBlock
 AssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
 
 

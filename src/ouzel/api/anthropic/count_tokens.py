@@ -28,7 +28,7 @@ class CountTokens:
         return await self._threads.run(partial(self._counted, body), len(body))
 
     def _counted(self, body: bytes) -> TokenCount:
-        asked = decode_messages(parse_object(body), CountTokensRequest)
+        asked = decode_messages(parse_object(body), CountTokensRequest, self._model)
         unlimited = msgspec.structs.replace(asked, max_tokens=None)
         read = read_messages(unlimited, self._model, self._limits)
         return TokenCount(len(read.prompt(self._model).token_ids))

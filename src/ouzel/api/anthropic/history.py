@@ -14,11 +14,12 @@ from typing import assert_never
 from ouzel.api.anthropic.blocks import (
     AssistantBlock,
     AssistantMessage,
+    Base64Image,
     DocumentBlock,
+    ImageBlock,
     Message,
     PlainText,
     RedactedThinkingBlock,
-    ResultContent,
     Role,
     SearchResultBlock,
     SystemMessage,
@@ -28,11 +29,13 @@ from ouzel.api.anthropic.blocks import (
     ToolReferenceBlock,
     ToolResultBlock,
     ToolUseBlock,
+    UrlImage,
     UserBlock,
     UserMessage,
 )
 from ouzel.api.anthropic.call_ids import own_call_id
 from ouzel.errors import InvalidRequest
+from ouzel.generation import MediaPart
 from ouzel.responses.packed_text import THINKING
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import shown
@@ -42,6 +45,8 @@ logger = logging.getLogger(__name__)
 _BILLING_HEADER = "x-anthropic-billing-header:"  # it differs from session to session, and would spoil the prefix cache
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
 
+Piece = str | MediaPart  # of what is said: a text or a picture
+
 
 @dataclass(slots=True)
 class Turn:
@@ -49,18 +54,17 @@ class Turn:
 
     role: Role
     path: str  # of the message that it begins with
-    texts: list[str] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[JsonObject] = field(default_factory=list)
     answered: JsonObject = field(default_factory=dict)  # of a tool's result: the call, by the chat's keys
 
     @property
     def is_empty(self) -> bool:
-        return not (self.texts or self.reasoning or self.calls)
+        return not (self.pieces or self.reasoning or self.calls)
 
     def message(self) -> JsonObject:
-        content: object = self.texts[0] if len(self.texts) == 1 else "" if not self.texts else _parts(self.texts)
-        message: JsonObject = {"role": self.role, "content": content, **self.answered}
+        message: JsonObject = {"role": self.role, "content": _content(self.pieces), **self.answered}
         if self.reasoning:
             message["reasoning_content"] = "\n".join(self.reasoning)
         if self.calls:
@@ -80,7 +84,7 @@ class History:
         self._has_later_system = has_later_system
         texts = [text for text in _texts(system or "") if not text.startswith(_BILLING_HEADER)]
         if texts:
-            self._turns.append(Turn("system", "system", texts))
+            self._turns.append(Turn("system", "system", [*texts]))
         for position, message in enumerate(messages):
             self._read(message, f"messages[{position}]")
         if self._turns[-1].role == "assistant" and self._turns[-1].is_empty and len(self._turns) > 1:
@@ -120,33 +124,32 @@ class History:
             case SystemMessage():
                 texts = _texts(message.content)
                 if self._has_later_system or not self._turns or self._turns[-1].role == "system":
-                    self._turn("system", path).texts += texts
+                    self._turn("system", path).pieces += texts
                 else:
-                    self._turn("user", path).texts += [f"<system>\n{text}\n</system>" for text in texts]
+                    self._turn("user", path).pieces += [f"<system>\n{text}\n</system>" for text in texts]
             case unreachable:
                 assert_never(unreachable)
 
     def _read_user(self, content: str | list[UserBlock], path: str) -> None:
         blocks = content if isinstance(content, list) else [TextBlock(content)]
-        texts: list[str] = []
+        pieces: list[Piece] = []
         for position, block in enumerate(blocks):
+            at = f"{path}.content[{position}]"
             if isinstance(block, ToolResultBlock):
-                self._read_result(block, f"{path}.content[{position}]")
+                self._read_result(block, at)
             else:
-                texts += _text_of(block)
-        if texts or self._turns[-1:] == [] or self._turns[-1].role not in ("tool", "user"):
-            self._turn("user", path).texts += texts
+                pieces += _pieces_of(block, at)
+        if pieces or self._turns[-1:] == [] or self._turns[-1].role not in ("tool", "user"):
+            self._turn("user", path).pieces += pieces
 
     def _read_result(self, block: ToolResultBlock, path: str) -> None:
         call_id = own_call_id(block.tool_use_id)
         if call_id not in self._names:
             limit = "must be the id of a tool_use block before it"
             raise InvalidRequest(f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id")
-        text = "\n".join(_texts(block.content or ""))
-        if block.is_error:
-            text = f"The tool failed.\n{text}"
+        pieces = _joined_texts(_result_pieces(block, path))
         answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}
-        self._turns.append(Turn("tool", path, [text], answered=answered))
+        self._turns.append(Turn("tool", path, pieces, answered=answered))
 
     def _read_assistant(self, content: str | list[AssistantBlock], path: str) -> None:
         turn = self._turn("assistant", path)
@@ -157,7 +160,7 @@ class History:
     def _read_assistant_block(self, block: AssistantBlock, turn: Turn, path: str) -> None:
         match block:
             case TextBlock(text=text):
-                turn.texts += [text] if text else []
+                turn.pieces += [text] if text else []
             case ThinkingBlock(thinking=thinking, signature=signature):
                 signed = THINKING.unpack(signature or "")
                 if signed is None or thinking not in ("", signed):
@@ -180,24 +183,45 @@ class History:
         return self._turns[-1]
 
 
-def _texts(content: str | list[TextBlock] | ResultContent) -> list[str]:
-    if isinstance(content, str):
-        return [content] if content else []
-    return [text for block in content for text in _text_of(block)]
+def _texts(content: str | list[TextBlock]) -> list[str]:
+    """Leaves out empty texts: there may be a mark for the cache on them."""
+    texts = [content] if isinstance(content, str) else [block.text for block in content]
+    return [text for text in texts if text]
 
 
-def _text_of(block: TextBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock) -> list[str]:
-    """Returns an empty text as none: there may be a mark for the cache on it."""
+def _result_pieces(block: ToolResultBlock, path: str) -> list[Piece]:
+    failed: list[Piece] = ["The tool failed."] if block.is_error else []
+    if not isinstance(block.content, list):
+        return [*failed, block.content or ""]
+    inner = (_pieces_of(each, f"{path}.content[{position}]") for position, each in enumerate(block.content))
+    return [*failed, *(piece for pieces in inner for piece in pieces)]
+
+
+def _pieces_of(
+    block: TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock, path: str
+) -> Sequence[Piece]:
     match block:
-        case TextBlock(text=text):
-            return [text] if text else []
+        case TextBlock():
+            return _texts([block])
+        case ImageBlock(source=source):
+            return [_picture(source, f"{path}.source")]
         case DocumentBlock(source=source, title=title, context=context):
             text = source.data if isinstance(source, PlainText) else _joined(source)
             return [_framed("document", [title, context], text)]
         case SearchResultBlock(content=content, source=where, title=title):
-            return [_framed("search_result", [title, where], "\n".join(_texts([*content])))]
+            return [_framed("search_result", [title, where], "\n".join(_texts(content)))]
         case ToolReferenceBlock(tool_name=name):
             return [f"The tool {name} can be called."]
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _picture(source: Base64Image | UrlImage, path: str) -> MediaPart:
+    match source:
+        case Base64Image(data=data):
+            return MediaPart(f"{path}.data", f"data:;base64,{data}")
+        case UrlImage(url=url):
+            return MediaPart(f"{path}.url", url)
         case unreachable:
             assert_never(unreachable)
 
@@ -210,5 +234,22 @@ def _framed(name: str, heads: Sequence[str | None], text: str) -> str:
     return "\n".join([f"<{name}>", *(head for head in heads if head), text, f"</{name}>"])
 
 
-def _parts(texts: Sequence[str]) -> list[JsonObject]:
-    return [{"type": "text", "text": text} for text in texts]
+def _joined_texts(pieces: Sequence[Piece]) -> list[Piece]:
+    """Makes one text of those in a row."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined and isinstance(piece, str) and isinstance(joined[-1], str):
+            joined[-1] += f"\n{piece}"
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _content(pieces: Sequence[Piece]) -> object:
+    match pieces:
+        case []:
+            return ""
+        case [str(text)]:
+            return text
+        case _:
+            return [{"type": "text", "text": piece} if isinstance(piece, str) else piece for piece in pieces]

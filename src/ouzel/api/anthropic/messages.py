@@ -24,7 +24,7 @@ class Messages:
         self._limits = limits
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        body = decode_messages(fields, MessagesRequest)
+        body = decode_messages(fields, MessagesRequest, self._model)
         read = read_messages(body, self._model, self._limits)
         prompt = read.prompt(self._model)
         message_id = f"msg_{secrets.token_hex(12)}"

@@ -49,9 +49,9 @@ class ReadMessages:
             raise self.history.in_own_words(error) from error
 
 
-def decode_messages(fields: JsonObject, body_type: type[MessagesRequest]) -> MessagesRequest:
+def decode_messages(fields: JsonObject, body_type: type[MessagesRequest], model: ServedModel) -> MessagesRequest:
     """Raises InvalidRequest."""
-    refuse_unreadable(fields)
+    refuse_unreadable(fields, sees=model.renderer.sees)
     return decode_object(without_foreign_fields(fields, body_type.__struct_encode_fields__), body_type)
 
 

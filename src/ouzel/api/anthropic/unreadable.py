@@ -8,7 +8,6 @@ from ouzel.wire.validation_errors import shown
 
 _OF_SERVER_TOOL = "this server has no tools of its own, leave the block out"
 _REASONS: Mapping[str, str] = {
-    "image": "this model reads no images",
     "container_upload": "this server has no containers",
     "compaction": "only who wrote the summary can read it, send it as text",
     "browser_state": "this server has no browser tools",
@@ -27,6 +26,7 @@ _REASONS: Mapping[str, str] = {
         _OF_SERVER_TOOL,
     ),
 }
+_NO_IMAGES = {"image": "this model reads no images"}
 _SOURCES: Mapping[str, str] = {  # of documents
     "base64": "this model reads no PDFs, send the text",
     "url": "this server fetches nothing, send the text",
@@ -34,15 +34,21 @@ _SOURCES: Mapping[str, str] = {  # of documents
 }
 
 
-def refuse_unreadable(fields: JsonObject) -> None:
-    """`fields` are a body as it came. Raises InvalidRequest for the first such block."""
+def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
+    """`fields` are a body as it came, `sees` the model. Raises InvalidRequest for the first such block."""
+    reasons = _REASONS if sees else {**_REASONS, **_NO_IMAGES}
     for path, block in _blocks(fields):
         kind, source = block.get("type"), block.get("source")
-        if isinstance(kind, str) and kind in _REASONS:
-            limit = f"must be that of a text, given {shown(kind)}: {_REASONS[kind]}"
-            raise InvalidRequest(limit, field=f"{path}.type")
-        source_kind = source.get("type") if kind == "document" and isinstance(source, dict) else None
-        if isinstance(source_kind, str) and source_kind in _SOURCES:
+        if isinstance(kind, str) and kind in reasons:
+            readable = "a text or an image" if sees else "a text"
+            raise InvalidRequest(
+                f"must be that of {readable}, given {shown(kind)}: {reasons[kind]}", field=f"{path}.type"
+            )
+        source_kind = source.get("type") if isinstance(source, dict) else None
+        if kind == "image" and source_kind == "file":
+            limit = 'must be "base64" or "url", given "file": this server keeps no files'
+            raise InvalidRequest(limit, field=f"{path}.source.type")
+        if kind == "document" and isinstance(source_kind, str) and source_kind in _SOURCES:
             limit = f'must be "text" or "content", given {shown(source_kind)}: {_SOURCES[source_kind]}'
             raise InvalidRequest(limit, field=f"{path}.source.type")
 

@@ -94,7 +94,7 @@ def _from_base64(text: bytes, path: str, limits: PictureLimits) -> bytes:
     try:
         data = binascii.a2b_base64(digits + b"=" * (-len(digits) % 4), strict_mode=True)
     except binascii.Error as error:
-        raise InvalidRequest(f"must have valid base64 behind 'base64,': {error}", field=path) from None
+        raise InvalidRequest(f"must have valid base64: {error}", field=path) from None
     return data
 
 
