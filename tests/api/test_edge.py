@@ -55,6 +55,7 @@ def test_models_say_what_they_can(http: httpx.Client) -> None:
         "created": 1_700_000_000,
         "max_model_len": 4096,
         "context_length": 4096,
+        "architecture": {"modality": "text->text", "input_modalities": ["text"], "output_modalities": ["text"]},
         "capabilities": ["completion", "chat"],
         "owned_by": "ouzel",
         "root": None,

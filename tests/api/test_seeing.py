@@ -67,3 +67,14 @@ def test_pictures_that_are_too_many_for_the_context_are_too_long_a_chat(http: ht
     error = error_of(response)
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
     assert "your messages resulted in 1012 tokens" in error["message"]
+
+
+def test_a_model_that_sees_says_so(http: httpx.Client) -> None:
+    model = http.get("/v1/models/parrot").json()
+
+    assert model["architecture"] == {
+        "modality": "text+image->text",
+        "input_modalities": ["text", "image"],
+        "output_modalities": ["text"],
+    }
+    assert model["capabilities"] == ["completion", "chat", "tools", "vision"]

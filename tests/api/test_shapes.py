@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from tests.api.requests import Json, chat, events_of
 
 OF_OTHER_SERVERS = {
+    "architecture",
     "capabilities",
     "context_length",
     "max_model_len",

@@ -10,11 +10,20 @@ from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
 
 
+class Architecture(msgspec.Struct):
+    """It has OpenRouter's names, which clients look for."""
+
+    modality: str
+    input_modalities: list[str]
+    output_modalities: list[str]
+
+
 class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     id: str
     created: int
     max_model_len: int  # vLLM's name, which clients look for
     context_length: int  # the same, under OpenRouter's name
+    architecture: Architecture
     capabilities: list[str]
     owned_by: str = "ouzel"
     root: None = None  # vLLM's: of which model this is an adapter
@@ -45,8 +54,14 @@ class Models:
             created=self._model.created,
             max_model_len=max_model_len,
             context_length=max_model_len,
+            architecture=_architecture(self._model),
             capabilities=capabilities_of(self._model),
         )
+
+
+def _architecture(model: ServedModel) -> Architecture:
+    inputs = ["text", "image"] if model.renderer.sees else ["text"]
+    return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 
 
 def capabilities_of(model: ServedModel) -> list[str]:
@@ -56,6 +71,7 @@ def capabilities_of(model: ServedModel) -> list[str]:
         "chat": template is not None,
         "tools": template is not None and template.capabilities.tools and output_format.calls is not None,
         "reasoning": template is not None and template.reasons and output_format.reasoning is not None,
+        "vision": model.renderer.sees,
     }
     return [name for name, is_there in can.items() if is_there]
 
