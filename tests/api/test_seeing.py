@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from openai.types.chat import ChatCompletion
 
 from tests.api.requests import content_of, error_of, events_of
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server, sizes_seen
@@ -36,7 +37,9 @@ def test_pictures_stand_where_the_chat_has_them(http: httpx.Client) -> None:
     user = "<|im_start|>user\nOne<picture of 6>two<picture of 2><|im_end|>\n"
     assert last_prompt() == f"{user}<|im_start|>assistant\n"
     assert sizes_seen() == [(56, 84), (28, 56)]
-    assert answer.json()["usage"]["prompt_tokens"] == len(last_request().prompt_token_ids)
+    usage = ChatCompletion.model_validate(answer.json(), strict=True).usage
+    assert usage is not None and usage.prompt_tokens == len(last_request().prompt_token_ids)
+    assert usage.prompt_tokens_details is not None and usage.prompt_tokens_details.image_tokens == 8
     streamed = http.post("/v1/chat/completions", json=body(*parts, stream=True))
     assert content_of(events_of(streamed)) == "Onetwo"
     assert sizes_seen() == [(56, 84), (28, 56)]

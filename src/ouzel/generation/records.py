@@ -73,4 +73,5 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: int
     completion_tokens: int
     reasoning_tokens: int
+    image_tokens: int = 0  # of the prompt's
     durations: Durations | None = None  # of one prompt; None before its first token

@@ -24,6 +24,7 @@ def new_envelope(prefix: str, model: ServedModel) -> Envelope:
 
 class PromptTokensDetails(msgspec.Struct):
     cached_tokens: int
+    image_tokens: int | msgspec.UnsetType = msgspec.UNSET  # of a prompt with pictures
 
 
 class CompletionTokensDetails(msgspec.Struct):
@@ -43,7 +44,7 @@ def usage_object(usage: Usage) -> UsageObject:
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         total_tokens=usage.prompt_tokens + usage.completion_tokens,
-        prompt_tokens_details=PromptTokensDetails(usage.cached_tokens),
+        prompt_tokens_details=PromptTokensDetails(usage.cached_tokens, usage.image_tokens or msgspec.UNSET),
         completion_tokens_details=CompletionTokensDetails(usage.reasoning_tokens),
     )
 
