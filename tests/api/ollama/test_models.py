@@ -22,6 +22,7 @@ def test_every_name_is_listed_with_a_tag(ollama: httpx.Client) -> None:
         assert [model["name"] for model in models] == ["org/parrot:latest", "parrot:latest"]
         assert all(model["model"] == model["name"] and len(model["digest"]) == 64 for model in models)
     assert models[0]["context_length"] == 4096
+    assert whole(ollama.get("/api/tags"))["models"][0]["capabilities"] == ["completion", "tools", "thinking"]
     assert ollama.head("/api/tags").status_code == 200
 
 

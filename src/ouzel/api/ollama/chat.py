@@ -29,7 +29,7 @@ _MESSAGE = {
         "thinking": {"type": ["string", "null"]},
         "tool_name": {"type": ["string", "null"]},
         "tool_call_id": {"type": ["string", "null"]},
-        "images": {"anyOf": [{"type": "array", "maxItems": 0, "items": {"type": "string"}}, {"type": "null"}]},
+        "images": {"type": ["array", "null"], "items": {"type": "string"}, "description": "For a model that sees."},
         "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"]}},
     },
 }
@@ -77,7 +77,8 @@ class Chats:
         if not body.messages:
             return [], LoadAnswer(_line, name=name, unloads=body.unloads)
         with ollamas_words():
-            request = self._accepted(body, read_messages(body.messages), arrival_s)
+            messages = read_messages(body.messages, sees=self._model.renderer.sees)
+            request = self._accepted(body, messages, arrival_s)
         is_stream = body.stream is not False
         return [request], OllamaAnswer(_line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s)
 

@@ -14,15 +14,15 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
 from ouzel.api.ollama.body import OllamaBody, read_body
-from ouzel.api.ollama.messages import refuse_images
+from ouzel.api.ollama.messages import pictures_in, with_pictures
 from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
-from ouzel.generation import Event, GenerationOptions, GenerationRequest, Prompt, ServedModel, Usage
+from ouzel.generation import Event, GenerationOptions, GenerationRequest, MediaPart, Prompt, ServedModel, Usage
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
 
-_FOR_CHATS = ("system", "context", "think")  # need the model's chat template
+_FOR_CHATS = ("system", "context", "think", "images")  # need the model's chat template
 
 
 class OllamaGenerateRequest(OllamaBody, kw_only=True):
@@ -35,7 +35,9 @@ class OllamaGenerateRequest(OllamaBody, kw_only=True):
         str | None, Meta(description="Only empty: the model's own template is used, or none with raw.")
     ] = None
     raw: Annotated[bool | None, Meta(description="Takes the prompt as it is, without the chat template.")] = None
-    images: Annotated[list[str] | None, Meta(description="Only empty: this model reads text.")] = None
+    images: Annotated[
+        list[str] | None, Meta(description="Pictures before the prompt, files in base64, for a model that sees.")
+    ] = None
     context: Annotated[
         list[Annotated[int, Meta(ge=0)]] | None,
         Meta(description="Token ids that come before the prompt: the context of an earlier answer."),
@@ -60,24 +62,26 @@ class Generating:
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         body = read_body(fields, OllamaGenerateRequest, self._model)
         name = body.model or self._model.names[0]
-        refuse_images(body.images, "images")
-        if not body.prompt and not body.suffix:
+        pictures = pictures_in(body.images, "images", sees=self._model.renderer.sees)
+        if not body.prompt and not body.suffix and not pictures:
             return [], LoadAnswer(_line, name=name, unloads=body.unloads)
         is_text = bool(body.raw or body.suffix) or self._model.renderer.chat_template is None
         _check(body, is_text=is_text)
         with ollamas_words():
-            request = self._accepted(body, arrival_s, is_text=is_text)
+            request = self._accepted(body, pictures, arrival_s, is_text=is_text)
         is_stream = body.stream is not False
         answer = OllamaAnswer(_line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s)
         return [request], answer if is_text else GeneratedAnswer(answer, request.prompt)
 
-    def _accepted(self, body: OllamaGenerateRequest, arrival_s: float, *, is_text: bool) -> GenerationRequest:
+    def _accepted(
+        self, body: OllamaGenerateRequest, pictures: Sequence[MediaPart], arrival_s: float, *, is_text: bool
+    ) -> GenerationRequest:
         chat = chat_of(body, self._model, self._limits)
         if is_text:
             options = _of_text(chat.options)
             return accepted(options, self._text_prompt(body), self._model, arrival_s)
         try:
-            prompt = self._model.renderer.render_chat(_messages(body), chat.rendering)
+            prompt = self._model.renderer.render_chat(_messages(body, pictures), chat.rendering)
         except ContextLengthExceeded as error:
             raise error.at("prompt") from error
         if body.context:
@@ -97,7 +101,10 @@ class Generating:
 
 
 class GeneratedAnswer:
-    """Implements `Answer`: the last line has the context, for the next request to go on from."""
+    """Implements `Answer`: the last line has the context, for the next request to go on from.
+
+    There is none where pictures are in it, for token ids do not hold them.
+    """
 
     def __init__(self, answer: OllamaAnswer[OllamaGenerated], prompt: Prompt) -> None:
         self.is_stream = answer.is_stream
@@ -115,7 +122,8 @@ class GeneratedAnswer:
         return self._with_context(self._answer.whole(events, usage))
 
     def _with_context(self, line: OllamaGenerated) -> OllamaGenerated:
-        line.context = [*self._prompt.token_ids, *self._answer.token_ids]
+        if not self._prompt.images:
+            line.context = [*self._prompt.token_ids, *self._answer.token_ids]
         return line
 
 
@@ -128,6 +136,9 @@ def _check(body: OllamaGenerateRequest, *, is_text: bool) -> None:
         if value := getattr(body, name):
             instead = "with raw, with a suffix, or for a model without a chat template"
             raise InvalidRequest(f"must not be given {instead}, given {shown(value)}", field=name)
+    if body.images and body.context:
+        limit = "must not be given beside images: use /api/chat for what was said before them"
+        raise InvalidRequest(f"{limit}, given {shown(body.context)}", field="context")
 
 
 def _of_text(options: GenerationOptions) -> GenerationOptions:
@@ -135,9 +146,9 @@ def _of_text(options: GenerationOptions) -> GenerationOptions:
     return msgspec.structs.replace(options, continues_prompt=True, parses_output=False)
 
 
-def _messages(body: OllamaGenerateRequest) -> list[dict[str, str]]:
-    system = [{"role": "system", "content": body.system}] if body.system else []
-    return [*system, {"role": "user", "content": body.prompt or ""}]
+def _messages(body: OllamaGenerateRequest, pictures: Sequence[MediaPart]) -> list[dict[str, object]]:
+    system: list[dict[str, object]] = [{"role": "system", "content": body.system}] if body.system else []
+    return [*system, {"role": "user", "content": with_pictures(pictures, body.prompt or "")}]
 
 
 def _line(piece: Piece, *, model: str, created_at: str) -> OllamaGenerated:

@@ -1,33 +1,66 @@
 """A chat's messages become ours: Ollama's have other names for some keys, and calls and results without ids."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
+from ouzel.generation import MediaPart
+from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
 
 
-def read_messages(entries: list[object]) -> list[object]:
-    """Leaves what is no message as it is, for the renderer to name. Raises InvalidRequest for images."""
+def read_messages(entries: list[object], *, sees: bool) -> list[object]:
+    """`sees`: the model reads pictures. Leaves what is no message as it is, for the renderer to name.
+
+    Raises InvalidRequest for images that are none.
+    """
     calls = _OpenCalls()
     return [
-        _message(entry, f"messages[{position}]", calls) if isinstance(entry, dict) else entry
+        _message(entry, f"messages[{position}]", calls, sees=sees) if isinstance(entry, dict) else entry
         for position, entry in enumerate(entries)
     ]
 
 
-def refuse_images(images: object, field: str) -> None:
-    if images:
+def pictures_in(images: object, field: str, *, sees: bool) -> list[MediaPart]:
+    """Raises InvalidRequest."""
+    if not images:
+        return []
+    if not sees:
         raise InvalidRequest("must not be given: this model reads text only", field=field)
+    if not isinstance(images, list):
+        raise InvalidRequest(f"must be a list, given {shown(images)}", field=field)
+    return [_picture(image, f"{field}[{position}]") for position, image in enumerate(images)]
 
 
-def _message(entry: Message, path: str, calls: "_OpenCalls") -> Message:
+def with_pictures(pictures: Sequence[MediaPart], content: object) -> object:
+    """Returns the content behind the pictures, which Ollama shows first; what is none as it is."""
+    match content:
+        case _ if not pictures:
+            return content
+        case "":
+            return [*pictures]
+        case str():
+            return [*pictures, {"type": "text", "text": content}]
+        case list():
+            return [*pictures, *content]
+        case _:
+            return content
+
+
+def _picture(image: object, path: str) -> MediaPart:
+    if not isinstance(image, str) or not image:
+        raise InvalidRequest(f"must be a file in base64, given {shown(image)}", field=path)
+    return MediaPart(path, image if image.startswith("data:") else f"data:;base64,{image}")
+
+
+def _message(entry: Message, path: str, calls: "_OpenCalls", *, sees: bool) -> Message:
     message = {key: value for key, value in entry.items() if value is not None}
-    refuse_images(message.pop("images", None), f"{path}.images")
+    pictures = pictures_in(message.pop("images", None), f"{path}.images", sees=sees)
     role = message.get("role")
     if isinstance(role, str):
         message["role"] = role.lower()
-    message.setdefault("content", "")
+    message["content"] = with_pictures(pictures, message.get("content", ""))
     for ollamas, ours in (("thinking", "reasoning_content"), ("tool_name", "name")):
         if ollamas in message:
             message.setdefault(ours, message.pop(ollamas))

@@ -41,6 +41,7 @@ class OllamaModel(msgspec.Struct):
     size: int  # bytes
     digest: str
     details: OllamaModelDetails
+    capabilities: list[str]
 
 
 class OllamaModels(msgspec.Struct):
@@ -119,7 +120,15 @@ class Models:
     def _listed(self, name: str) -> OllamaModel:
         full = full_name(name)
         size = self._model.facts.num_bytes or 0
-        return OllamaModel(full, full, self._modified_at, size, _digest(self._model), _details(self._model))
+        return OllamaModel(
+            full,
+            full,
+            self._modified_at,
+            size,
+            _digest(self._model),
+            details=_details(self._model),
+            capabilities=_capabilities(self._model),
+        )
 
     def _running(self, name: str) -> OllamaRunningModel:
         listed = self._listed(name)
@@ -163,7 +172,7 @@ def _digest(model: ServedModel) -> str:
 def _capabilities(model: ServedModel) -> list[str]:
     """Returns them by Ollama's names."""
     ours = capabilities_of(model)
-    names = {"completion": "completion", "tools": "tools", "reasoning": "thinking"}
+    names = {"completion": "completion", "vision": "vision", "tools": "tools", "reasoning": "thinking"}
     inserts = ["insert"] if model.renderer.fills_in else []
     return [theirs for name, theirs in names.items() if name in ours] + inserts
 
