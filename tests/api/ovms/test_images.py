@@ -1,0 +1,88 @@
+"""Pictures in chats and responses of OVMS's profile: as the engine gets them, and what is refused of them."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from ouzel.config import ServerConfig
+from tests.api.ovms.test_errors import WRAPPER
+from tests.api.ovms.test_examples import IMAGE, JSON, PATH
+from tests.api.requests import Json, content_of, events_of
+from tests.api.seeing import base64_of, data_url, last_prompt, last_request, seeing_server, sizes_seen
+
+TAG = "<ov_genai_image_0>"  # OVMS refuses texts with its own placeholder; here nothing is to be forged by it
+
+
+@pytest.fixture(scope="module")
+def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    directory = tmp_path_factory.mktemp("model")
+    with seeing_server(directory, config=ServerConfig(profile="ovms")) as server, server.client() as http:
+        yield http
+
+
+def body(*parts: Json, **fields: object) -> Json:
+    return {"model": "parrot", "messages": [{"role": "user", "content": [*parts]}], **fields}
+
+
+def shown(url: str) -> Json:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def said(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def test_the_documented_example_is_answered(seeing: httpx.Client) -> None:
+    example = IMAGE.replace("llava", "parrot").replace("/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD ...", base64_of(56, 84))
+
+    answer = seeing.post(PATH, content=example, headers=JSON).json()
+
+    assert answer["choices"][0]["message"]["content"] == "What is on the picture?"
+    assert answer["usage"]["prompt_tokens"] == len(last_request().prompt_token_ids)
+    assert "user\nWhat is on the picture?<picture of 6><|im_end|>" in last_prompt()
+
+
+def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client) -> None:
+    sent = body(said(f"One {TAG}"), shown(data_url(28, 28)), said("two"), shown(f"base64,{base64_of(28, 56)}"))
+
+    streamed = seeing.post(PATH, json={**sent, "stream": True})
+
+    assert content_of(events_of(streamed)) == f"One {TAG}two"
+    assert f"user\nOne {TAG}<picture of 1>two<picture of 2><|im_end|>" in last_prompt()
+    assert sizes_seen() == [(28, 28), (28, 56)]
+
+
+@pytest.mark.parametrize("image_url", [data_url(28, 56), {"url": data_url(28, 56)}], ids=["a text", "an object"])
+def test_responses_take_both_forms_of_a_picture(seeing: httpx.Client, image_url: object) -> None:
+    content = [{"type": "input_text", "text": "Look"}, {"type": "input_image", "image_url": image_url}]
+    sent = {"model": "parrot", "input": [{"role": "user", "content": content}]}
+
+    answer = seeing.post("/v3/responses", json=sent).json()
+
+    assert answer["output"][0]["content"][0]["text"] == "Look"
+    assert sizes_seen() == [(28, 56)]
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("data:image/png;base64,aGk=", "must be a picture"),
+        ("base64,*", "must have valid base64"),
+        ("https://example.org/a.png", "allowed_media_domains"),
+        ("/etc/hostname", "allowed_local_media_path"),
+    ],
+)
+def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, url: str, complaint: str) -> None:
+    response = seeing.post(PATH, json=body(said("Look"), shown(url)))
+
+    text = response.json()["error"]
+    assert response.status_code == 400
+    assert text.startswith(f"{WRAPPER}messages[0].content[1].image_url.url")
+    assert complaint in text
+
+
+def test_a_model_of_texts_says_so(ovms: httpx.Client) -> None:
+    text = ovms.post(PATH, json=body(said("Look"), shown(data_url(28, 28)))).json()["error"]
+
+    assert text.endswith('messages[0].content[1].type must be "text", given "image_url": this model reads text only')
