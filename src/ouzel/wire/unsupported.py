@@ -184,6 +184,7 @@ INSTEAD: Mapping[str, str] = {
     "decoder_input_details": "prompt_logprobs",
     "details": "logprobs",
     "extra_key": "cache_salt",
+    "image": "messages",
     "images": "messages",
     "input": "messages or prompt",
     "inputs": "messages or prompt",
