@@ -1,0 +1,295 @@
+"""Model directories of the families that see: the golden checkpoints, with all that a server reads beside the weights.
+
+Of a published checkpoint they have the image processor's settings, in the sizes of the small encoder, the marks of its
+tokenizer and the kind of its chat template.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
+
+from tests.backends import seeing_templates as templates
+
+GOLDEN = Path(__file__).parent / "golden_vision"
+IMAGE_TOKEN = 7  # in config.json of all of them
+BYTES_OF_GPT_2 = {" ": "Ġ", "\n": "Ċ"}
+BYTES_OF_SENTENCEPIECE = {" ": "▁", "\n": "<0x0A>"}
+CLIP = {
+    "image_mean": [0.48145466, 0.4578275, 0.40821073],
+    "image_std": [0.26862954, 0.26130258, 0.27577711],
+    "resample": 3,
+}
+HALVES = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeeingFamily:
+    checkpoint: str  # a directory of golden_vision
+    template: str
+    marks: Mapping[str, int]  # special tokens, beside those for which any id will do
+    more_marks: tuple[str, ...]
+    preprocessor: Mapping[str, object]
+    processor: Mapping[str, object] = field(default_factory=dict)
+    tokenizer_config: Mapping[str, object] = field(default_factory=dict)
+    kind: Literal["byte level", "sentencepiece"] = "byte level"
+    line_breaks: tuple[str, ...] = ()  # tokens that are not special
+
+    def write(self, directory: Path) -> Path:
+        source = GOLDEN / self.checkpoint
+        for name in ("config.json", "model.safetensors"):
+            (directory / name).symlink_to(source / name)
+        contents = {
+            "preprocessor_config.json": self.preprocessor,
+            "processor_config.json": self.processor,
+            "tokenizer_config.json": self.tokenizer_config,
+        }
+        for name, content in contents.items():
+            if content:
+                (directory / name).write_text(json.dumps(content))
+        (directory / "chat_template.jinja").write_text(self.template)
+        config = json.loads((source / "config.json").read_text())
+        self._tokenizer(config["text_config"]["vocab_size"]).save(str(directory / "tokenizer.json"))
+        return directory
+
+    def _tokenizer(self, vocab_size: int) -> tokenizers.Tokenizer:
+        """Gives a character its ASCII code as id; special tokens have the others."""
+        spelled = BYTES_OF_GPT_2 if self.kind == "byte level" else BYTES_OF_SENTENCEPIECE
+        characters = {spelled.get(chr(code), chr(code)): code for code in (ord("\n"), *range(32, 127))}
+        taken = {*characters.values(), *self.marks.values()}
+        free = (id_ for id_ in range(vocab_size) if id_ not in taken)
+        others = (*self.more_marks, *self.line_breaks)
+        marks = {**self.marks, **dict(zip(others, free, strict=False))}
+        assert len(marks) == len(self.marks) + len(others), "all of them fit the vocabulary"
+        is_sentencepiece = self.kind == "sentencepiece"
+        made = tokenizers.Tokenizer(models.BPE({**characters, **marks}, [], byte_fallback=is_sentencepiece))
+        if is_sentencepiece:
+            made.normalizer = normalizers.Replace(" ", "▁")
+            made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+        else:
+            made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+            made.decoder = decoders.ByteLevel()
+        for mark in marks:
+            made.add_tokens([AddedToken(mark, special=mark not in self.line_breaks, normalized=False)])
+        return made
+
+
+def places(rows: int, columns: int) -> tuple[str, ...]:
+    return tuple(f"<row_{row}_col_{column}>" for row in range(1, rows + 1) for column in range(1, columns + 1))
+
+
+QWEN_MARKS = {"<|vision_end|>": 4, "<|vision_start|>": 5, "<|video_pad|>": 6, "<|image_pad|>": IMAGE_TOKEN}
+CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+MISTRAL = ("<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[IMG_BREAK]", "[IMG_END]")
+MISTRAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+PIXTRAL = {"image_processor_type": "PixtralImageProcessor", **CLIP, "size": {"longest_edge": 64}, "do_resize": True}
+PIXTRAL_TOKENS = {"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"}
+INTERNVL_TOKENS = {
+    "extra_special_tokens": {
+        "start_image_token": "<img>",
+        "end_image_token": "</img>",
+        "context_image_token": "<IMG_CONTEXT>",
+        "video_token": "<video>",
+    }
+}
+GEMMA3_TOKENS = {
+    "bos_token": "<bos>",
+    "eos_token": "<eos>",
+    "boi_token": "<start_of_image>",
+    "eoi_token": "<end_of_image>",
+    "image_token": "<image_soft_token>",
+}
+
+
+def qwen2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.QWEN2_VL,
+        marks=QWEN_MARKS,
+        more_marks=CHATML,
+        preprocessor={**CLIP, "patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, **preprocessor},
+    )
+
+
+def qwen3_vl(checkpoint: str, template: str) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=template,
+        marks=QWEN_MARKS,
+        more_marks=(*CHATML, "<think>", "</think>"),
+        preprocessor={
+            "image_processor_type": "Qwen2VLImageProcessorFast",
+            **HALVES,
+            "size": {"shortest_edge": 256, "longest_edge": 4096},
+            "patch_size": 4,
+            "merge_size": 2,
+            "temporal_patch_size": 2,
+        },
+        tokenizer_config={"extra_special_tokens": {"image_token": "<|image_pad|>"}},
+    )
+
+
+def idefics3(checkpoint: str, template: str, tile: int, kind: str) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=template,
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=(
+            *("<|begin_of_text|>", "<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<global-img>"),
+            *places(4, 4),
+        ),
+        preprocessor={
+            "image_processor_type": kind,
+            **HALVES,
+            "resample": 1,
+            "do_image_splitting": True,
+            "do_pad": True,
+            "size": {"longest_edge": 4 * tile},
+            "max_image_size": {"longest_edge": tile},
+        },
+        processor={"image_seq_len": 4, "processor_class": kind.replace("Image", "")},
+    )
+
+
+def gemma3(**preprocessor: object) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="gemma3",
+        template=templates.GEMMA3,
+        marks={"<image_soft_token>": IMAGE_TOKEN},
+        more_marks=("<bos>", "<eos>", "<start_of_image>", "<end_of_image>", "<start_of_turn>", "<end_of_turn>"),
+        preprocessor={
+            "image_processor_type": "Gemma3ImageProcessor",
+            **HALVES,
+            "resample": 2,
+            "size": {"height": 32, "width": 32},
+            "image_seq_length": 16,
+            **preprocessor,
+        },
+        processor={"image_seq_length": 16, "processor_class": "Gemma3Processor"},
+        tokenizer_config=GEMMA3_TOKENS,
+        kind="sentencepiece",
+        line_breaks=("\n\n", "\n\n\n", "\n\n\n\n"),
+    )
+
+
+def internvl(checkpoint: str) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.INTERNVL,
+        marks={"<IMG_CONTEXT>": IMAGE_TOKEN},
+        more_marks=(*CHATML, "<img>", "</img>", "<video>"),
+        preprocessor={
+            "image_processor_type": "GotOcr2ImageProcessorFast",
+            "image_mean": [0.485, 0.456, 0.406],
+            "image_std": [0.229, 0.224, 0.225],
+            "size": {"height": 16, "width": 16},
+            "crop_to_patches": False,
+            "min_patches": 1,
+            "max_patches": 12,
+        },
+        processor={"image_seq_length": 4, "processor_class": "InternVLProcessor"},
+        tokenizer_config=INTERNVL_TOKENS,
+    )
+
+
+def llava(checkpoint: str, preprocessor: Mapping[str, object], **processor: object) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.LLAVA,
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=("<unk>", "<s>", "</s>", "<pad>"),
+        preprocessor=preprocessor,
+        processor=processor,
+        tokenizer_config={"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+        kind="sentencepiece",
+    )
+
+
+CLIP_OF_LLAVA = {
+    "image_processor_type": "CLIPImageProcessor",
+    **CLIP,
+    "size": {"shortest_edge": 23},
+    "crop_size": {"height": 23, "width": 23},
+    "do_center_crop": True,
+}
+FAMILIES: dict[str, SeeingFamily] = {
+    "gemma3": gemma3(),
+    "gemma3 with pan and scan": gemma3(
+        do_pan_and_scan=True,
+        pan_and_scan_min_crop_size=20,
+        pan_and_scan_max_num_crops=4,
+        pan_and_scan_min_ratio_to_activate=1.2,
+    ),
+    "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),
+    "internvl": internvl("internvl"),
+    "internvl-norms": internvl("internvl-norms"),
+    "llava": llava(
+        "llava", CLIP_OF_LLAVA, patch_size=4, vision_feature_select_strategy="default", num_additional_image_tokens=1
+    ),
+    "llava of before processor_config.json": llava("llava", CLIP_OF_LLAVA),
+    "llava-siglip": llava(
+        "llava-siglip",
+        {"image_processor_type": "SiglipImageProcessor", **HALVES, "size": {"height": 23, "width": 23}, "resample": 3},
+        patch_size=4,
+        vision_feature_select_strategy="full",
+        num_additional_image_tokens=0,
+    ),
+    "llava_next": SeeingFamily(
+        checkpoint="llava_next",
+        template=templates.LLAVA_NEXT,
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=("<unk>", "<s>", "</s>", "<pad>"),
+        preprocessor={
+            "image_processor_type": "LlavaNextImageProcessor",
+            **CLIP,
+            "size": {"shortest_edge": 14},
+            "crop_size": {"height": 14, "width": 14},
+            "image_grid_pinpoints": [[14, 28], [28, 14], [28, 28], [42, 14], [14, 42]],
+        },
+        processor={"patch_size": 4, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1},
+        tokenizer_config={"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+        kind="sentencepiece",
+    ),
+    "llava_onevision": SeeingFamily(
+        checkpoint="llava_onevision",
+        template=templates.LLAVA_ONEVISION,
+        marks={"<image>": IMAGE_TOKEN, "<video>": 6},
+        more_marks=CHATML,
+        preprocessor={
+            "image_processor_type": "LlavaOnevisionImageProcessor",
+            **HALVES,
+            "size": {"height": 14, "width": 14},
+            "image_grid_pinpoints": [[height, width] for height in (14, 28, 42) for width in (14, 28, 42)],
+        },
+        processor={"num_image_tokens": 9, "vision_feature_select_strategy": "full", "image_token": "<image>"},
+    ),
+    "mistral3": SeeingFamily(
+        checkpoint="mistral3",
+        template=templates.MISTRAL,
+        marks={"[IMG]": IMAGE_TOKEN},
+        more_marks=MISTRAL,
+        preprocessor={**PIXTRAL, "patch_size": 4},
+        processor={**PIXTRAL_TOKENS, "patch_size": 4, "spatial_merge_size": 2},
+        tokenizer_config=MISTRAL_TOKENS,
+    ),
+    "pixtral": SeeingFamily(
+        checkpoint="pixtral",
+        template=templates.MISTRAL,
+        marks={"[IMG]": IMAGE_TOKEN},
+        more_marks=MISTRAL,
+        preprocessor={**PIXTRAL, "patch_size": {"height": 4, "width": 4}},
+        processor={**PIXTRAL_TOKENS, "patch_size": 4},
+        tokenizer_config=MISTRAL_TOKENS,
+    ),
+    "qwen2_vl": qwen2_vl("qwen2_vl", image_processor_type="Qwen2VLImageProcessor", min_pixels=256, max_pixels=4096),
+    "qwen2_5_vl": qwen2_vl(
+        "qwen2_5_vl", image_processor_type="Qwen2_5_VLImageProcessor", min_pixels=256, max_pixels=4096
+    ),
+    "qwen3_5": qwen3_vl("qwen3_5", templates.QWEN3_5),
+    "qwen3_vl": qwen3_vl("qwen3_vl", templates.QWEN3_VL),
+    "smolvlm": idefics3("smolvlm", templates.SMOLVLM, 16, "SmolVLMImageProcessor"),
+}

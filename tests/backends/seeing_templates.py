@@ -1,0 +1,155 @@
+"""Chat templates that write pictures as those of the families do: where, between which marks and which line breaks.
+
+The words around them are ours. All names of content parts that published templates know are known here, too.
+"""
+# ruff: noqa: E501 - the templates' own lines
+
+# Pictures stand where they are in the message, each between two marks; `add_vision_id` numbers them.
+QWEN2_VL = """\
+{%- set seen = namespace(images=0) -%}
+{%- for message in messages -%}
+{%- if loop.first and message['role'] != 'system' -%}<|im_start|>system
+You answer.<|im_end|>
+{% endif -%}
+<|im_start|>{{ message['role'] }}
+{% if message['content'] is string -%}
+{{ message['content'] }}
+{%- else -%}
+{%- for part in message['content'] -%}
+{%- if part['type'] == 'image' or 'image' in part or 'image_url' in part -%}
+{%- set seen.images = seen.images + 1 -%}
+{%- if add_vision_id -%}Picture {{ seen.images }}: {% endif -%}
+<|vision_start|><|image_pad|><|vision_end|>
+{%- elif 'text' in part -%}
+{{ part['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+<|im_end|>
+{% endfor -%}
+{%- if add_generation_prompt -%}<|im_start|>assistant
+{% endif -%}
+"""
+
+# The same by a macro; Qwen3.5 opens its reasoning behind it.
+_QWEN3 = """\
+{%- macro shown(content) -%}
+{%- if content is string -%}{{ content }}
+{%- else -%}
+{%- for part in content -%}
+{%- if part.type == 'image' or 'image' in part or 'image_url' in part -%}
+{{- '<|vision_start|><|image_pad|><|vision_end|>' -}}
+{%- elif 'text' in part -%}{{- part.text -}}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{%- endmacro -%}
+{%- for message in messages -%}
+{{- '<|im_start|>' + message.role + '\\n' + shown(message.content) + '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\nTHINK' -}}{%- endif -%}
+"""
+QWEN3_VL = _QWEN3.replace("THINK", "")
+QWEN3_5 = _QWEN3.replace("THINK", "<think>\\n")
+
+# All pictures of a message stand before its texts, each with a line break behind it.
+LLAVA = """\
+{%- for message in messages -%}
+{%- if message['role'] != 'system' -%}{{ message['role'].upper() + ': ' }}{%- endif -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}{{ '<image>\\n' }}{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}{{ part['text'] + ' ' }}{%- endfor -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ 'ASSISTANT:' }}{%- endif -%}
+"""
+LLAVA_NEXT = """\
+{%- for message in messages -%}
+{%- if message['role'] == 'user' -%}{{ '[INST] ' }}{%- endif -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}{{ '<image>\\n' }}{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}{{ part['text'] }}{%- endfor -%}
+{{- ' [/INST]' if message['role'] == 'user' else '</s> ' -}}
+{%- endfor -%}
+"""
+# Here a line break stands before each text.
+LLAVA_ONEVISION = """\
+{%- for message in messages -%}
+{{- '<|im_start|>' + message['role'] + ' ' -}}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}{{ '<image>' }}{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}{{ '\\n' + part['text'] }}{%- endfor -%}
+{{- '<|im_end|>' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\\n' }}{%- endif -%}
+"""
+
+# Pictures stand where they are, and end by a mark of their own.
+MISTRAL = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{%- if message['role'] == 'system' -%}
+{{- '[SYSTEM_PROMPT]' + (message['content'] if message['content'] is string else message['content'][0]['text']) + '[/SYSTEM_PROMPT]' -}}
+{%- elif message['role'] == 'user' -%}
+[INST]
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for block in message['content'] -%}
+{%- if block['type'] == 'text' -%}{{ block['text'] }}
+{%- elif block['type'] in ['image', 'image_url'] -%}[IMG]
+{%- else -%}{{ raise_exception('there are texts and pictures only') }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+[/INST]
+{%- else -%}
+{{- (message['content'] if message['content'] is string else message['content'][0]['text']) + eos_token -}}
+{%- endif -%}
+{%- endfor -%}
+"""
+
+# A space behind the colon, but before a picture there is none.
+_IDEFICS3 = """\
+{{- 'BEGIN' -}}
+{%- for message in messages -%}
+{{- message['role'] | capitalize -}}
+{{- ':' if message['content'][0]['type'] == 'image' else ': ' -}}
+{%- for line in message['content'] -%}
+{%- if line['type'] == 'text' -%}{{ line['text'] }}{%- elif line['type'] == 'image' -%}{{ '<image>' }}{%- endif -%}
+{%- endfor -%}
+<end_of_utterance>
+{% endfor -%}
+{%- if add_generation_prompt -%}{{ 'Assistant:' }}{%- endif -%}
+"""
+IDEFICS3 = _IDEFICS3.replace("BEGIN", "<|begin_of_text|>")
+SMOLVLM = _IDEFICS3.replace("BEGIN", "<|im_start|>")
+
+# Of a picture it writes what stands before its tokens only.
+GEMMA3 = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{{- '<start_of_turn>' + ('model' if message['role'] == 'assistant' else message['role']) + '\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] | trim }}
+{%- else -%}
+{%- for item in message['content'] -%}
+{%- if item['type'] == 'image' -%}{{ '<start_of_image>' }}
+{%- elif item['type'] == 'text' -%}{{ item['text'] | trim }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '<end_of_turn>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<start_of_turn>model\\n' -}}{%- endif -%}
+"""
+
+INTERNVL = """\
+{%- for message in messages -%}
+{{- '<|im_start|>' + message['role'] + '\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for content in message['content'] -%}
+{%- if content['type'] == 'image' -%}{{ '<IMG_CONTEXT>\\n' }}
+{%- elif content['type'] == 'text' -%}{{ content['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}
+"""

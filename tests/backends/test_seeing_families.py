@@ -1,0 +1,141 @@
+"""What a family's image processor says of a picture is what its vision encoder makes of it.
+
+The one runs beside the server's event loop and the other in the engine; between them are the chat template and the
+tokenizer. Here a chat with pictures goes all the way through them, in model directories like the published ones.
+"""
+
+import asyncio
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from PIL import Image
+
+from ouzel.config import MediaConfig
+from ouzel.engine.base import ModelRunner
+from ouzel.engine.core import EngineCore
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.image_reader import ImageReader
+from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.render import Prompt, PromptRenderer
+from ouzel.prompts.vision.loader import load_image_processor
+from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.types import EngineRequest
+from ouzel.worker_threads import WorkerThreads
+from tests.backends.conftest import Load
+from tests.backends.seeing_families import FAMILIES, GOLDEN, IMAGE_TOKEN
+from tests.engine.requests import Result, make_request, run, run_alone
+from tests.prompts.vision.pictures import picture
+
+# Width and height: lying, standing, smaller than a patch, larger than any tile, and the longest that are allowed.
+SIZES = [(90, 40), (30, 75), (1, 1), (130, 127), (200, 1), (2, 300)]
+Part = dict[str, object]
+Chat = list[dict[str, object]]
+
+
+def text(words: str) -> Part:
+    return {"type": "text", "text": words}
+
+
+def shown(image: Image.Image, detail: str = "auto") -> Part:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    url = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
+
+
+def chat(*parts: Part) -> Chat:
+    return [{"role": "user", "content": list(parts)}]
+
+
+@dataclass(frozen=True)
+class SeeingModel:
+    directory: Path
+    runner: ModelRunner
+
+    def prompts(self, chats: Sequence[Chat]) -> list[Prompt]:
+        return asyncio.run(self._prompts(chats))
+
+    async def _prompts(self, chats: Sequence[Chat]) -> list[Prompt]:
+        processor = load_image_processor(self.directory)
+        assert processor is not None
+        info, tokenizer = self.runner.info, load_tokenizer(self.directory)
+        assert tokenizer.control_tokens[processor.feature_token] == IMAGE_TOKEN
+        images = ImageReader(processor, MediaLoader(MediaConfig()), info.max_model_len)
+        template = ChatTemplate.load(self.directory)
+        renderer = PromptRenderer(tokenizer, template, info.max_model_len, info.vocab_size, images=images)
+        threads = WorkerThreads("chats", 1)
+        try:
+            return [await threads.run(partial(renderer.render_chat, each)) for each in chats]
+        finally:
+            threads.close()
+            renderer.close()
+
+
+def request_of(prompt: Prompt) -> EngineRequest:
+    asked = make_request(prompt.token_ids, max_tokens=4, num_logprobs=0)
+    return msgspec.structs.replace(asked, images=prompt.images)
+
+
+def logprobs_of(result: Result) -> list[float]:
+    assert result.finish_reason == "length"
+    return [position.sampled.logprob for position in result.logprobs]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def model(request: pytest.FixtureRequest, load: Load, tmp_path_factory: pytest.TempPathFactory) -> SeeingModel:
+    directory = FAMILIES[request.param].write(tmp_path_factory.mktemp("model"))
+    return SeeingModel(directory, load(directory))
+
+
+def test_every_checkpoint_that_sees_has_a_case() -> None:
+    assert {family.checkpoint for family in FAMILIES.values()} == {path.name for path in GOLDEN.iterdir()}
+
+
+def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel) -> None:
+    chats = [chat(shown(picture(*size), detail), text("What is that?")) for size in SIZES for detail in ("auto", "low")]
+    prompts = model.prompts(chats)
+
+    requests = [request_of(prompt) for prompt in prompts]
+    results = run(EngineCore(model.runner), requests)
+
+    for prompt, request in zip(prompts, requests, strict=True):
+        [image] = prompt.images
+        places = [place for begin, count in image.runs for place in range(begin, begin + count)]
+        assert places == np.flatnonzero(np.array(prompt.token_ids) == IMAGE_TOKEN).tolist()
+        assert np.isfinite(logprobs_of(results[request.request_id, 0])).all()
+
+
+def test_another_picture_of_the_same_size_is_answered_otherwise(model: SeeingModel) -> None:
+    pictures = [picture(60, 45), picture(60, 45).transpose(Image.Transpose.ROTATE_180)]
+    prompts = model.prompts([chat(shown(each), text("What is that?")) for each in pictures])
+    first, second = (run_alone(EngineCore(model.runner), request_of(prompt))[0] for prompt in prompts)
+
+    assert prompts[0].token_ids == prompts[1].token_ids
+    assert abs(logprobs_of(first)[0] - logprobs_of(second)[0]) > 1e-4
+
+
+def test_pictures_between_texts_are_told_apart_and_found_in_the_cache(model: SeeingModel) -> None:
+    pictures = [picture(90, 40), picture(20, 50), picture(90, 40).transpose(Image.Transpose.ROTATE_180)]
+    begin, middle, lower, end = (text(words) for words in ("First", " then ", "\nand below\n", "Which is it?"))
+
+    def chat_with(order: Sequence[int]) -> Chat:
+        first, second, third = (shown(pictures[number]) for number in order)
+        return chat(begin, first, middle, second, lower, third, end)
+
+    asked, swapped = model.prompts([chat_with([0, 1, 2]), chat_with([2, 1, 0])])
+    engine = EngineCore(model.runner)
+    first, again, other = (run_alone(engine, request_of(prompt))[0] for prompt in (asked, asked, swapped))
+
+    assert [image.size for image in asked.images] == [(40, 90), (50, 20), (40, 90)]
+    assert asked.token_ids == swapped.token_ids
+    assert again.token_ids == first.token_ids
+    assert again.final.num_cached_tokens > 0
+    assert logprobs_of(again) == pytest.approx(logprobs_of(first), abs=1e-4)
+    assert abs(logprobs_of(first)[0] - logprobs_of(other)[0]) > 1e-5
