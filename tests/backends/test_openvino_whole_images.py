@@ -12,7 +12,7 @@ from tests.backends.conftest import Load
 from tests.backends.test_openvino_vision import IMAGE_TOKEN, Limited, VisionGolden, read_vision_golden
 from tests.engine.requests import Result, make_request, run, run_alone
 
-NAMES = ["gemma3"]
+NAMES = ["gemma3", "gemma4"]
 BLOCK_SIZE = 32
 
 

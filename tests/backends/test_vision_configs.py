@@ -1,18 +1,21 @@
 """What checkpoints that see say of themselves: numbers that do not go together are refused, all names are known."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.config.weights import read_weights
-from ouzel.errors import ModelLoadError
+from ouzel.errors import EngineFailed, ModelLoadError
+from tests.backends.conftest import Load
 from tests.backends.test_openvino_loading import WEIGHTS, rename_tensors
-from tests.backends.test_openvino_vision import GOLDEN
+from tests.backends.test_openvino_vision import GOLDEN, features_of, read_vision_golden
 
 
 def with_config(name: str, directory: Path, changes: dict[str, Any]) -> Path:  # Any: JSON
@@ -52,6 +55,12 @@ def measure(directory: Path) -> None:
             {"text_config": {"sliding_window": 15}},
             "mm_tokens_per_image must be <= sliding_window 15, found 16",
         ),
+        ("gemma4", {"vision_config": {"num_key_value_heads": 1}}, "num_key_value_heads 1 is not supported; .* 2, as"),
+        ("gemma4", {"vision_config": {"head_dim": 22}}, "head_dim must be a multiple of 4, found 22"),
+        ("gemma4", {"vision_config": {"rope_parameters": {"rope_type": "yarn"}}}, 'rope_type "yarn" is not supported'),
+        ("gemma4", {"vision_config": {"position_embedding_size": 2**20}}, "embedding_table has the shape"),
+        ("gemma4", {"vision_config": {"use_clipped_linears": True}}, "q_proj.input_min is missing"),
+        ("gemma4-layers", {"text_config": {"pad_token_id": 128}}, "pad_token_id must be .* < .* 128, found 128"),
     ],
 )
 def test_numbers_that_do_not_go_together_are_refused(
@@ -80,3 +89,23 @@ def test_tensors_are_found_by_their_older_and_newer_names(name: str, names: dict
     for stored, other in names.items():
         rename_tensors(copy / WEIGHTS, f'"{stored}'.encode(), f'"{other}'.encode())
     measure(copy)
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((1, 12, 20), "the sides of pictures must be multiples of 12 and <= 80, found 12x20"),
+        ((1, 12, 84), "the sides of pictures must be multiples of 12 and <= 80, found 12x84"),
+        ((1, 60, 48), "pictures must have <= 16 tokens, as the sliding_window has, found 20"),
+    ],
+)
+def test_gemma4_refuses_pictures_that_it_cannot_see(shape: tuple[int, int, int], message: str, load: Load) -> None:
+    golden = read_vision_golden("gemma4")
+    image = msgspec.structs.replace(golden.images(1)[0], shape=shape, pixels=bytes(3 * math.prod(shape)))
+    with pytest.raises(EngineFailed, match=message):
+        features_of(load(golden.directory), image)
+
+
+def test_pictures_of_smaller_gemma4_models_may_be_cut(load: Load) -> None:
+    assert load(GOLDEN / "gemma4").info.sees_images_whole
+    assert not load(GOLDEN / "gemma4-layers").info.sees_images_whole

@@ -21,6 +21,11 @@ from tools.golden.cases.llama_kin import ROPE_CASES
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden"
 PROMPT_LENGTH = 40
 GREEDY_LENGTH = 64
+SPREADS = {  # mean and deviation of what has such a name
+    "bias": (0.0, 0.3),
+    "A_log": (-0.5, 1.5),  # rates of decay, of which some forget at once and others late
+    ".D": (1.0, 0.5),  # what Mamba-2 adds of a head's input
+}
 SMALLEST_GAP = 0.02  # between the best and the second logit, in standard deviations of the logits
 
 
@@ -50,14 +55,13 @@ def random_model(case: Case, seed: int) -> Any:
 
 def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> torch.Tensor:
     noise = torch.randn(shape, generator=generator)
-    if name.endswith("bias"):
-        return 0.3 * noise
+    for ending, (mean, deviation) in SPREADS.items():
+        if name.endswith(ending):
+            return mean + deviation * noise
     if "norm" in name or name.endswith(("scale", "scalar")):
         return 1 + 0.2 * noise
-    if name.endswith("A_log"):  # rates of decay, of which some forget at once and others late
-        return 1.5 * noise - 0.5
-    if name.endswith(".D"):  # what Mamba-2 adds of a head's input
-        return 1 + 0.5 * noise
+    if name.endswith(("put_min", "put_max")):  # that values are clipped to
+        return (1 + noise.abs()) * (1 if name.endswith("max") else -1)
     if len(shape) < 2:  # of an activation function, or sinks
         return 0.5 * noise
     return noise * (1.5 / shape[-1] ** 0.5)

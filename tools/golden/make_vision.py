@@ -102,7 +102,7 @@ def outputs_for(case: VisionCase, model: Any, embedded: Embedded, count: int, se
 
 
 def make_case(name: str, case: VisionCase) -> None:
-    model = random_model(Case(case.settings), case.first_seed)
+    model = random_model(Case(case.settings, factors=case.factors), case.first_seed)
     with torch.no_grad():
         model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = 0  # so that no answer has a picture
     embedded = Embedded(model)

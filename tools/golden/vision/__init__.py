@@ -29,6 +29,7 @@ class VisionCase:
     types_name: str = ""  # of what forward() takes to tell tokens of pictures from others; empty: it knows by their ids
     spaced: int = 0  # tokens of text behind so many of a picture's, as a break behind each line; 0: none
     published: dict[str, Any] = field(default_factory=dict)  # what config.json has instead; None takes a key away
+    factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
     first_seed: int = 0
 
     def size(self, number: int) -> tuple[int, int]:

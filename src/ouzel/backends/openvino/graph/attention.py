@@ -36,12 +36,13 @@ def paged_attention(
     sliding_window: int = 0,
     sinks: NDArray[np.float32] | None = None,
     writes_cache: bool = True,
+    sees_images_whole: bool = True,
 ) -> Node:
     """Takes queries, keys [T, heads, key_dim] and values as rows; returns [T, query heads * value_dim].
 
     A token sees `sliding_window` tokens, itself included; 0 stands for all. `sinks` are one logit for each query head.
     A layer that does not write its cache reads what an earlier layer wrote there, and its keys and values count for
-    nothing.
+    nothing. With `sees_images_whole` the tokens of an image see each other, where the model has that at all.
     """
     arguments = [
         merge_heads(query),
@@ -63,10 +64,8 @@ def paged_attention(
         int32(0),  # and stride
         empty(np.float32, 4) if sinks is None else ops.constant(sinks.reshape(1, -1, 1, 1)),
         int32(0),  # adaptive R-KV: start size
-        empty(np.int32),  # and evictable sizes
-        empty(np.int32),  # and block indices
-        empty(np.int32),  # and their begins
-        empty(np.int32) if graph.image_tokens is None else graph.image_tokens,
+        *(empty(np.int32) for _ in range(3)),  # and evictable sizes, block indices and their begins
+        graph.image_tokens if graph.image_tokens is not None and sees_images_whole else empty(np.int32),
         empty(np.uint8),  # query-query bias
         empty(np.int32),  # and its begins
     ]

@@ -92,8 +92,12 @@ class Builder:
             )
         return self._weight(name, num_rows, num_columns, width)
 
-    def embedded(self, embedding: Node) -> Node:
-        return gather(embedding, self.graph.token_ids)
+    def embedded(self, embedding: Node, image_token_id: int | None = None) -> Node:
+        """With `image_token_id`, that is what tokens of images count for; `with_images` comes before."""
+        token_ids = self.graph.token_ids
+        if image_token_id is not None and self._images is not None:
+            token_ids = self._images.token_ids(token_ids, image_token_id)
+        return gather(embedding, token_ids)
 
     @property
     def takes_images(self) -> bool:

@@ -44,6 +44,7 @@ class LayerEmbeddings:
     size: int
     vocab_size: int
     factor: float
+    image_token_id: int  # whose row tokens of images have
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class KeysAndValues:
 def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
     is_head = shape.tied_embeddings
     embedding = b.embedding("model.embed_tokens", shape.vocab_size, shape.hidden_size, is_head=is_head)
-    x = scaled(b.embedded(embedding), shape.embedding_factor)
+    x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), shape.hidden_size)
     angles = {kind: b.angles(rope, kind) for kind, rope in shape.ropes.items()}
     of_layers = layer_inputs(b, x, shape)
     caches: dict[int, KeysAndValues] = {}
@@ -126,6 +127,7 @@ def attention(
         scale=1.0,
         sliding_window=layer.sliding_window,
         writes_cache=layer.cache == index,
+        sees_images_whole=layer.sliding_window > 0,
     )
     num_columns = shape.num_heads * layer.head_dim
     output_name, bias = prefix + "self_attn.o_proj", shape.has_attention_bias
@@ -183,7 +185,7 @@ def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
         return []
     num_layers, size = len(shape.layers), table.size
     name, num_columns = "model.embed_tokens_per_layer", num_layers * size
-    packed = b.embedded(b.embedding(name, table.vocab_size, num_columns, is_head=False))
+    packed = b.embedded(b.embedding(name, table.vocab_size, num_columns, is_head=False), table.image_token_id)
     projected = b.linear(x, "model.per_layer_model_projection", shape.hidden_size, num_columns)
     projected = split_heads(scaled(projected, shape.hidden_size**-0.5), num_layers, size)
     projected = b.norm(projected, "model.per_layer_projection_norm", size, shape.norm)

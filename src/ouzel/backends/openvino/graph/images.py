@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ouzel.backends.openvino.graph.nodes import Node, gather
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
 
@@ -34,6 +34,11 @@ class ImageInputs:
     def embedded(self, rows: Node) -> Node:
         """Puts the features into the embeddings [T, hidden_size], as they are."""
         return ops.scatter_update(rows, self._rows, self._level(0), ops.constant(np.int64(0)))
+
+    def token_ids(self, token_ids: Node, instead: int) -> Node:
+        """Puts this id into `token_ids` in place of those of images."""
+        ids = ops.broadcast(integers(instead), ops.shape_of(self._rows))
+        return ops.scatter_update(token_ids, self._rows, ids, ops.constant(np.int64(0)))
 
     def behind(self, rows: Node, layer: int) -> Node:
         """Adds what enters behind this layer."""

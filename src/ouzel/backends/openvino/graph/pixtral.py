@@ -65,12 +65,12 @@ class PixtralShape:
         return shape
 
 
-def read_theta(vision: HfConfig) -> float:
+def read_theta(vision: HfConfig, default: float = 10000.0) -> float:
     """Reads what stands in `rope_parameters`, or beside the other keys, as transformers 4 wrote it."""
     parameters = vision.section("rope_parameters") or vision
     if parameters.text("rope_type", "axial") not in ("axial", "default"):
         raise parameters.refuse("rope_type", "axial")
-    theta = parameters.number("rope_theta", 10000.0)
+    theta = parameters.number("rope_theta", default)
     if theta <= 0:
         raise parameters.refuse("rope_theta", "> 0")
     return theta

@@ -177,7 +177,13 @@ def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
             f"config.json: vocab_size_per_layer_input must be >= vocab_size {config.size('vocab_size')}, "
             f"found {vocab_size}"
         )
-    return LayerEmbeddings(size=size, vocab_size=vocab_size, factor=root(size, config))
+    image_token_id = config.integer("pad_token_id", 0)
+    if not 0 <= image_token_id < vocab_size:
+        raise ModelLoadError(
+            f"config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input {vocab_size}, "
+            f"found {image_token_id}"
+        )
+    return LayerEmbeddings(size=size, vocab_size=vocab_size, factor=root(size, config), image_token_id=image_token_id)
 
 
 def read_experts(config: HfConfig) -> Gemma4Experts:
