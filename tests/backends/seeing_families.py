@@ -16,6 +16,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tests.backends import seeing_templates as templates
 
 GOLDEN = Path(__file__).parent / "golden_vision"
+WITHOUT_CASE = {"gemma4"}  # whose window is smaller than the fewest tokens of a picture that its processor knows
 IMAGE_TOKEN = 7  # in config.json of all of them
 BYTES_OF_GPT_2 = {" ": "Ġ", "\n": "Ċ"}
 BYTES_OF_SENTENCEPIECE = {" ": "▁", "\n": "<0x0A>"}
@@ -176,6 +177,24 @@ def gemma3(**preprocessor: object) -> SeeingFamily:
     )
 
 
+def gemma4(checkpoint: str) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.GEMMA4,
+        marks={"<|image|>": IMAGE_TOKEN},
+        more_marks=("<bos>", "<eos>", "<|turn>", "<turn|>"),
+        preprocessor={
+            "image_processor_type": "Gemma4ImageProcessor",
+            "patch_size": 4,
+            "pooling_kernel_size": 3,
+            "max_soft_tokens": 70,
+        },
+        tokenizer_config={"bos_token": "<bos>", "eos_token": "<eos>", "image_token": "<|image|>"},
+        kind="sentencepiece",
+        line_breaks=("\n\n",),
+    )
+
+
 def internvl(checkpoint: str) -> SeeingFamily:
     return SeeingFamily(
         checkpoint=checkpoint,
@@ -224,6 +243,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         pan_and_scan_max_num_crops=4,
         pan_and_scan_min_ratio_to_activate=1.2,
     ),
+    "gemma4-layers": gemma4("gemma4-layers"),
     "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),
     "internvl": internvl("internvl"),
     "internvl-norms": internvl("internvl-norms"),

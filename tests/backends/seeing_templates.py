@@ -121,6 +121,23 @@ IDEFICS3 = _IDEFICS3.replace("BEGIN", "<|begin_of_text|>")
 SMOLVLM = _IDEFICS3.replace("BEGIN", "<|im_start|>")
 
 # Of a picture it writes what stands before its tokens only.
+GEMMA4 = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{{- '<|turn>' + ('model' if message['role'] == 'assistant' else message['role']) + '\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] | trim }}
+{%- else -%}
+{%- for item in message['content'] -%}
+{%- if item['type'] == 'image' -%}{{ '\\n\\n<|image|>\\n\\n' }}
+{%- elif item['type'] == 'text' -%}{{ item['text'] | trim }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '<turn|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<|turn>model\\n' }}{%- endif -%}
+"""
+
 GEMMA3 = """\
 {{- bos_token -}}
 {%- for message in messages -%}

@@ -19,7 +19,7 @@ VISION: dict[str, Any] = {
     "head_dim": 24,
     "patch_size": PATCH,
     "pooling_kernel_size": POOLING,
-    "position_embedding_size": 20,
+    "position_embedding_size": 256,
 }
 TEXT: dict[str, Any] = {
     "vocab_size": 128,
