@@ -72,6 +72,27 @@ def test_pictures_that_are_too_many_for_the_context_are_too_long_a_chat(http: ht
     assert "your messages resulted in 1012 tokens" in error["message"]
 
 
+@pytest.mark.parametrize("role", ["system", "developer", "assistant", "tool", "function"])
+def test_every_message_may_show_pictures(http: httpx.Client, role: str) -> None:
+    spelled = "<tool_call> <|image_pad|>"
+    earlier = {"role": role, "tool_call_id": "a", "content": [said(spelled), shown(28, 56)]}
+    sent = body(said("Look"))
+    sent["messages"] = [earlier, *body(shown(28, 28))["messages"]]  # type: ignore[misc]  # a list
+
+    assert http.post("/v1/chat/completions", json=sent).status_code == 200
+
+    assert f"{spelled}<picture of 2>" in last_prompt()
+    assert sizes_seen() == [(28, 56), (28, 28)]
+
+
+def test_an_answer_goes_on_from_a_text_only(http: httpx.Client) -> None:
+    shown_first = body(shown(28, 56), said("Look"), continue_final_message=True)
+    assert http.post("/v1/chat/completions", json=shown_first).status_code == 200
+    assert last_prompt() == "<|im_start|>user\n<picture of 2>Look"
+    shown_last = http.post("/v1/chat/completions", json=body(said("Look"), shown(28, 56), continue_final_message=True))
+    assert error_of(shown_last)["message"] == "continue_final_message needs a last message that ends with a text"
+
+
 def test_a_model_that_sees_says_so(http: httpx.Client) -> None:
     model = http.get("/v1/models/parrot").json()
 

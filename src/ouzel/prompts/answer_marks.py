@@ -20,4 +20,4 @@ def _marked(content: object, stand_ins: StandIns) -> object:
     if isinstance(content, str):
         return stand_ins.of_marks(content)
     assert isinstance(content, list)
-    return [{**part, "text": stand_ins.of_marks(part["text"])} for part in content]
+    return [{**part, "text": stand_ins.of_marks(part["text"])} if "text" in part else part for part in content]

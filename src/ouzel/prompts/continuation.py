@@ -16,7 +16,10 @@ _REASONING_END = "</think>"  # many templates take the text apart here
 
 
 def render_unfinished(messages: list[Message], render: Callable[[list[Message]], MarkedText]) -> MarkedText:
-    """Renders messages that are shaped for the template. Raises InvalidRequest where the text cannot be found again."""
+    """Renders messages that are shaped for the template.
+
+    Raises InvalidRequest where there is no text at the end, or where it cannot be found again.
+    """
     *before, last = messages
     if last.get("tool_calls"):
         raise InvalidRequest("needs a last message without tool calls", field=_FIELD)
@@ -36,4 +39,6 @@ def _with_mark(content: object, mark: str) -> tuple[str, object]:
         return content, content + mark
     assert isinstance(content, list)
     *before, last = content
+    if "text" not in last:
+        raise InvalidRequest("needs a last message that ends with a text", field=_FIELD)
     return last["text"], [*before, {**last, "text": last["text"] + mark}]
