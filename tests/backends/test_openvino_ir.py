@@ -14,7 +14,7 @@ import pytest
 from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.paged import PagedGraph
-from ouzel.backends.openvino.ir import refuse_fixed_positions, rename_state_inputs
+from ouzel.backends.openvino.ir.paging import refuse_fixed_positions, rename_state_inputs
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.state_tables import state_tables
 from ouzel.config import EngineConfig, ModelConfig

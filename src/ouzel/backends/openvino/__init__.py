@@ -53,7 +53,7 @@ def checked_runner(core: ov.Core, config: HfConfig, model: ModelConfig, engine: 
     language_model = load(core, Path(model.model), config, model)
     runner = make_runner(core, language_model, config, model, engine)
     try:
-        with pages_given_back(language_model.mapping):
+        with pages_given_back(language_model.mappings):
             check_runner(runner, language_model.num_relative_positions, is_rotary=is_rotary(language_model, config))
     except SelfCheckFailed as error:
         entry = language_model.cache_entry
@@ -71,7 +71,7 @@ def make_runner(
 ) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
-    with pages_given_back(language_model.mapping):
+    with pages_given_back(language_model.mappings):
         compiled = compile_graph(core, language_model, engine)
         vision = None
         if language_model.vision is not None:

@@ -8,7 +8,7 @@ from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.hf_config import read_hf_config
-from ouzel.backends.openvino.ir import IR_FILE, is_ir_directory, load_ir
+from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
@@ -55,7 +55,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     config = read_hf_config(directory)
     if is_ir_directory(directory):
         language_model, num_parameters = load_ir(core, directory, config), 0
-        weights: tuple[tuple[str, int], ...] = (("ir", (directory / IR_FILE).with_suffix(".bin").stat().st_size),)
+        weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:
         language_model, measured = measure_checkpoint(directory, config, read_weights(model.weights))
         num_parameters = measured.num_parameters
@@ -101,7 +101,7 @@ def attention_alone(model: LanguageModel) -> LanguageModel:
     outputs = [
         attention_of(graph, node) for node in model.graph.get_ops() if node.get_type_name() == "PagedAttentionExtension"
     ]
-    return replace(model, graph=graph.finish(graph.sampled(ops.concat(outputs, -1))), arrays=graph.arrays, mapping=None)
+    return replace(model, graph=graph.finish(graph.sampled(ops.concat(outputs, -1))), arrays=graph.arrays, mappings=())
 
 
 def attention_of(graph: PagedGraph, node: Node) -> Node:

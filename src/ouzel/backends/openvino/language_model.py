@@ -26,7 +26,7 @@ class LanguageModel:
     has_relative_positions: bool = True  # else a shift of all positions changes the logits
     weights: str = ""  # how they are encoded, in a word or two; its loader knows
     query_scale: QueryScale | None = None  # for the input `query_scale`
-    mapping: mmap.mmap | None = None  # the file that the arrays lie in
+    mappings: tuple[mmap.mmap, ...] = ()  # the files that arrays lie in, the vision encoder's too
     vision: VisionModel | None = None  # where the checkpoint sees
     sees_images_whole: bool = False  # the tokens of an image attend to each other
     cache_entry: Path | None = None  # of an earlier start, that the weights were taken from

@@ -138,7 +138,7 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
     try:
         weights = CachedWeights(entry)
-        return replace(build(weights), mapping=weights.mapping)
+        return replace(build(weights), mappings=(weights.mapping,))
     except (OSError, ValueError, KeyError, TypeError) as error:
         logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
         shutil.rmtree(entry, ignore_errors=True)

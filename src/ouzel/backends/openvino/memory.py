@@ -3,7 +3,7 @@
 import mmap
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,21 +39,25 @@ def _control_group_available_bytes() -> int:
 
 
 @contextmanager
-def pages_given_back(mapping: mmap.mmap | None) -> Iterator[None]:
-    """Takes pages of the mapping that were read out of this process's memory, while the block runs and at its end.
+def pages_given_back(mappings: Sequence[mmap.mmap]) -> Iterator[None]:
+    """Takes pages of the mappings that were read out of this process's memory, while the block runs and at its end.
 
-    The first run of a model copies its weights from the mapping into the layout of the processor. Without this the
+    The first run of a model copies its weights from a mapping into the layout of the processor. Without this the
     peak would hold both. A page that is needed again is mapped again, from the page cache or the file.
     """
-    if mapping is None or not hasattr(mmap, "MADV_DONTNEED"):
+    if not mappings or not hasattr(mmap, "MADV_DONTNEED"):
         yield
         return
     done = threading.Event()
 
+    def give_back_once() -> None:
+        for mapping in mappings:
+            mapping.madvise(mmap.MADV_DONTNEED)
+
     def give_back() -> None:
         while not done.wait(GIVE_BACK_INTERVAL_S):
-            mapping.madvise(mmap.MADV_DONTNEED)
-        mapping.madvise(mmap.MADV_DONTNEED)
+            give_back_once()
+        give_back_once()
 
     thread = threading.Thread(target=give_back, name="give-back-pages")
     thread.start()

@@ -1,24 +1,18 @@
-"""Optimum exports OpenVINO IR directories: `openvino_model.xml`, `openvino_model.bin` and `config.json`.
+"""A stateful language model with scaled-dot-product attention becomes one that has the inputs of our graphs.
 
-They hold a stateful graph with scaled-dot-product attention. OpenVINO's own transformation turns its states into a
-paged KV cache and gives it the inputs that our graphs have; positions stay an input (`position_ids`), and the angles
-are the graph's business. States of recurrent layers become tables with inputs of their own (`la.*`), which are renamed.
-Logits come as [S, 1, vocabulary].
+OpenVINO's own transformation turns its states into a paged KV cache; positions stay an input (`position_ids`), and the
+angles are the graph's business. States of recurrent layers become tables with inputs of their own (`la.*`), which are
+renamed. Logits come as [S, 1, vocabulary].
 """
 
-import mmap
 from pathlib import Path
 
-import numpy as np
-
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.ir.graphs import add_input
 from ouzel.backends.openvino.library import ops, ov, paged_attention_transformation
 from ouzel.backends.openvino.state_tables import STATE_PREFIX
 from ouzel.errors import ModelLoadError
 
-IR_FILE = "openvino_model.xml"
 BEHIND_OUTPUT_LAYER = {"Add", "Convert", "Divide", "Multiply", "Reshape", "Tanh", "Transpose"}  # bias, soft cap
 STATE_INPUTS = {
     "la.block_indices": "state_slots",
@@ -27,46 +21,19 @@ STATE_INPUTS = {
 }
 
 
-def is_ir_directory(directory: Path) -> bool:
-    return (directory / IR_FILE).is_file()
+def made_paged(graph: ov.Model, path: Path) -> None:
+    """Changes the graph, which the path names in errors. Raises ModelLoadError, and RuntimeError as OpenVINO does."""
+    paged_attention_transformation(graph)
+    refuse_fixed_positions(graph, path)
+    rename_state_inputs(graph)
+    gather_sampled_rows(graph)
 
 
-def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
-    path = directory / IR_FILE
-    mapping = map_weights(path.with_suffix(".bin"))
-    weights = np.frombuffer(mapping, np.uint8)
-    try:
-        graph = core.read_model(path.read_text(encoding="utf-8"), ov.Tensor(weights, shared_memory=True))
-        paged_attention_transformation(graph)
-        refuse_fixed_positions(graph, path)
-        rename_state_inputs(graph)
-        gather_sampled_rows(graph)
-    except (OSError, UnicodeDecodeError, RuntimeError) as error:
-        raise ModelLoadError(
-            f"{path} cannot be served: {error}. It must be a stateful model, "
-            "as `optimum-cli export openvino --task text-generation-with-past` makes it"
-        ) from error
+def vocabulary_of(graph: ov.Model) -> int | None:
+    """Returns how many logits a row has; None where the graph leaves it open."""
     logits_shape = graph.output(0).get_partial_shape()
-    vocabulary = logits_shape[len(logits_shape) - 1]
-    return LanguageModel(
-        graph=graph,
-        arrays=[weights],
-        ropes={},
-        hidden_size=config.size("hidden_size"),
-        vocab_size=vocabulary.get_length() if vocabulary.is_static else config.size("vocab_size"),
-        max_positions=config.size("max_position_embeddings"),
-        weights="ir",
-        mapping=mapping,
-    )
-
-
-def map_weights(path: Path) -> mmap.mmap:
-    """Maps them here, rather than leaving it to OpenVINO, so that the pages can be given back (memory.py)."""
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # openvino shares only writable memory
-    except (OSError, ValueError) as error:  # ValueError: the file is empty
-        raise ModelLoadError(f"{path}, the weights of {IR_FILE}, cannot be read: {error}") from error
+    size = logits_shape[len(logits_shape) - 1]
+    return size.get_length() if size.is_static else None
 
 
 def refuse_fixed_positions(graph: ov.Model, path: Path) -> None:
@@ -100,12 +67,10 @@ def rename_state_inputs(graph: ov.Model) -> None:
 
 def gather_sampled_rows(graph: ov.Model) -> None:
     """Puts a gather of the input `sampled_rows` in front of the output layer, or behind it if it is not found."""
-    rows = ops.parameter([-1], ov.Type.i64, name="sampled_rows")
-    rows.output(0).set_names({"sampled_rows"})
+    rows = add_input(graph, "sampled_rows", [-1], ov.Type.i64)
     port = output_layer_input(graph.output(0).get_node())
     gathered = ops.gather(port.get_source_output(), rows, ops.constant(0, ov.Type.i64))
     port.replace_source_output(gathered.output(0))
-    graph.add_parameters([rows])
     graph.validate_nodes_and_infer_types()
 
 
