@@ -13,7 +13,7 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from tests.backends import GOLDEN
 
-IR = GOLDEN.parent / "optimum_ir" / "mistral-int8"
+IRS = [GOLDEN.parent / "optimum_ir" / "mistral-int8", GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8"]
 ENGINES = {
     "as it comes": EngineConfig(kv_cache_gib=0.01, state_cache_gib=0.001),  # slots by their size
     "exact": EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32"),
@@ -23,7 +23,7 @@ ENGINES = {
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize(
     "directory",
-    [*(GOLDEN / name for name in ("qwen3", "mistral", "lfm2", "qwen3_5")), IR],
+    [*(GOLDEN / name for name in ("qwen3", "mistral", "lfm2", "qwen3_5")), *IRS],
     ids=lambda path: path.name,
 )
 def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineConfig, tmp_path: Path) -> None:

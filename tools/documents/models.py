@@ -8,6 +8,7 @@ from types import ModuleType
 from ouzel.backends.openvino import models, vision
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.ir.seeing import SEEING_FAMILIES
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
@@ -50,6 +51,11 @@ checkpoints of several modes the language model is served, which reads text.
 
 | `model_type` | what it is |
 |---|---|
+"""
+
+_IR = """
+Of OpenVINO IR directories with a vision encoder, as `optimum-cli export openvino --task image-text-to-text` writes
+them, those of {families} are served, with their weights as they were exported.
 """
 
 _FORMATS = """
@@ -100,7 +106,7 @@ def models_document() -> str:
     text += _VISION
     for model_type in vision.vision_model_types():
         text += f"| `{model_type}` | {description(model_type, vision)} |\n"
-    text += _FORMATS + _CHATS
+    text += _IR.format(families=", ".join(f"`{model_type}`" for model_type in SEEING_FAMILIES)) + _FORMATS + _CHATS
     for family in FAMILIES:
         names = ", ".join(f"`{name}`" for name in family.names)
         text += f"| {names} | {'yes' if family.calls else '–'} | {'yes' if family.reasoning else '–'} |\n"

@@ -12,7 +12,8 @@ from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
 DEMO_NAME = "ouzel-demo"
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
-_OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "openvino_model.xml")
+IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")  # either; the latter where a model sees
+_OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.model_directory import IR_FILES
 from ouzel.cli.options import flag_of
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
 from ouzel.errors import ModelLoadError
@@ -136,7 +137,7 @@ def _check_context(max_model_len: int, engine: EngineConfig, directory: Path) ->
         dimensions = msgspec.json.decode((directory / "config.json").read_bytes(), type=_Dimensions)
     except (OSError, msgspec.DecodeError):
         return  # the engine says what is wrong with it
-    is_ir = (directory / "openvino_model.xml").is_file()
+    is_ir = any((directory / name).is_file() for name in IR_FILES)
     limit = dimensions.max_positions(is_ir=is_ir)
     if limit is not None and max_model_len > limit:
         raise InvalidOption(f"--max-model-len: must be <= {limit}, the model's own limit, given {max_model_len}")

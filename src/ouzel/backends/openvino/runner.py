@@ -16,6 +16,12 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.types import EngineInfo, ImageInput
 
 
+def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
+    """Returns (3,) where the input `position_ids` is [3, T]: for time, height and width of an image's tokens."""
+    shapes = (port.get_partial_shape() for port in compiled.inputs if port.get_any_name() == "position_ids")
+    return tuple(axis.get_length() for shape in shapes for axis in list(shape)[:-1])
+
+
 class OpenVINORunner:
     """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the caches."""
 
@@ -39,6 +45,7 @@ class OpenVINORunner:
         self._arrays: list[NDArray[np.generic]] = []  # the request's inputs, which it only points to
         # Inputs are told apart by name, once: setting them by index is faster by a third of a millisecond a step.
         self._indices = {port.get_any_name(): index for index, port in enumerate(compiled.inputs)}
+        self._position_axes = position_axes(compiled)
         self._next_states = {
             port.get_any_name().removeprefix(NEXT_PREFIX): index
             for index, port in enumerate(compiled.outputs)
@@ -73,7 +80,8 @@ class OpenVINORunner:
         if self._next_states and batch.state_slots is not None:
             inputs |= chunk_inputs(batch.subsequence_begins, batch.state_slots[:, 0])
         if "position_ids" in self._indices:
-            inputs["position_ids"] = batch.positions
+            shape = (*self._position_axes, len(batch.token_ids))
+            inputs["position_ids"] = np.array(np.broadcast_to(batch.positions, shape), order="C")
         for name, rope in self._ropes.items():
             inputs[f"rope_cos.{name}"], inputs[f"rope_sin.{name}"] = rope.cos_sin(batch.positions)
         if self._query_scale is not None:

@@ -156,17 +156,21 @@ def tile_passes(shape: VitShape) -> Passes:
     """A pass has few tiles, so that a step of the language model may go between."""
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
-        if pixels.shape[2:] != (shape.tile_size, shape.tile_size):
-            height, width = pixels.shape[2:]
-            raise EngineFailed(
-                f"tiles must have the image_size {shape.tile_size} of config.json, the image processor's are "
-                f"{height}x{width}"
-            )
-        num_tiles = max(1, ROWS_PER_PASS // shape.num_rows)
-        firsts = range(0, len(pixels), num_tiles)
-        return [{"patches": tile_patches(pixels[first : first + num_tiles], shape)} for first in firsts]
+        tiles = few_tiles(pixels, shape.tile_size, shape.num_rows)
+        return [{"patches": tile_patches(each, shape)} for each in tiles]
 
     return passes
+
+
+def few_tiles(pixels: NDArray[np.float32], tile_size: int, num_rows: int) -> list[NDArray[np.float32]]:
+    """Returns the tiles of each pass, of which each has so many rows."""
+    height, width = pixels.shape[2:]
+    if (height, width) != (tile_size, tile_size):
+        raise EngineFailed(
+            f"tiles must have the image_size {tile_size} of config.json, the image processor's are {height}x{width}"
+        )
+    num_tiles = max(1, ROWS_PER_PASS // num_rows)
+    return [pixels[first : first + num_tiles] for first in range(0, len(pixels), num_tiles)]
 
 
 def tile_patches(pixels: NDArray[np.float32], shape: VitShape) -> NDArray[np.float32]:

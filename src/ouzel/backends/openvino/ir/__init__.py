@@ -1,12 +1,25 @@
-"""Optimum exports OpenVINO IR directories: graphs as `openvino_*.xml` and `.bin`, and `config.json`."""
+"""Optimum exports OpenVINO IR directories: graphs as `openvino_*.xml` and `.bin`, and `config.json`.
+
+The language model is `openvino_model.xml`, which takes token ids (text.py); where the checkpoint sees,
+`openvino_language_model.xml`, which takes embeddings, beside one graph for these and others for the vision encoder
+(seeing.py). Either holds a stateful graph with scaled-dot-product attention, which paging.py makes one of ours.
+"""
 
 from pathlib import Path
 
-from ouzel.backends.openvino.ir.text import TEXT_FILE
-from ouzel.backends.openvino.ir.text import load_text_model as load_ir
-
-__all__ = ["is_ir_directory", "load_ir"]
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.ir.seeing import LANGUAGE_FILE, load_seeing_model
+from ouzel.backends.openvino.ir.text import TEXT_FILE, load_text_model
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
 
 
 def is_ir_directory(directory: Path) -> bool:
-    return (directory / TEXT_FILE).is_file()
+    return any((directory / name).is_file() for name in (TEXT_FILE, LANGUAGE_FILE))
+
+
+def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
+    """Raises ModelLoadError for everything that the user can mend."""
+    if (directory / TEXT_FILE).is_file():
+        return load_text_model(core, directory, config)
+    return load_seeing_model(core, directory, config)

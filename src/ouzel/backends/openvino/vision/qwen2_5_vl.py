@@ -5,6 +5,8 @@ instead, its memory would grow with their square.
 Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +29,11 @@ from ouzel.backends.openvino.vision_model import Inputs, VisionModel
 NORM = Norm(1e-6)
 MERGER = ("ln_q", "mlp.0", "mlp.2")
 UNSEEN = np.float32(-1e30)
+WINDOW_INPUTS = {
+    "window_places": ([-1, -1], ov.Type.i64),  # [windows, patches of each]
+    "window_mask": ([-1, 1, 1, -1], ov.Type.f32),
+    "window_back": ([-1], ov.Type.i64),  # of each patch, where it is among those of all windows
+}
 
 
 def image_shape(config: HfConfig) -> ImageShape:
@@ -34,20 +41,9 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
-    vision = config.required_section("vision_config").with_defaults(
-        depth=32,
-        hidden_size=3584,
-        hidden_act="silu",
-        intermediate_size=3420,
-        num_heads=16,
-        patch_size=14,
-        window_size=112,
-        fullatt_block_indexes=[7, 15, 23, 31],
-    )
-    shape = QwenVisionShape.read(vision, NORM, MERGER)
+    vision, shape = vision_section(config), vision_shape(config)
     activation, inner_size = read_activation(vision), vision.size("intermediate_size")
     whole_layers = vision.integers("fullatt_block_indexes")
-    window = vision.size("window_size") // (shape.merge * shape.patch_size)  # in rows of features, along each side
 
     def block(rows: Node, layer: int) -> Node:
         prefix, size = f"visual.blocks.{layer}.", shape.hidden_size
@@ -62,13 +58,34 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     for layer in range(vision.size("depth")):
         rows = block(b.at_layer(layer, rows), layer)
     features = merged(b, rows, "visual.merger.", shape, config.text_model().size("hidden_size"))
-    return b.vision_model(features, passes_of(shape, lambda rows, columns: windows(rows, columns, shape.merge, window)))
+    return b.vision_model(features, passes_of(shape, windows_of(config, shape)))
+
+
+def vision_section(config: HfConfig) -> HfConfig:
+    return config.required_section("vision_config").with_defaults(
+        depth=32,
+        hidden_size=3584,
+        hidden_act="silu",
+        intermediate_size=3420,
+        num_heads=16,
+        patch_size=14,
+        window_size=112,
+        fullatt_block_indexes=[7, 15, 23, 31],
+    )
+
+
+def vision_shape(config: HfConfig) -> QwenVisionShape:
+    return QwenVisionShape.read(vision_section(config), NORM, MERGER)
 
 
 def within_windows(b: VisionBuilder, query: Node, key: Node, value: Node) -> Node:
-    places = b.input("window_places", [-1, -1], ov.Type.i64)  # [windows, patches of each]
-    mask = b.input("window_mask", [-1, 1, 1, -1], ov.Type.f32)
-    back = b.input("window_back", [-1], ov.Type.i64)  # of each patch, where it is among those of all windows
+    inputs = [b.input(name, shape, dtype) for name, (shape, dtype) in WINDOW_INPUTS.items()]
+    return seen_in_windows(query, key, value, inputs)
+
+
+def seen_in_windows(query: Node, key: Node, value: Node, inputs: list[Node]) -> Node:
+    """Takes and returns [patches, heads, head_dim]; the inputs are those of WINDOW_INPUTS."""
+    places, mask, back = inputs
     heads = (ops.transpose(gather(each, places), integers(0, 2, 1, 3)) for each in (query, key, value))
     attended = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
     flat = ops.reshape(attended, ops.concat([integers(-1), shape_of_heads(query)], 0), False)
@@ -77,6 +94,11 @@ def within_windows(b: VisionBuilder, query: Node, key: Node, value: Node) -> Nod
 
 def shape_of_heads(heads: Node) -> Node:
     return ops.slice(ops.shape_of(heads), integers(1), integers(3), integers(1), integers(0))
+
+
+def windows_of(config: HfConfig, shape: QwenVisionShape) -> Callable[[int, int], Inputs]:
+    side = vision_section(config).size("window_size") // (shape.merge * shape.patch_size)  # in rows of features
+    return lambda rows, columns: windows(rows, columns, shape.merge, side)
 
 
 def windows(rows: int, columns: int, merge: int, window: int) -> Inputs:

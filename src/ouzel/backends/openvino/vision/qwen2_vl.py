@@ -28,10 +28,7 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
-    vision = config.required_section("vision_config").with_defaults(
-        depth=32, embed_dim=1280, hidden_act="quick_gelu", mlp_ratio=4, num_heads=16, patch_size=14
-    )
-    shape = QwenVisionShape.read(vision, NORM, MERGER, hidden_key="embed_dim")
+    vision, shape = vision_section(config), vision_shape(config)
     activation = read_activation(vision)
     inner_size = int(shape.hidden_size * vision.number("mlp_ratio"))
 
@@ -48,3 +45,13 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
         rows = block(b.at_layer(layer, rows), f"visual.blocks.{layer}.")
     features = merged(b, rows, "visual.merger.", shape, config.text_model().size("hidden_size"))
     return b.vision_model(features, passes_of(shape))
+
+
+def vision_section(config: HfConfig) -> HfConfig:
+    return config.required_section("vision_config").with_defaults(
+        depth=32, embed_dim=1280, hidden_act="quick_gelu", mlp_ratio=4, num_heads=16, patch_size=14
+    )
+
+
+def vision_shape(config: HfConfig) -> QwenVisionShape:
+    return QwenVisionShape.read(vision_section(config), NORM, MERGER, hidden_key="embed_dim")

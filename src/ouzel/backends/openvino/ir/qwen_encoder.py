@@ -1,0 +1,81 @@
+"""The vision encoders of Qwen2-VL and Qwen2.5-VL: two graphs, which become one that has our inputs.
+
+The first embeds patches (`openvino_vision_embeddings_model.xml`), the other has the blocks and makes features
+(`openvino_vision_embeddings_merger_model.xml`). The latter takes angles, and masks over all pairs of patches, whose
+memory would grow with their square. We give it cosines and sines, which bf16 holds better, and no mask: one pass is one
+picture, whose patches all see each other, and windows are gathered.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.graph.patches import all_see_all
+from ouzel.backends.openvino.graph.qwen_vision import QwenVisionShape, passes_of
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.ir.graphs import add_input, put_in_place, replace_input
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision import qwen2_5_vl, qwen2_vl
+from ouzel.backends.openvino.vision_model import Inputs, Passes
+
+FILES = ("openvino_vision_embeddings_model.xml", "openvino_vision_embeddings_merger_model.xml")
+ATTENTION = "ScaledDotProductAttention"
+
+Attend = Callable[[Node, Node, Node], Node]  # queries, keys, values [patches, heads, head_dim] -> the same
+
+
+def qwen2_vl_encoder(config: HfConfig, embedding: ov.Model, merger: ov.Model) -> tuple[ov.Model, Passes]:
+    shape = qwen2_vl.vision_shape(config)
+    return joined(embedding, merger, shape, {"attention_mask": all_see_all}), passes_of(shape)
+
+
+def qwen2_5_vl_encoder(config: HfConfig, embedding: ov.Model, merger: ov.Model) -> tuple[ov.Model, Passes]:
+    shape = qwen2_5_vl.vision_shape(config)
+    windows = [add_input(merger, name, *kind) for name, kind in qwen2_5_vl.WINDOW_INPUTS.items()]
+
+    def within_windows(query: Node, key: Node, value: Node) -> Node:
+        return qwen2_5_vl.seen_in_windows(query, key, value, windows)
+
+    graph = joined(embedding, merger, shape, {"attention_mask": all_see_all, "window_attention_mask": within_windows})
+
+    def as_they_are(rows: int, columns: int) -> Inputs:
+        """Brings no patch to another place: windows find theirs by themselves."""
+        return {"window_index": np.arange(rows * columns // shape.merge**2)}
+
+    return graph, passes_of(shape, qwen2_5_vl.windows_of(config, shape), as_they_are)
+
+
+def joined(embedding: ov.Model, merger: ov.Model, shape: QwenVisionShape, attends: dict[str, Attend]) -> ov.Model:
+    """Returns the merger with `patches` as its input; `attends` has what takes the place of attention by its mask."""
+    embedding.input(0).set_names({"patches"})
+    replace_input(merger, "hidden_states", embedding.get_results()[0].input_value(0))
+    merger.add_parameters(embedding.get_parameters())
+    for name, kind in (("cos", "Cos"), ("sin", "Sin")):
+        values = add_input(merger, name, [-1, shape.head_dim], ov.Type.f32)
+        for node in nodes_of(merger, kind):
+            put_in_place(node.output(0), values)
+    for node in nodes_of(merger, ATTENTION):
+        put_in_place(node.output(0), attended(node, attends))
+    for name in ("rotary_pos_emb", *attends):
+        merger.remove_parameter(merger.input(name).get_node())
+    merger.validate_nodes_and_infer_types()
+    return merger
+
+
+def attended(node: Node, attends: dict[str, Attend]) -> Node:
+    """Takes and returns [heads, patches, head_dim], as the node does, whose last input is a mask."""
+    query, key, value, *others = node.input_values()
+    names = [each.get_node().get_friendly_name() for each in others]
+    if len(names) != 1 or names[0] not in attends:
+        raise RuntimeError(f"attention must have one of these masks: {', '.join(attends)}, found {names}")
+    heads = (ops.transpose(each, integers(1, 0, 2)) for each in (query, key, value))
+    return ops.transpose(attends[names[0]](*heads), integers(1, 0, 2))
+
+
+def nodes_of(graph: ov.Model, kind: str) -> list[Node]:
+    """Raises RuntimeError where there is none, as for a graph of another form."""
+    found = [node for node in graph.get_ordered_ops() if node.get_type_name() == kind]
+    if not found:
+        raise RuntimeError(f"no {kind} is in its graph")
+    return found

@@ -1,0 +1,98 @@
+"""An IR of a checkpoint that sees: a language model, a graph that embeds its tokens, and the vision encoder's graphs.
+
+The first two become one that takes token ids, and features of images where these stand for them, as our graphs do.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.ir import qwen_encoder, tile_encoder
+from ouzel.backends.openvino.ir.graphs import IrGraph, add_input, put_in_place, read_graph, refused, replace_input
+from ouzel.backends.openvino.ir.paging import made_paged, vocabulary_of
+from ouzel.backends.openvino.ir.parts import cut
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision_model import Passes, VisionModel
+from ouzel.errors import ModelLoadError
+
+LANGUAGE_FILE = "openvino_language_model.xml"
+EMBEDDING_FILE = "openvino_text_embeddings_model.xml"
+ADVICE = "It must be as `optimum-cli export openvino --task image-text-to-text` makes it"
+
+
+@dataclass(frozen=True, slots=True)
+class SeeingFamily:
+    files: tuple[str, ...]  # of the vision encoder
+    encoder: Callable[..., tuple[ov.Model, Passes]]  # of config.json and the graphs of these files
+
+
+SEEING_FAMILIES = {
+    "llava": SeeingFamily(tile_encoder.FILES, tile_encoder.llava_encoder),
+    "qwen2_5_vl": SeeingFamily(qwen_encoder.FILES, qwen_encoder.qwen2_5_vl_encoder),
+    "qwen2_vl": SeeingFamily(qwen_encoder.FILES, qwen_encoder.qwen2_vl_encoder),
+}
+
+
+def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
+    family = SEEING_FAMILIES.get(config.model_type)
+    if family is None:
+        raise ModelLoadError(
+            f"{directory / LANGUAGE_FILE} cannot be served: of IR directories with a vision encoder those of "
+            f"{', '.join(SEEING_FAMILIES)} are, not those of {config.model_type}; take the safetensors checkpoint"
+        )
+    language, embedding = (read(core, directory / name) for name in (LANGUAGE_FILE, EMBEDDING_FILE))
+    encoder = [read(core, directory / name) for name in family.files]
+    with refused(directory / LANGUAGE_FILE, ADVICE):
+        made_paged(language.graph, directory / LANGUAGE_FILE)
+        hidden_size = size_of_rows(embedding.graph)
+        take_images(language.graph, embedding.graph, hidden_size)
+    with refused(directory / family.files[-1], ADVICE):
+        graph, passes = family.encoder(config, *(each.graph for each in encoder))
+        if size_of_rows(graph) != hidden_size:
+            raise RuntimeError(f"features have {size_of_rows(graph)} numbers, the language model's rows {hidden_size}")
+        vision = VisionModel(parts=cut(graph), arrays=[each.weights for each in encoder], passes=passes)
+    text = config.text_model()
+    return LanguageModel(
+        graph=language.graph,
+        arrays=[language.weights, embedding.weights],
+        ropes={},
+        hidden_size=hidden_size,
+        vocab_size=vocabulary_of(language.graph) or text.size("vocab_size"),
+        max_positions=text.size("max_position_embeddings"),
+        weights="ir",
+        mappings=tuple(each.mapping for each in (language, embedding, *encoder)),
+        vision=vision,
+    )
+
+
+def read(core: ov.Core, path: Path) -> IrGraph:
+    with refused(path, ADVICE):
+        return read_graph(core, path)
+
+
+def size_of_rows(graph: ov.Model) -> int:
+    """Returns how many numbers a row of its output has. Raises RuntimeError where the graph leaves it open."""
+    shape = graph.output(0).get_partial_shape()
+    return int(shape[len(shape) - 1].get_length())
+
+
+def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
+    """Gives the graph the inputs `input_ids`, `image_rows` and `image_features` in place of `inputs_embeds`."""
+    token_ids = add_input(graph, "input_ids", [-1], ov.Type.i64)
+    image_rows = add_input(graph, "image_rows", [-1], ov.Type.i64)
+    features = add_input(graph, "image_features", [1, -1, hidden_size], ov.Type.f32)
+    embedded = ops.reshape(embeddings_of(embedding, token_ids), integers(-1, hidden_size), False)
+    first_level = gather(features, ops.constant(0, ov.Type.i64))
+    replace_input(
+        graph, "inputs_embeds", ops.scatter_update(embedded, image_rows, first_level, ops.constant(0, ov.Type.i64))
+    )
+    graph.validate_nodes_and_infer_types()
+
+
+def embeddings_of(embedding: ov.Model, token_ids: Node) -> Node:
+    """Returns [1, T, hidden size]; the embedding's graph becomes a part of that of the token ids."""
+    put_in_place(embedding.input(0), ops.unsqueeze(token_ids, integers(0)))
+    return embedding.get_results()[0].input_value(0)

@@ -1,0 +1,256 @@
+"""IR directories of checkpoints that see, as optimum-intel exported golden checkpoints (tools/golden/README.md)."""
+
+import json
+import shutil
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.graph.vision import LAYERS_PER_PART
+from ouzel.backends.openvino.ir.parts import cut
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.backends.openvino.vision_runner import VisionRunner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ImageRunner
+from ouzel.engine.core import EngineCore
+from ouzel.errors import EngineFailed, ModelLoadError
+from tests.backends.conftest import Load
+from tests.backends.test_openvino_vision import (
+    Limited,
+    VisionGolden,
+    features_of,
+    read_vision_golden,
+    relative_error,
+)
+from tests.engine.requests import make_request, run, run_alone
+
+IRS = Path(__file__).parent / "optimum_ir_vision"
+COUNTS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Exported:
+    directory: Path
+    golden: VisionGolden
+
+    @property
+    def is_exact(self) -> bool:
+        return self.directory.name.endswith("-fp32")
+
+
+@pytest.fixture(scope="module", params=sorted(path.name for path in IRS.iterdir()))
+def exported(request: pytest.FixtureRequest) -> Exported:
+    return Exported(IRS / request.param, read_vision_golden(request.param.rpartition("-")[0]))
+
+
+@pytest.fixture
+def copied(exported: Exported, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(exported.directory, tmp_path / "ir"))
+
+
+def refusal(directory: Path) -> str:
+    with pytest.raises(ModelLoadError) as refused:
+        create_runner(ModelConfig(model=str(directory)), EngineConfig(kv_cache_gib=0.02))
+    return str(refused.value)
+
+
+def test_features_are_those_of_transformers(exported: Exported, load: Load) -> None:
+    runner = load(exported.directory)
+    found = np.concatenate([features_of(runner, image) for image in exported.golden.images(4)], axis=1)
+
+    expected = exported.golden.arrays["features.4"]
+    assert found.shape == expected.shape
+    assert relative_error(found, expected) < (1e-5 if exported.is_exact else 0.03)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_prompt_logprobs_and_greedy_tokens_are_those_of_transformers(
+    exported: Exported, load: Load, count: int
+) -> None:
+    golden = exported.golden
+    engine = EngineCore(load(exported.directory))
+
+    result = run_alone(engine, golden.request(count, num_prompt_logprobs=1))[0]
+
+    rows = golden.arrays[f"logits.{count}"][:-1].astype(np.float64)
+    token_ids = golden.prompt(count)[1:]
+    expected = rows[np.arange(len(rows)), token_ids] - np.log(np.exp(rows).sum(axis=1))
+    logprobs = np.array([position.sampled.logprob for position in result.prompt_logprobs])
+    assert np.abs(logprobs - expected).max() < (1e-4 if exported.is_exact else 0.3)
+    if exported.is_exact:
+        assert result.token_ids == golden.greedy(count)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 45])
+def test_chunks_of_a_prompt_with_pictures_give_the_same_tokens(exported: Exported, load: Load, chunk: int) -> None:
+    runner = load(exported.directory)
+    whole = run_alone(EngineCore(runner), exported.golden.request(2, max_tokens=8))[0]
+    engine = EngineCore(Limited(runner, chunk), prefix_caching=False)
+
+    assert run_alone(engine, exported.golden.request(2, max_tokens=8))[0].token_ids == whole.token_ids
+
+
+def test_texts_and_pictures_in_one_batch_give_what_each_gives_alone(exported: Exported, load: Load) -> None:
+    runner = load(exported.directory)
+    text = make_request(exported.golden.prompt(1)[:9], max_tokens=24)
+    requests = [text, *(exported.golden.request(count) for count in COUNTS)]
+    again = [msgspec.structs.replace(each, request_id=f"{each.request_id}-alone") for each in requests]
+
+    together = run(EngineCore(runner), requests)
+
+    for each, alone in zip(requests, again, strict=True):
+        found = run_alone(EngineCore(runner, prefix_caching=False), alone)[0]
+        assert together[each.request_id, 0].token_ids == found.token_ids
+
+
+def test_a_text_has_the_logprobs_of_the_checkpoint_itself(exported: Exported, load: Load) -> None:
+    """Positions are one to a token then: also where the graph takes three."""
+    prompt = [token_id for token_id in exported.golden.prompt(1) if token_id > 7]
+
+    def logprobs(directory: Path) -> list[float]:
+        request = make_request(prompt, max_tokens=1, num_prompt_logprobs=1)
+        positions = run_alone(EngineCore(load(directory)), request)[0].prompt_logprobs
+        return [position.sampled.logprob for position in positions]
+
+    found, expected = (logprobs(each) for each in (exported.directory, exported.golden.directory))
+    assert found == pytest.approx(expected, abs=1e-4 if exported.is_exact else 0.3)
+
+
+def test_the_serving_precision_is_near(exported: Exported, load: Load) -> None:
+    runner = load(exported.directory, "auto", "auto", "auto")
+    found = np.concatenate([features_of(runner, image) for image in exported.golden.images(4)], axis=1)
+
+    assert (runner.info.weights, runner.info.has_vision) == ("ir", True)
+    assert relative_error(found, exported.golden.arrays["features.4"]) < 0.05
+
+
+@pytest.mark.parametrize(("name", "num_layers"), [("llava-fp32", 5), ("qwen2_vl-int8", 5), ("qwen2_5_vl-fp32", 3)])
+def test_steps_may_go_between_every_few_layers(name: str, num_layers: int, load: Load) -> None:
+    golden = read_vision_golden(name.rpartition("-")[0])
+    runner = load(IRS / name)
+    assert isinstance(runner, ImageRunner)
+    assert len(list(runner.encode(golden.images(1)[0]))) == -(-num_layers // LAYERS_PER_PART) - 1
+
+
+def value_of(parts: Generator[None, None, NDArray[np.float32]]) -> NDArray[np.float32]:
+    try:
+        while True:
+            next(parts)
+    except StopIteration as done:
+        value: NDArray[np.float32] = done.value
+        return value
+
+
+def layers(num_layers: int, *, read_the_first: bool) -> ov.Model:
+    """Each doubles what it takes, which attention leaves as it is: there is one row."""
+    graph = PagedGraph()
+    rows = graph.input("patches", [1, 1, 1, 8], ov.Type.f32)
+    twice = ops.constant(2 * np.eye(8, dtype=np.float32))
+    first = behind = ops.matmul(rows, twice, False, False)
+    for _ in range(num_layers):
+        seen = ops.scaled_dot_product_attention(behind, behind, behind, causal=False)
+        behind = ops.add(
+            ops.matmul(seen, twice, False, False), first if read_the_first else ops.constant(np.float32(0))
+        )
+    return ov.Model([ops.result(behind)], [rows], "model")
+
+
+def test_parts_one_after_the_other_compute_what_the_graph_does() -> None:
+    pixels = np.arange(8, dtype=np.float32).reshape(1, 1, 1, 8)
+    image = msgspec.structs.replace(read_vision_golden("llava").images(1)[0], runs=((0, 1),))
+    graph = layers(10, read_the_first=False)
+    parts = cut(graph)
+    model = VisionModel(parts=parts, arrays=[], passes=lambda image, _: [{"patches": pixels}])
+
+    runner = VisionRunner([ov.Core().compile_model(part, "CPU") for part in parts], model)
+
+    assert len(parts) == 10 // LAYERS_PER_PART
+    features = value_of(runner.encode(image))
+    np.testing.assert_allclose(features.reshape(-1), pixels.reshape(-1) * 2**11)
+
+
+def test_a_graph_in_which_all_layers_read_the_first_is_not_cut() -> None:
+    assert len(cut(layers(10, read_the_first=True))) == 1
+
+
+def test_tiles_of_another_size_fail_by_themselves(load: Load) -> None:
+    [image, *_] = read_vision_golden("llava").images(1)
+    tiles, height, width = image.shape
+    pixels = bytes(tiles * height * (width + 1) * 3)
+    with pytest.raises(EngineFailed, match=r"tiles must have the image_size 23 of config.json, .* are 23x24"):
+        features_of(
+            load(IRS / "llava-fp32"), msgspec.structs.replace(image, shape=(tiles, height, width + 1), pixels=pixels)
+        )
+
+
+def test_other_families_are_refused_by_name(copied: Path) -> None:
+    config = json.loads((copied / "config.json").read_text()) | {"model_type": "llava_next"}
+    (copied / "config.json").write_text(json.dumps(config))
+    said = refusal(copied)
+    assert "openvino_language_model.xml cannot be served" in said
+    assert "those of llava, qwen2_5_vl, qwen2_vl are, not those of llava_next" in said
+
+
+def test_another_tower_is_refused_by_name(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(IRS / "llava-fp32", tmp_path / "ir"))
+    config = json.loads((directory / "config.json").read_text())
+    config["vision_config"]["model_type"] = "pixtral"
+    (directory / "config.json").write_text(json.dumps(config))
+    assert 'model_type "pixtral" is not supported; supported: clip_vision_model, siglip_vision_model' in refusal(
+        directory
+    )
+
+
+def test_missing_graphs_are_told_by_name(copied: Path) -> None:
+    (copied / "openvino_text_embeddings_model.xml").unlink()
+    said = refusal(copied)
+    assert "openvino_text_embeddings_model.xml" in said
+    assert "--task image-text-to-text" in said
+
+
+def test_missing_weights_are_told_by_name(copied: Path) -> None:
+    (copied / "openvino_vision_embeddings_model.bin").unlink()
+    assert "openvino_vision_embeddings_model.bin, the weights of openvino_vision_embeddings_model.xml" in refusal(
+        copied
+    )
+
+
+@pytest.mark.parametrize("name", ["openvino_language_model", "openvino_text_embeddings_model"])
+def test_a_graph_of_another_kind_is_told_with_what_would_help(copied: Path, name: str) -> None:
+    for ending in (".xml", ".bin"):
+        shutil.copy(copied / f"openvino_vision_embeddings_model{ending}", copied / f"{name}{ending}")
+    assert "It must be as `optimum-cli export openvino --task image-text-to-text` makes it" in refusal(copied)
+
+
+def test_an_encoder_of_another_kind_is_told_with_what_would_help(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(IRS / "qwen2_5_vl-fp32", tmp_path / "ir"))
+    for ending in (".xml", ".bin"):
+        shutil.copy(
+            IRS / "qwen2_vl-int8" / f"openvino_vision_embeddings_merger_model{ending}",
+            directory / f"openvino_vision_embeddings_merger_model{ending}",
+        )
+    said = refusal(directory)
+    assert "openvino_vision_embeddings_merger_model.xml cannot be served" in said
+
+
+def test_features_must_have_the_size_of_the_models_rows(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(IRS / "llava-fp32", tmp_path / "ir"))
+    core = ov.Core()
+    graph = core.read_model(directory / "openvino_vision_embeddings_model.xml")
+    features = graph.output(0).get_node().input(0)
+    features.replace_source_output(ops.concat([features.get_source_output()] * 2, -1).output(0))
+    graph.validate_nodes_and_infer_types()
+    wider = tmp_path / "openvino_vision_embeddings_model.xml"
+    ov.save_model(graph, wider, compress_to_fp16=False)
+    del graph
+    for ending in (".xml", ".bin"):
+        shutil.copy(wider.with_suffix(ending), directory)
+    assert "features have 128 numbers, the language model's rows 64" in refusal(directory)
