@@ -120,7 +120,7 @@ _IDEFICS3 = """\
 IDEFICS3 = _IDEFICS3.replace("BEGIN", "<|begin_of_text|>")
 SMOLVLM = _IDEFICS3.replace("BEGIN", "<|im_start|>")
 
-# Of a picture it writes what stands before its tokens only.
+# Empty lines stand around a picture.
 GEMMA4 = """\
 {{- bos_token -}}
 {%- for message in messages -%}
@@ -138,6 +138,7 @@ GEMMA4 = """\
 {%- if add_generation_prompt -%}{{ '<|turn>model\\n' }}{%- endif -%}
 """
 
+# Of a picture it writes what stands before its tokens only.
 GEMMA3 = """\
 {{- bos_token -}}
 {%- for message in messages -%}

@@ -7,10 +7,12 @@ tokenizer. Here a chat with pictures goes all the way through them, in model dir
 import asyncio
 import base64
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,9 +31,15 @@ from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types import EngineRequest
 from ouzel.worker_threads import WorkerThreads
 from tests.backends.conftest import Load
-from tests.backends.seeing_families import FAMILIES, GOLDEN, IMAGE_TOKEN, WITHOUT_CASE
+from tests.backends.seeing_chats import GOLDEN_CHATS, NUM_LAST, shortened
+from tests.backends.seeing_families import FAMILIES, IMAGE_TOKEN
+from tests.backends.seeing_family import GOLDEN
 from tests.engine.requests import Result, make_request, run, run_alone
 from tests.prompts.vision.pictures import picture
+
+GOLDEN_ANSWERS: dict[str, dict[str, dict[str, Any]]] = json.loads(  # by family and chat
+    (GOLDEN.parent / "golden_seeing.json").read_text()
+)
 
 # Width and height: lying, standing, smaller than a patch, larger than any tile, and the longest that are allowed.
 SIZES = [(90, 40), (30, 75), (1, 1), (130, 127), (200, 1), (2, 300)]
@@ -56,6 +64,7 @@ def chat(*parts: Part) -> Chat:
 
 @dataclass(frozen=True)
 class SeeingModel:
+    name: str  # of FAMILIES
     directory: Path
     runner: ModelRunner
 
@@ -78,8 +87,8 @@ class SeeingModel:
             renderer.close()
 
 
-def request_of(prompt: Prompt) -> EngineRequest:
-    asked = make_request(prompt.token_ids, max_tokens=4, num_logprobs=0)
+def request_of(prompt: Prompt, **params: Any) -> EngineRequest:  # what make_request takes
+    asked = make_request(prompt.token_ids, max_tokens=4, num_logprobs=0, **params)
     return msgspec.structs.replace(asked, images=prompt.images)
 
 
@@ -91,12 +100,36 @@ def logprobs_of(result: Result) -> list[float]:
 @pytest.fixture(scope="module", params=FAMILIES)
 def model(request: pytest.FixtureRequest, load: Load, tmp_path_factory: pytest.TempPathFactory) -> SeeingModel:
     directory = FAMILIES[request.param].write(tmp_path_factory.mktemp("model"))
-    return SeeingModel(directory, load(directory))
+    return SeeingModel(request.param, directory, load(directory))
 
 
 def test_every_checkpoint_that_sees_has_a_case() -> None:
-    have_cases = {family.checkpoint for family in FAMILIES.values()}
-    assert have_cases | WITHOUT_CASE == {path.name for path in GOLDEN.iterdir()}
+    assert {family.checkpoint for family in FAMILIES.values()} == {path.name for path in GOLDEN.iterdir()}
+    assert FAMILIES.keys() == GOLDEN_ANSWERS.keys()
+
+
+def test_chats_with_pictures_come_to_what_transformers_makes_of_them(model: SeeingModel) -> None:
+    expected = GOLDEN_ANSWERS[model.name]
+    prompts = model.prompts(
+        [
+            chat(*(text(part) if isinstance(part, str) else shown(picture(*part)) for part in parts))
+            for parts in GOLDEN_CHATS.values()
+        ]
+    )
+    requests = [request_of(prompt, num_prompt_logprobs=1) for prompt in prompts]
+    results = run(EngineCore(model.runner), requests)
+
+    assert expected.keys() == GOLDEN_CHATS.keys()
+    processor = load_image_processor(model.directory)
+    assert processor is not None
+    for golden, prompt, request in zip(expected.values(), prompts, requests, strict=True):
+        result = results[request.request_id, 0]
+        assert shortened(prompt.text, processor.feature_token) == golden["text"]
+        assert len(prompt.token_ids) == golden["num_tokens"]
+        last = [position.sampled.logprob for position in result.prompt_logprobs[-NUM_LAST:]]
+        assert last == pytest.approx(golden["logprobs"], abs=1e-4)
+        assert result.token_ids[0] == golden["next_token_id"]
+        assert logprobs_of(result)[0] == pytest.approx(golden["next_logprob"], abs=1e-4)
 
 
 def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel) -> None:

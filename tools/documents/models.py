@@ -46,8 +46,9 @@ _VISION = """
 ## Families that see
 
 Of these checkpoints the vision encoder is served too, in bf16 whatever `--weights` says (in f32 with that). Each is
-held against `transformers` in float32, with one, two and four pictures (`tests/backends/golden_vision/`). Of other
-checkpoints of several modes the language model is served, which reads text.
+held against `transformers` in float32, with one, two and four pictures (`tests/backends/golden_vision/`), and so are
+whole chats, from a picture's file on (`tests/backends/golden_seeing.json`). Of other checkpoints of several modes the
+language model is served, which reads text.
 
 | `model_type` | what it is |
 |---|---|

@@ -56,8 +56,15 @@ def write_tokenizer(path: Path) -> None:
 
 
 def processor_of(family: Family) -> Any:
+    with tempfile.TemporaryDirectory() as directory:
+        write_tokenizer_files(Path(directory), family)
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
+    return assembled(family.processor_class, tokenizer, family.image_processor, family.processor)
+
+
+def assembled(processor_class_path: str, tokenizer: Any, image_processor: Json, settings: Json) -> Any:
     """Builds the processor by hand, for AutoProcessor wants torchvision for the video processors of most."""
-    folder, name = family.processor_class.split(".")
+    folder, name = processor_class_path.split(".")
     if folder == "pixtral":  # its module wants this one of torchvision's, for a function that the other has too
         pil_module = importlib.import_module("transformers.models.pixtral.image_processing_pil_pixtral")
         sys.modules["transformers.models.pixtral.image_processing_pixtral"] = pil_module
@@ -66,14 +73,11 @@ def processor_of(family: Family) -> Any:
         module.num2words = str  # which writes out the times of videos
     processor_class = getattr(module, name)
     processor_class.check_argument_for_proper_class = lambda *_: None
-    with tempfile.TemporaryDirectory() as directory:
-        write_tokenizer_files(Path(directory), family)
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
-    declared = family.image_processor["image_processor_type"].removesuffix("Fast")
+    declared = image_processor["image_processor_type"].removesuffix("Fast")
     parts = dict.fromkeys(processor_class.get_attributes(), Stub())
     parts["tokenizer"] = tokenizer
-    parts["image_processor"] = getattr(transformers, declared + "Pil").from_dict(family.image_processor)
-    return processor_class(**parts, **family.processor)
+    parts["image_processor"] = getattr(transformers, declared + "Pil").from_dict(image_processor)
+    return processor_class(**parts, **settings)
 
 
 def write_tokenizer_files(directory: Path, family: Family) -> None:
