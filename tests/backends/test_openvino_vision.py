@@ -162,7 +162,7 @@ def test_prompt_logprobs_and_greedy_tokens_are_those_of_transformers(
     assert result.token_ids == golden.greedy(count)
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 32, 45])
+@pytest.mark.parametrize("chunk", [7, 45])
 @pytest.mark.parametrize("of_kind", OF_KINDS, indirect=True)
 def test_chunks_of_a_prompt_with_pictures_give_the_same_tokens(of_kind: VisionGolden, load: Load, chunk: int) -> None:
     engine = EngineCore(Limited(load(of_kind.directory), chunk), prefix_caching=False)

@@ -94,8 +94,8 @@ def test_tensors_are_found_by_their_older_and_newer_names(name: str, names: dict
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ((1, 12, 20), "the sides of pictures must be multiples of 12 and <= 80, found 12x20"),
-        ((1, 12, 84), "the sides of pictures must be multiples of 12 and <= 80, found 12x84"),
+        ((1, 12, 20), "the sides of pictures must be multiples of 12 and <= 1024, found 12x20"),
+        ((1, 12, 1032), "the sides of pictures must be multiples of 12 and <= 1024, found 12x1032"),
         ((1, 60, 48), "pictures must have <= 16 tokens, as the sliding_window has, found 20"),
     ],
 )
