@@ -12,7 +12,7 @@ import json
 import math
 import shutil
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -100,14 +100,16 @@ def random_chunks(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[
         yield bfloat16_bytes(values * np.float32(deviation) + np.float32(mean))
 
 
-def write_checkpoint(config: Path, out: Path, shard_bytes: int, changes: dict[str, object]) -> int:
-    """Returns the number of parameters."""
+def write_checkpoint(
+    config: Path, out: Path, shard_bytes: int, changes: dict[str, object], renamed: Callable[[str], str] = str
+) -> int:
+    """Returns the number of parameters. Names of tensors are ours, or what is made of them: a peer may know others."""
     out.mkdir(parents=True, exist_ok=True)
     for path in config.parent.iterdir():
         if path.suffix in {".json", ".jinja"} and not path.name.endswith(".index.json"):
             shutil.copy(path, out)
     (out / "config.json").write_text(json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n")
-    shapes = tensors_of(out)
+    shapes = {renamed(name): shape for name, shape in tensors_of(out).items()}
     files = shards(shapes, shard_bytes)
     rng = np.random.default_rng(0)
     weight_map: dict[str, str] = {}
