@@ -1,6 +1,7 @@
 """The vision encoder of a Qwen3-VL without DeepStack in plain torch."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,9 @@ from tools.demo_vision.sizes import MERGE, PATCH, VisionSizes
 
 THETA = 10000.0
 EPS = 1e-6
+NEAR = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))  # rows and columns
+FAR = tuple((2 * down, 2 * across) for down, across in NEAR)
+SHARPNESS = 4.0  # of a head's look at one neighbour, in each of the two fastest frequencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,38 @@ class VisionAttention(nn.Module):
         self.qkv = nn.Linear(sizes.hidden_size, 3 * sizes.hidden_size)
         self.proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
 
+    @torch.no_grad()
+    def look_at(self, offsets: Sequence[tuple[int, int]]) -> None:
+        """Makes the first heads see one neighbour each, as a convolution does; what training makes of it is free.
+
+        Queries and keys get biases alone: turned by their places, their product is largest where the key's place is
+        the query's plus the offset.
+        """
+        query, key, _ = self.qkv.bias.unflatten(0, (3, self.num_heads, 2, 2, -1))  # cosine or sine, axis, frequency
+        num_frequencies = query.shape[-1]
+        length = (SHARPNESS * (4 * num_frequencies) ** 0.5) ** 0.5
+        for head, offset in enumerate(offsets):
+            for axis, steps in enumerate(offset):
+                for number in range(2):
+                    angle = steps * THETA ** -(number / num_frequencies)
+                    query[head, :, axis, number] = length * torch.tensor((math.cos(angle), math.sin(angle)))
+                    key[head, :, axis, number] = length * torch.tensor((1.0, 0.0))
+
     def forward(self, rows: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         query, key, value = self.qkv(rows).unflatten(-1, (3, self.num_heads, -1)).unbind(2)
         query, key = rotate(query, cos, sin).to(value.dtype), rotate(key, cos, sin).to(value.dtype)
         mixed = attend(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
         return self.proj(mixed.transpose(1, 2).flatten(2))
+
+
+def offsets_of(block: int, sizes: VisionSizes) -> tuple[tuple[int, int], ...]:
+    """Returns what the heads of a block look at in the beginning; the last block's see everything alike."""
+    if block == sizes.depth - 1:
+        return ()
+    if block == sizes.depth - 2:
+        return FAR[: sizes.num_heads - 2]
+    turned = NEAR[4 * block % len(NEAR) :] + NEAR
+    return turned[: sizes.num_heads]
 
 
 class VisionMlp(nn.Module):
@@ -148,6 +179,8 @@ class Encoder(nn.Module):
         self.pos_embed = nn.Embedding(sizes.positions_side**2, sizes.hidden_size)
         self.blocks = nn.ModuleList(VisionBlock(sizes) for _ in range(sizes.depth))
         self.merger = Merger(sizes, out_size)
+        for number, block in enumerate(self.blocks):
+            block.attn.look_at(offsets_of(number, sizes))
 
     def forward(self, pictures: Pictures) -> Tensor:
         """Returns features [pictures * tokens, out_size]."""

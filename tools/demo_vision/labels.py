@@ -1,29 +1,50 @@
 """What each token of a picture shows, for the encoder to learn from while the model learns to speak of it.
 
-The middle of a thing, or of each letter of a text, belongs to one token: there its kind, colour and size are learned.
+Every token that a thing covers knows which one; a letter of a text belongs to the token that its middle is in.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.demo_vision.scene import Scene, letters
+from tools.demo_vision.scene import Scene, Thing, letters
 from tools.demo_vision.values import CAPITALS, COLORS, DIGITS, LETTERS, SHAPES
 
-KINDS = ("", *SHAPES, *DIGITS, *CAPITALS, *LETTERS)
+SHAPE_NAMES = ("", *SHAPES)
+GLYPHS = ("", *DIGITS, *CAPITALS, *LETTERS)
 COLOR_NAMES = ("", *COLORS)
 SIZE_NAMES = ("", "small", "large")
-NUM_CLASSES = (len(KINDS), len(COLOR_NAMES), len(SIZE_NAMES), len(COLOR_NAMES))  # the last: of the background
+NUM_CLASSES = tuple(map(len, (SHAPE_NAMES, GLYPHS, COLOR_NAMES, SIZE_NAMES, COLOR_NAMES)))  # last: of the background
 
 Labels = NDArray[np.uint8]  # [tokens, one for each of NUM_CLASSES]
 
 
 def labels_of(scene: Scene, rows: int, columns: int) -> Labels:
     labels = np.zeros((rows, columns, len(NUM_CLASSES)), np.uint8)
-    labels[:, :, 3] = COLOR_NAMES.index(scene.background)
+    labels[:, :, 4] = COLOR_NAMES.index(scene.background)
     for thing in scene.things:
-        marks = [(thing.name, thing.x, thing.y)] if thing.kind == "shape" else [*letters(thing)]
-        for name, x, y in marks:
-            row = min(int(y / scene.height * rows), rows - 1)
-            column = min(int(x / scene.width * columns), columns - 1)
-            labels[row, column, :3] = KINDS.index(name), COLOR_NAMES.index(thing.color), SIZE_NAMES.index(thing.size)
+        shape = SHAPE_NAMES.index(thing.name) if thing.kind == "shape" else 0
+        covered = np.ix_(*_covered(scene, thing, rows, columns))
+        for number, value in ((0, shape), (2, COLOR_NAMES.index(thing.color)), (3, SIZE_NAMES.index(thing.size))):
+            labels[*covered, number] = value
+    for thing in scene.texts:
+        for name, x, y in letters(thing):
+            labels[_token(y, scene.height, rows), _token(x, scene.width, columns), 1] = GLYPHS.index(name)
     return labels.reshape(rows * columns, len(NUM_CLASSES))
+
+
+def _covered(scene: Scene, thing: Thing, rows: int, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the rows and the columns of tokens whose middles are in the thing's box; those of its own middle too."""
+    found = []
+    for middle, half, length, number in (
+        (thing.y, thing.half_height, scene.height, rows),
+        (thing.x, thing.half_width, scene.width, columns),
+    ):
+        middles = (np.arange(number) + 0.5) * length / number
+        is_inside = np.abs(middles - middle) < half
+        is_inside[_token(middle, length, number)] = True
+        found.append(np.flatnonzero(is_inside))
+    return found[0], found[1]
+
+
+def _token(place: float, length: float, number: int) -> int:
+    return min(int(place / length * number), number - 1)

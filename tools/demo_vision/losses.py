@@ -12,7 +12,7 @@ from tools.demo_vision.conversations import SKILLS
 from tools.demo_vision.labels import NUM_CLASSES
 from tools.demo_vision.model import Qwen3Vl
 
-NOTHING_WEIGHT = 0.1  # of a token that shows the middle of no thing: most do
+NOTHING_WEIGHT = 0.1  # of a token that shows nothing: most do
 
 
 class LabelHeads(nn.Module):

@@ -61,7 +61,7 @@ def optimizers(modules: nn.Module, rate: float) -> list[torch.optim.Optimizer]:
             by_pieces.setdefault(pieces_of(name), []).append(parameter)
         else:
             others.append(parameter)
-    return [Muon(by_pieces, rate), torch.optim.AdamW(others, lr=rate / 2, betas=(0.9, 0.95), weight_decay=0.0)]
+    return [Muon(by_pieces, rate), torch.optim.AdamW(others, lr=2 * rate, betas=(0.9, 0.95), weight_decay=0.0)]
 
 
 def pieces_of(name: str) -> int:

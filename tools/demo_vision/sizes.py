@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 PATCH = 8
 MERGE = 2
 TOKEN_SIDE = PATCH * MERGE  # in pixels
-MIN_PIXELS, MAX_PIXELS = 64 * 64, 96 * 96  # of a picture: 16 to 36 tokens
+MIN_PIXELS, MAX_PIXELS = 80 * 80, 96 * 96  # of a picture: 25 to 36 tokens
 CONTEXT = 2048
 
 Json = dict[str, object]

@@ -27,7 +27,7 @@ from tools.demo_vision.model import Qwen3Vl
 from tools.demo_vision.optimizers import optimizers
 from tools.demo_vision.sizes import sizes_of
 
-LEVEL_ENDS = {1: 0.06, 2: 0.2, 3: 1.0}  # when the shards of a level are done with, as a share of the time
+LEVEL_ENDS = {1: 0.03, 2: 0.2, 3: 1.0}  # when the shards of a level are done with, as a share of the time
 WARM_STEPS = 50
 EXAMINED_BATCHES = 12
 EXAMINED_ITEMS = 32
@@ -196,9 +196,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=MODEL_DIRECTORY, help="the checkpoint's files")
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--rate", type=float, default=0.008)
+    parser.add_argument("--rate", type=float, default=0.0015)
     parser.add_argument("--items", type=int, default=24, help="of a batch")
-    parser.add_argument("--sight", type=float, default=0.03, help="share of the time in which only the encoder learns")
+    parser.add_argument("--sight", type=float, default=0.2, help="share of the time in which only the encoder learns")
     parser.add_argument("--label-weight", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
