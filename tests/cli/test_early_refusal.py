@@ -155,6 +155,13 @@ def test_of_an_ir_the_positions_of_its_config_count(tmp_path: Path) -> None:
         check_with_model(ModelConfig(max_model_len=4097), EngineConfig(kv_cache_gib=1), tmp_path)
 
 
+def test_an_ir_is_not_compressed(tmp_path: Path) -> None:
+    (tmp_path / "openvino_model.xml").touch()
+
+    with pytest.raises(InvalidOption, match=r"--weights: must be auto, .* given 'int4'"):
+        check_with_model(ModelConfig(weights="int4"), EngineConfig(), tmp_path)
+
+
 @pytest.mark.parametrize("config", [{}, {"max_position_embeddings": "many"}, {"rope_scaling": 1}])
 def test_what_is_wrong_with_the_models_files_is_for_the_engine_to_say(tmp_path: Path, config: Json) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))

@@ -98,6 +98,8 @@ def check_with_model(model: ModelConfig, engine: EngineConfig, directory: Path) 
         except ModelLoadError as error:
             flags = ", ".join(f"{flag_of(name)} {_RESPONSE_TEMPLATE}" for name in described)
             raise InvalidOption(f"{flags}: {error}") from error
+    if model.weights != _AUTO and _is_ir(directory):
+        raise InvalidOption(f"--weights: must be auto, as an OpenVINO IR is served as it is, given {model.weights!r}")
     if model.max_model_len is not None:
         _check_context(model.max_model_len, engine, directory)
 
@@ -132,17 +134,20 @@ def _check_template(path: Path) -> None:
         raise InvalidOption(f"--chat-template {path}: line {error.lineno}: {error.message}") from error
 
 
+def _is_ir(directory: Path) -> bool:
+    return any((directory / name).is_file() for name in IR_FILES)
+
+
 def _check_context(max_model_len: int, engine: EngineConfig, directory: Path) -> None:
     try:
         dimensions = msgspec.json.decode((directory / "config.json").read_bytes(), type=_Dimensions)
     except (OSError, msgspec.DecodeError):
         return  # the engine says what is wrong with it
-    is_ir = any((directory / name).is_file() for name in IR_FILES)
-    limit = dimensions.max_positions(is_ir=is_ir)
+    limit = dimensions.max_positions(is_ir=_is_ir(directory))
     if limit is not None and max_model_len > limit:
         raise InvalidOption(f"--max-model-len: must be <= {limit}, the model's own limit, given {max_model_len}")
     token_bytes = dimensions.kv_bytes_per_token(_LEAST_ELEMENT_BYTES[engine.kv_cache_dtype])
-    if engine.kv_cache_gib is None or token_bytes is None or is_ir:  # an IR may be of any architecture
+    if engine.kv_cache_gib is None or token_bytes is None or _is_ir(directory):  # an IR may be of any architecture
         return
     num_tokens = int(engine.kv_cache_gib * 2**30) // token_bytes
     if max_model_len > num_tokens:
