@@ -92,6 +92,7 @@ class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, wea
     std: tuple[float, float, float]
     size: tuple[int, int]  # height and width of the picture, before it was cut into tiles
     position_grid: tuple[int, int, int] | None = None  # time, height, width of its tokens, whose positions have as many
+    time_shift: int | None = None  # it goes on where the image before began, so much later: frames of one video
 
 
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -79,16 +79,19 @@ def _tokens_of(image: ImageInput) -> NDArray[np.int64]:
 def _positions(images: Sequence[ImageInput], num_tokens: int) -> NDArray[np.int64]:
     """Returns [3, num_tokens]: a text counts on, and an image has a grid of positions (M-RoPE).
 
-    What follows an image goes on behind the largest of its positions. Source: Qwen2-VL (Wang 2024), section 2.1.
+    What follows an image goes on behind the largest of its rows and columns, and so does what follows a video,
+    whatever its time. Sources: Qwen2-VL (Wang 2024), section 2.1; transformers, `get_rope_index` of qwen2_5_vl.
     """
-    pieces, token, position = [], 0, 0
+    pieces, token, position, start = [], 0, 0, 0
     for image in images:
         (begin, num_rows), *others = image.runs
         assert image.position_grid is not None and not others
         text = np.arange(position, position + begin - token)
-        position += len(text)
-        grid = np.indices(image.position_grid).reshape(3, num_rows)
-        pieces += [np.broadcast_to(text, (3, len(text))), grid + position]
-        token, position = begin + num_rows, position + max(image.position_grid)
+        if image.time_shift is None:
+            start = position + len(text)
+        grid = np.indices(image.position_grid).reshape(3, num_rows) + start
+        grid[0] += image.time_shift or 0
+        pieces += [np.broadcast_to(text, (3, len(text))), grid]
+        token, position = begin + num_rows, start + max(image.position_grid[1:])
     text = np.arange(position, position + num_tokens - token)
     return np.concatenate([*pieces, np.broadcast_to(text, (3, len(text)))], axis=1).astype(np.int64)

@@ -44,6 +44,9 @@ def _image_faults(images: Sequence[ImageInput], num_prompt_tokens: int, info: En
             yield f"image {number} must have 3 bytes for each pixel of {image.shape}, given {len(image.pixels)}"
     if len({image.position_grid is None for image in images}) > 1:
         yield "all images must have a grid of positions, or none"
+    for number, (before, image) in enumerate(zip((None, *images), images, strict=False)):
+        if image.time_shift is not None and not _goes_on(before, image):
+            yield f"image {number} must follow the frames before it at once, and have their size"
     if end > num_prompt_tokens:
         yield f"the images' tokens end at {end}, the prompt has {num_prompt_tokens}"
 
@@ -59,6 +62,15 @@ def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
     grid = image.position_grid
     if grid is not None and (len(image.runs) != 1 or prod(grid) != image.runs[0][1] or min(grid) < 1):
         yield f"the tokens of image {number} must be one run of {grid}, given {image.runs}"
+
+
+def _goes_on(before: ImageInput | None, image: ImageInput) -> bool:
+    """Tells whether both can be frames of one video, whose positions begin in one place."""
+    if before is None or not before.runs or not image.runs:
+        return False
+    begin, length = before.runs[-1]
+    has_size = image.position_grid is not None and image.position_grid == before.position_grid
+    return has_size and begin + length == image.runs[0][0]
 
 
 def _token_ids_in(request: EngineRequest) -> dict[str, Iterable[int]]:

@@ -4,13 +4,14 @@ Only what the template writes counts: a client's text that spells a placeholder,
 a text like any other.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.image_reader import ImageReader, PreparedImage
+from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.marked_text import MarkedText
+from ouzel.prompts.prepared_images import PreparedImage
 from ouzel.prompts.spellings import Spellings
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.types import ImageInput
@@ -18,13 +19,15 @@ from ouzel.types import ImageInput
 
 def marks_of(images: ImageReader | None) -> tuple[str, ...]:
     """Returns the texts that are the template's alone."""
-    return () if images is None else (images.processor.placeholder, images.processor.feature_token)
+    return () if images is None else (*images.placeholders, *images.feature_tokens)
 
 
-def with_images(marked: MarkedText, images: Sequence[PreparedImage], placeholder: str, marks: Spellings) -> MarkedText:
-    """Raises InvalidRequest where the template shows more or fewer pictures than the chat has."""
-    text, spans = marked.text, [span for span in marked.spans if marked.text[slice(*span)] == placeholder]
-    if len(spans) != len(images):
+def with_images(
+    marked: MarkedText, images: Sequence[PreparedImage], placeholders: Collection[str], marks: Spellings
+) -> MarkedText:
+    """Raises InvalidRequest where the template shows more or fewer pictures than the chat has, or others."""
+    text, spans = marked.text, [span for span in marked.spans if marked.text[slice(*span)] in placeholders]
+    if [text[slice(*span)] for span in spans] != [image.placeholder for image in images]:
         raise InvalidRequest(
             f"must have its pictures where this model's chat template shows them: it shows {len(spans)} of "
             f"{len(images)}",
@@ -36,7 +39,7 @@ def with_images(marked: MarkedText, images: Sequence[PreparedImage], placeholder
         pieces.append(text[position:begin])
         length += begin - position
         image = replaced.get((begin, end))
-        piece = text[begin:end] if image is None else image.layout.text
+        piece = text[begin:end] if image is None else image.text
         own += [(length, length + len(piece))] if image is None else _shifted(marks.spans(piece), length)
         pieces.append(piece)
         length += len(piece)
@@ -47,9 +50,8 @@ def with_images(marked: MarkedText, images: Sequence[PreparedImage], placeholder
 def place_images(
     images: Sequence[PreparedImage], token_ids: Sequence[int], reader: ImageReader, tokenizer: Tokenizer
 ) -> tuple[ImageInput, ...]:
-    feature_id = tokenizer.token_id(reader.processor.feature_token)
-    assert feature_id is not None, "checked when the server starts"
-    return reader.placed(images, np.flatnonzero(np.array(token_ids) == feature_id))
+    feature_ids = [tokenizer.control_tokens[token] for token in reader.feature_tokens]  # checked at the start
+    return reader.placed(images, np.flatnonzero(np.isin(token_ids, feature_ids)))
 
 
 def _shifted(spans: Iterable[tuple[int, int]], by: int) -> list[tuple[int, int]]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.image_reader import ImageReader, PreparedImage
+from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.image_texts import marks_of, place_images, with_images
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.messages import Message, normalise_messages, pictures_in
+from ouzel.prompts.prepared_images import PreparedImage
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
@@ -142,7 +143,7 @@ class PromptRenderer:
         marked = template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
         if self._images is None or not images:
             return marked, []
-        return with_images(marked, images, self._images.processor.placeholder, self._marks), images
+        return with_images(marked, images, self._images.placeholders, self._marks), images
 
     def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:
         spans = [span for span in text.spans if text.text[slice(*span)] in self._tokenizer.control_tokens]

@@ -11,3 +11,27 @@ class MediaPart:
     path: str  # of the field, for errors: messages[0].content[1].image_url.url
     url: str
     detail: Detail = "auto"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Equal ones name the same picture, prepared in the same way."""
+        return self.url, self.detail
+
+
+@dataclass(frozen=True, slots=True)
+class VideoPart:
+    """Is a content part that names a video: a file, or its frames one by one."""
+
+    path: str  # of the field, for errors
+    source: MediaPart | tuple[MediaPart, ...]
+    fps: float | None = None  # frames a second: that a list of frames has, and that are taken of a file
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], float | None, bool]:
+        """Equal ones name the same video, sampled in the same way."""
+        is_file = isinstance(self.source, MediaPart)
+        parts = (self.source,) if isinstance(self.source, MediaPart) else self.source
+        return tuple(part.url for part in parts), self.fps, is_file
+
+
+ContentPart = MediaPart | VideoPart
