@@ -11,13 +11,14 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.config import MediaConfig, ServerConfig
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
+from ouzel.prompts.vision.loader import load_video_processor
 from ouzel.types import EngineRequest
 from tests.api.serving import RunningServer, byte_tokenizer, running_server, say_what_the_user_said
 from tests.prompts.media.files import saved
 from tests.prompts.vision.checkpoints import loaded
 from tests.prompts.vision.pictures import picture
 
-MARKS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
+MARKS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 ROW_SIDE = 28  # a row of features is of so many pixels squared
 FILES: dict[str, object] = {
     "config.json": {"model_type": "qwen2_vl", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}},
@@ -29,6 +30,7 @@ QWEN_VL = """
     {%- if content is string %}{{- content }}{%- else %}
         {%- for part in content %}
             {%- if part.type == 'image' %}{{- '<|vision_start|><|image_pad|><|vision_end|>' }}
+            {%- elif part.type == 'video' %}{{- '<|vision_start|><|video_pad|><|vision_end|>' }}
             {%- elif 'text' in part %}{{- part.text }}{% endif %}
         {%- endfor %}
     {%- endif %}
@@ -77,6 +79,7 @@ def seeing_server(
     store_url: str | None = None,
 ) -> AbstractContextManager[RunningServer]:
     """`directory` is an empty one."""
+    image_processor = loaded(directory, FILES)
     return running_server(
         {"max_model_len": max_model_len},
         config=config or ServerConfig(),
@@ -85,7 +88,8 @@ def seeing_server(
         chat_template=QWEN_VL,
         output_format=OutputFormat(calls=HERMES),
         store_url=store_url,
-        image_processor=loaded(directory, FILES),
+        image_processor=image_processor,
+        video_processor=load_video_processor(directory),
         media=media or MediaConfig(),
     )
 
@@ -99,16 +103,16 @@ def data_url(height: int, width: int) -> str:
 
 
 def last_request() -> EngineRequest:
-    """Returns the newest one that the engine got, whose pictures are where its tokens say."""
+    """Returns the newest one that the engine got, whose pictures and pairs of frames are where its tokens say."""
     request = _requests_heard[-1]
-    feature_id = _TOKENIZER.control_tokens["<|image_pad|>"]
-    places = [at for at, token_id in enumerate(request.prompt_token_ids) if token_id == feature_id]
+    feature_ids = [_TOKENIZER.control_tokens[token] for token in ("<|image_pad|>", "<|video_pad|>")]
+    places = [at for at, token_id in enumerate(request.prompt_token_ids) if token_id in feature_ids]
     assert places == [first + at for image in request.images for first, num in image.runs for at in range(num)]
     for image in request.images:
         num_tiles, height, width = image.shape
         num_rows = sum(num for _, num in image.runs)
-        assert (num_tiles, num_rows) == (1, height * width // ROW_SIDE**2)
-        assert len(image.pixels) == height * width * 3
+        assert num_tiles in (1, 2) and num_rows == height * width // ROW_SIDE**2
+        assert len(image.pixels) == num_tiles * height * width * 3
     return request
 
 
@@ -120,5 +124,6 @@ def sizes_seen() -> list[Size]:
 def last_prompt() -> str:
     """Returns the text of the newest prompt, with the tokens of each picture as one and their number."""
     text = _TOKENIZER.decode(last_request().prompt_token_ids, skip_special_tokens=False)
-    pattern = r"<\|vision_start\|>((?:<\|image_pad\|>)+)<\|vision_end\|>"
-    return re.sub(pattern, lambda found: f"<picture of {found[1].count('>')}>", text)
+    pattern = r"<\|vision_start\|>((?:<\|(image|video)_pad\|>)+)<\|vision_end\|>"
+    kinds = {"image": "picture", "video": "video"}
+    return re.sub(pattern, lambda found: f"<{kinds[found[2]]} of {found[1].count('>')}>", text)

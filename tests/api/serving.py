@@ -39,6 +39,7 @@ from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -181,6 +182,7 @@ class ServerSetup:
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
     image_processor: ImageProcessor | None = None  # of a model that sees
+    video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
 
     def engine_spec(self) -> EngineSpec:
@@ -214,7 +216,9 @@ class ServerSetup:
 
     def _images(self, max_model_len: int) -> ImageReader | None:
         processor = self.image_processor
-        return None if processor is None else ImageReader(processor, MediaLoader(self.media), max_model_len)
+        if processor is None:
+            return None
+        return ImageReader(processor, MediaLoader(self.media), max_model_len, self.video_processor)
 
 
 class RunningServer:

@@ -65,6 +65,12 @@ def qwen2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
         marks=QWEN_MARKS,
         more_marks=CHATML,
         preprocessor={**CLIP, "patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, **preprocessor},
+        videos={
+            "video_processor_type": "Qwen2VLVideoProcessor",
+            **CLIP,
+            "size": {"shortest_edge": 256, "longest_edge": 4096},
+            "patch_size": 4,
+        },
     )
 
 
@@ -81,6 +87,13 @@ def qwen3_vl(checkpoint: str, template: str) -> SeeingFamily:
             "patch_size": 4,
             "merge_size": 2,
             "temporal_patch_size": 2,
+        },
+        videos={
+            "video_processor_type": "Qwen3VLVideoProcessor",
+            **HALVES,
+            "size": {"shortest_edge": 512, "longest_edge": 8192},
+            "patch_size": 4,
+            "fps": 2,
         },
         tokenizer_config={"extra_special_tokens": {"image_token": "<|image_pad|>"}},
     )

@@ -25,6 +25,7 @@ class SeeingFamily:
     marks: Mapping[str, int]  # special tokens, beside those for which any id will do
     more_marks: tuple[str, ...]
     preprocessor: Mapping[str, object]
+    videos: Mapping[str, object] = field(default_factory=dict)  # video_preprocessor_config.json
     processor: Mapping[str, object] = field(default_factory=dict)
     tokenizer_config: Mapping[str, object] = field(default_factory=dict)
     kind: Literal["byte level", "sentencepiece"] = "byte level"
@@ -39,6 +40,7 @@ class SeeingFamily:
         contents = {
             "config.json": config,
             "preprocessor_config.json": self.preprocessor,
+            "video_preprocessor_config.json": self.videos,
             "processor_config.json": self.processor,
             "tokenizer_config.json": self.tokenizer_config,
         }

@@ -6,7 +6,7 @@ The words around them are ours. All names of content parts that published templa
 
 # Pictures stand where they are in the message, each between two marks; `add_vision_id` numbers them.
 QWEN2_VL = """\
-{%- set seen = namespace(images=0) -%}
+{%- set seen = namespace(images=0, videos=0) -%}
 {%- for message in messages -%}
 {%- if loop.first and message['role'] != 'system' -%}<|im_start|>system
 You answer.<|im_end|>
@@ -20,6 +20,10 @@ You answer.<|im_end|>
 {%- set seen.images = seen.images + 1 -%}
 {%- if add_vision_id -%}Picture {{ seen.images }}: {% endif -%}
 <|vision_start|><|image_pad|><|vision_end|>
+{%- elif part['type'] == 'video' or 'video' in part -%}
+{%- set seen.videos = seen.videos + 1 -%}
+{%- if add_vision_id -%}Video {{ seen.videos }}: {% endif -%}
+<|vision_start|><|video_pad|><|vision_end|>
 {%- elif 'text' in part -%}
 {{ part['text'] }}
 {%- endif -%}
@@ -39,6 +43,8 @@ _QWEN3 = """\
 {%- for part in content -%}
 {%- if part.type == 'image' or 'image' in part or 'image_url' in part -%}
 {{- '<|vision_start|><|image_pad|><|vision_end|>' -}}
+{%- elif part.type == 'video' or 'video' in part -%}
+{{- '<|vision_start|><|video_pad|><|vision_end|>' -}}
 {%- elif 'text' in part -%}{{- part.text -}}
 {%- endif -%}
 {%- endfor -%}

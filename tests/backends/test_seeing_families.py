@@ -6,7 +6,6 @@ tokenizer. Here a chat with pictures goes all the way through them, in model dir
 
 import asyncio
 import base64
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +21,12 @@ from PIL import Image
 from ouzel.config import MediaConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
+from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import Prompt, PromptRenderer
-from ouzel.prompts.vision.loader import load_image_processor
+from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types import EngineRequest
 from ouzel.worker_threads import WorkerThreads
@@ -34,11 +34,16 @@ from tests.backends.conftest import Load
 from tests.backends.seeing_chats import GOLDEN_CHATS, NUM_LAST, shortened
 from tests.backends.seeing_families import FAMILIES, IMAGE_TOKEN
 from tests.backends.seeing_family import GOLDEN
+from tests.backends.seeing_videos import FAMILIES_WITH_VIDEOS, VIDEO_CHATS, Film
 from tests.engine.requests import Result, make_request, run, run_alone
+from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
 
 GOLDEN_ANSWERS: dict[str, dict[str, dict[str, Any]]] = json.loads(  # by family and chat
     (GOLDEN.parent / "golden_seeing.json").read_text()
+)
+GOLDEN_VIDEOS: dict[str, dict[str, dict[str, Any]]] = json.loads(
+    (GOLDEN.parent / "golden_seeing_videos.json").read_text()
 )
 
 # Width and height: lying, standing, smaller than a patch, larger than any tile, and the longest that are allowed.
@@ -52,10 +57,30 @@ def text(words: str) -> Part:
 
 
 def shown(image: Image.Image, detail: str = "auto") -> Part:
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    url = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
-    return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
+    return {"type": "image_url", "image_url": {"url": url_of(saved(image, "PNG")), "detail": detail}}
+
+
+def filmed(film: Film) -> Part:
+    frames = film.frames()
+    if not film.is_file:
+        urls = [url_of(saved(frame, "PNG")) for frame in frames]
+        return {"type": "video", "video": urls, "fps": film.fps}
+    file = saved(frames[0], "PNG", save_all=True, append_images=frames[1:], duration=1000 / film.fps)
+    return {"type": "video_url", "video_url": {"url": url_of(file)}}
+
+
+def url_of(file: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(file).decode()
+
+
+def part_of(part: str | tuple[int, int] | Film) -> Part:
+    match part:
+        case str():
+            return text(part)
+        case Film():
+            return filmed(part)
+        case _:
+            return shown(picture(*part))
 
 
 def chat(*parts: Part) -> Chat:
@@ -76,7 +101,8 @@ class SeeingModel:
         assert processor is not None
         info, tokenizer = self.runner.info, load_tokenizer(self.directory)
         assert tokenizer.control_tokens[processor.feature_token] == IMAGE_TOKEN
-        images = ImageReader(processor, MediaLoader(MediaConfig()), info.max_model_len)
+        videos = load_video_processor(self.directory)
+        images = ImageReader(processor, MediaLoader(MediaConfig()), info.max_model_len, videos)
         template = ChatTemplate.load(self.directory)
         renderer = PromptRenderer(tokenizer, template, info.max_model_len, info.vocab_size, images=images)
         threads = WorkerThreads("chats", 1)
@@ -87,8 +113,8 @@ class SeeingModel:
             renderer.close()
 
 
-def request_of(prompt: Prompt, **params: Any) -> EngineRequest:  # what make_request takes
-    asked = make_request(prompt.token_ids, max_tokens=4, num_logprobs=0, **params)
+def request_of(prompt: Prompt, max_tokens: int = 4, **params: Any) -> EngineRequest:  # what make_request takes
+    asked = make_request(prompt.token_ids, max_tokens=max_tokens, num_logprobs=0, **params)
     return msgspec.structs.replace(asked, images=prompt.images)
 
 
@@ -130,6 +156,27 @@ def test_chats_with_pictures_come_to_what_transformers_makes_of_them(model: Seei
         assert last == pytest.approx(golden["logprobs"], abs=1e-4)
         assert result.token_ids[0] == golden["next_token_id"]
         assert logprobs_of(result)[0] == pytest.approx(golden["next_logprob"], abs=1e-4)
+
+
+def test_chats_with_videos_come_to_what_transformers_makes_of_them(model: SeeingModel) -> None:
+    chats = {name: chat(*map(part_of, parts)) for name, parts in VIDEO_CHATS.items()}
+    if model.name not in FAMILIES_WITH_VIDEOS:
+        with pytest.raises(InvalidRequest, match="this model reads text and pictures, no videos"):
+            model.prompts([*chats.values()])
+        return
+    prompts = model.prompts([*chats.values()])
+    requests = [request_of(prompt, num_prompt_logprobs=1, max_tokens=8) for prompt in prompts]
+    results = run(EngineCore(model.runner), requests)
+
+    expected = GOLDEN_VIDEOS[model.name]
+    assert expected.keys() == chats.keys()
+    for golden, prompt, request in zip(expected.values(), prompts, requests, strict=True):
+        result = results[request.request_id, 0]
+        assert shortened(shortened(prompt.text, "<|image_pad|>"), "<|video_pad|>") == golden["text"]
+        assert len(prompt.token_ids) == golden["num_tokens"]
+        last = [position.sampled.logprob for position in result.prompt_logprobs[-NUM_LAST:]]
+        assert last == pytest.approx(golden["logprobs"], abs=1e-4)
+        assert result.token_ids == golden["greedy"]
 
 
 def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel) -> None:

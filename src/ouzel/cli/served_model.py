@@ -18,7 +18,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
-from ouzel.prompts.vision.loader import load_image_processor
+from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
@@ -87,7 +87,11 @@ def _image_reader(
             f"{directory}/tokenizer.json: {processor.feature_token!r}, which stands for pictures, must be among its "
             "added_tokens"
         )
-    return ImageReader(processor, MediaLoader(config), info.max_model_len)
+    videos = load_video_processor(directory)
+    if videos is not None and videos.feature_token not in tokenizer.control_tokens:
+        logger.warning("videos will be refused: %r is no token of %s/tokenizer.json", videos.feature_token, directory)
+        videos = None
+    return ImageReader(processor, MediaLoader(config), info.max_model_len, videos)
 
 
 def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:

@@ -15,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.prompts.media.loader import MediaLoader
-from ouzel.prompts.media.parts import ContentPart, MediaPart
+from ouzel.prompts.media.parts import ContentPart, MediaPart, VideoPart
+from ouzel.prompts.media.video_loader import VideoLoader
 from ouzel.prompts.picture_reader import LoadedPicture, PictureReader
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage
 from ouzel.prompts.prompt_too_long import too_many_tokens
+from ouzel.prompts.video_reader import LoadedVideo, VideoReader
 from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.types import ImageInput
 from ouzel.worker_threads import NeedsFirst
+
+_Loaded = LoadedPicture | LoadedVideo
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +53,32 @@ class ImagesNeeded(NeedsFirst):
 class ImageReader:
     """Belongs to one event loop, but for `prepared`, which is called from many threads."""
 
-    def __init__(self, processor: ImageProcessor, loader: MediaLoader, max_model_len: int) -> None:
+    def __init__(
+        self,
+        processor: ImageProcessor,
+        loader: MediaLoader,
+        max_model_len: int,
+        video_processor: VideoProcessor | None = None,
+    ) -> None:
         kept = KeptPixels()
         self._pictures = PictureReader(processor, loader, kept)
+        self._videos: VideoReader | None = None
+        if video_processor is not None:
+            self._videos = VideoReader(video_processor, VideoLoader(loader), kept)
         self._loader = loader
         self._max_model_len = max_model_len
-        self.placeholders = frozenset({processor.placeholder})  # the template's
-        self.feature_tokens = frozenset({processor.feature_token})
+        processors = (processor,) if video_processor is None else (processor, video_processor)
+        self.placeholders = frozenset(each.placeholder for each in processors)  # the template's
+        self.feature_tokens = frozenset(each.feature_token for each in processors)
+
+    @property
+    def has_videos(self) -> bool:
+        return self._videos is not None
 
     def close(self) -> None:
         self._loader.close()
+        if self._videos is not None:
+            self._videos.close()
 
     def prepared(self, parts: Sequence[ContentPart]) -> list[PreparedImage]:
         """Returns what has been prepared for the request in scope. Raises ImagesNeeded, PromptTooLong."""
@@ -85,13 +106,23 @@ class ImageReader:
         finally:
             _prepared.reset(token)
 
-    async def _load(self, parts: Sequence[ContentPart]) -> list[LoadedPicture]:
-        return await self._pictures.load([part for part in parts if isinstance(part, MediaPart)])
+    async def _load(self, parts: Sequence[ContentPart]) -> list[_Loaded]:
+        pictures = await self._pictures.load([part for part in parts if isinstance(part, MediaPart)])
+        videos = list[LoadedVideo]()
+        if self._videos is not None:
+            videos = await self._videos.load([part for part in parts if isinstance(part, VideoPart)])
+        next_picture, next_video = iter(pictures), iter(videos)
+        return [next(next_picture) if isinstance(part, MediaPart) else next(next_video) for part in parts]
 
-    async def _prepare(self, loaded: Sequence[LoadedPicture]) -> list[PreparedImage]:
-        return await self._pictures.prepare(loaded)
+    async def _prepare(self, loaded: Sequence[_Loaded]) -> list[PreparedImage]:
+        pictures = await self._pictures.prepare([each for each in loaded if isinstance(each, LoadedPicture)])
+        videos = list[PreparedImage]()
+        if self._videos is not None:
+            videos = await self._videos.prepare([each for each in loaded if isinstance(each, LoadedVideo)])
+        next_picture, next_video = iter(pictures), iter(videos)
+        return [next(next_picture) if isinstance(each, LoadedPicture) else next(next_video) for each in loaded]
 
-    def _first_that_fits(self, loaded: Sequence[LoadedPicture]) -> int:
+    def _first_that_fits(self, loaded: Sequence[_Loaded]) -> int:
         """Returns the position of the first picture that fits with all that follow it."""
         num_tokens, first = 0, len(loaded)
         while first > 0 and num_tokens + loaded[first - 1].num_tokens < self._max_model_len:

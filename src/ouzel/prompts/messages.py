@@ -1,47 +1,80 @@
 """Chat messages, as clients send them, are checked and brought into one form.
 
 After this step every message has a role and a content (a string or a non-empty list of parts: texts, and of a model
-that sees pictures), null-valued keys are gone (templates ask `'tool_calls' in message`), and tool calls have a function
-name and arguments. Keys unknown here are kept: templates may know them. An error names its field by the path, as in
-`messages[2].content[0].type`.
+that sees pictures and videos), null-valued keys are gone (templates ask `'tool_calls' in message`), and tool calls have
+a function name and arguments. Keys unknown here are kept: templates may know them. An error names its field by the
+path, as in `messages[2].content[0].type`.
 """
 
 import json
+from dataclasses import dataclass
 from typing import get_args
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.parts import Detail, MediaPart
+from ouzel.prompts.media.parts import ContentPart, Detail, MediaPart
+from ouzel.prompts.video_parts import KINDS as VIDEOS
+from ouzel.prompts.video_parts import video_part
+from ouzel.prompts.wrong_values import invalid
 from ouzel.types import CUSTOM_ARGUMENT
 
 Message = dict[str, object]
+
+MEDIA = ("image", "video")  # types of parts in normalised messages
 
 _PICTURES = ("image_url", "input_image")
 _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 
-def normalise_messages(messages: object, *, sees: bool = False) -> list[Message]:
-    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model `sees`.
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """The model reads this beside texts."""
+
+    pictures: bool = False
+    videos: bool = False
+
+    @property
+    def part_types(self) -> str:
+        return " or ".join(
+            f'"{name}"'
+            for name, is_read in (("text", True), ("image_url", self.pictures), ("video_url", self.videos))
+            if is_read
+        )
+
+    def described(self, kind: object) -> str:
+        """`kind` is a part's that is not read."""
+        if not self.pictures:
+            return "text only"
+        no_video = ", no videos" if kind in VIDEOS else ""
+        return "text, pictures and videos" if self.videos else f"text and pictures{no_video}"
+
+
+_TEXT_ONLY = Readable()
+
+
+def normalise_messages(messages: object, readable: Readable = _TEXT_ONLY) -> list[Message]:
+    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model reads them, and one
+    that is a video `{"type": "video", "media": VideoPart}`.
 
     APIs with other forms of parts hand over a MediaPart instead, which has the path of their own field.
     """
     if not isinstance(messages, list) or not messages:
-        raise _invalid("messages", "a non-empty list", messages)
-    return [_message(entry, f"messages[{position}]", sees=sees) for position, entry in enumerate(messages)]
+        raise invalid("messages", "a non-empty list", messages)
+    return [_message(entry, f"messages[{position}]", readable) for position, entry in enumerate(messages)]
 
 
-def pictures_in(messages: list[Message]) -> list[MediaPart]:
-    """Returns the pictures of normalised messages, in their order."""
+def media_in(messages: list[Message]) -> list[ContentPart]:
+    """Returns the pictures and videos of normalised messages, in their order."""
     contents = (message["content"] for message in messages)
     parts = (part for content in contents if isinstance(content, list) for part in content)
-    return [part["media"] for part in parts if part["type"] == "image"]
+    return [part["media"] for part in parts if part["type"] in MEDIA]
 
 
-def _message(entry: object, path: str, *, sees: bool) -> Message:
+def _message(entry: object, path: str, readable: Readable) -> Message:
     fields = _object(entry, path)
     message = {key: value for key, value in fields.items() if value is not None}
     role = message.get("role")
     if not isinstance(role, str) or not role:
-        raise _invalid(f"{path}.role", "a non-empty string", fields.get("role"))
+        raise invalid(f"{path}.role", "a non-empty string", fields.get("role"))
     for key in _STRING_KEYS:
         _check_string(message.get(key, ""), f"{path}.{key}")
     if "audio" in message:
@@ -49,11 +82,11 @@ def _message(entry: object, path: str, *, sees: bool) -> Message:
     if role == "assistant":
         _answer_with_refusal(message, path)
     may_be_absent = role == "assistant"
-    message["content"] = _content(message.get("content"), f"{path}.content", may_be_absent=may_be_absent, sees=sees)
+    message["content"] = _content(message.get("content"), f"{path}.content", readable, may_be_absent=may_be_absent)
     _rename_old_forms(message)
     tool_calls = message.pop("tool_calls", [])
     if not isinstance(tool_calls, list):
-        raise _invalid(f"{path}.tool_calls", "a list", tool_calls)
+        raise invalid(f"{path}.tool_calls", "a list", tool_calls)
     if tool_calls:
         message["tool_calls"] = [
             _tool_call(call, f"{path}.tool_calls[{position}]") for position, call in enumerate(tool_calls)
@@ -79,32 +112,33 @@ def _rename_old_forms(message: Message) -> None:
         message["role"] = "tool"
 
 
-def _content(content: object, path: str, *, may_be_absent: bool, sees: bool) -> object:
+def _content(content: object, path: str, readable: Readable, *, may_be_absent: bool) -> object:
     """An assistant's content may be null or absent (it called tools, or was cut while reasoning); it becomes empty."""
     if isinstance(content, str):
         return content
     if content is None and may_be_absent:
         return ""
     if isinstance(content, list) and content:
-        return [_part(part, f"{path}[{position}]", sees=sees) for position, part in enumerate(content)]
-    raise _invalid(path, "a string or a non-empty list of content parts", content)
+        return [_part(part, f"{path}[{position}]", readable) for position, part in enumerate(content)]
+    raise invalid(path, "a string or a non-empty list of content parts", content)
 
 
-def _part(entry: object, path: str, *, sees: bool) -> Message:
+def _part(entry: object, path: str, readable: Readable) -> Message:
     if isinstance(entry, MediaPart):
-        if not sees:
+        if not readable.pictures:
             raise InvalidRequest("must not be given: this model reads text only", field=entry.path)
         return {"type": "image", "media": entry}
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
-    if sees and kind in _PICTURES:
+    if readable.pictures and kind in _PICTURES:
         return {"type": "image", "media": picture_part(part, path)}
+    if readable.videos and kind in VIDEOS:
+        return {"type": "video", "media": video_part(part, path)}
     if kind == "refusal":  # a part that assistants' answers may have, sent back as history
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
-        expected = '"text" or "image_url"' if sees else '"text"'
-        reads = "text and pictures" if sees else "text only"
+        expected, reads = readable.part_types, readable.described(kind)
         raise InvalidRequest(f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type")
     _check_string(part.get("text"), f"{path}.text")
     return part
@@ -119,7 +153,7 @@ def picture_part(part: Message, path: str) -> MediaPart:
         url, detail, url_path = value, part.get("detail"), path
         detail_path = f"{path.removesuffix('.image_url')}.detail"
     if not isinstance(url, str) or not url:
-        raise _invalid(url_path, "a URL, a data URL or a path", url)
+        raise invalid(url_path, "a URL, a data URL or a path", url)
     return MediaPart(url_path, url, _detail(detail, detail_path))
 
 
@@ -132,7 +166,7 @@ def _detail(value: object, path: str) -> Detail:
         case "original":
             return "high"  # which is as much as the model takes
         case _:
-            raise _invalid(path, f"one of {', '.join(get_args(Detail))}, original", value)
+            raise invalid(path, f"one of {', '.join(get_args(Detail))}, original", value)
 
 
 def _tool_call(entry: object, path: str) -> Message:
@@ -142,12 +176,12 @@ def _tool_call(entry: object, path: str) -> Message:
     function = _object(call.get("function"), f"{path}.function")
     name = function.get("name")
     if not isinstance(name, str) or not name:
-        raise _invalid(f"{path}.function.name", "a non-empty string", name)
+        raise invalid(f"{path}.function.name", "a non-empty string", name)
     arguments = function.get("arguments")
     if arguments is None:
         arguments = "{}"
     if not isinstance(arguments, str | dict):
-        raise _invalid(f"{path}.function.arguments", "a string or an object", arguments)
+        raise invalid(f"{path}.function.arguments", "a string or an object", arguments)
     return {**call, "type": call.get("type", "function"), "function": {**function, "arguments": arguments}}
 
 
@@ -156,7 +190,7 @@ def _as_function_call(call: Message, path: str) -> Message:
     custom = _object(call.get("custom"), f"{path}.custom")
     name, text = custom.get("name"), custom.get("input")
     if not isinstance(name, str) or not name:
-        raise _invalid(f"{path}.custom.name", "a non-empty string", name)
+        raise invalid(f"{path}.custom.name", "a non-empty string", name)
     _check_string(text, f"{path}.custom.input")
     others = {key: value for key, value in call.items() if key not in ("custom", "type")}
     return {**others, "type": "function", "function": {"name": name, "arguments": custom_arguments(text)}}
@@ -169,31 +203,10 @@ def custom_arguments(text: object) -> str:
 
 def _object(value: object, path: str) -> Message:
     if not isinstance(value, dict):
-        raise _invalid(path, "an object", value)
+        raise invalid(path, "an object", value)
     return value
 
 
 def _check_string(value: object, path: str) -> None:
     if not isinstance(value, str):
-        raise _invalid(path, "a string", value)
-
-
-def _invalid(path: str, expected: str, value: object) -> InvalidRequest:
-    return InvalidRequest(f"must be {expected}, given {_shown(value)}", field=path)
-
-
-def _shown(value: object) -> str:
-    """Describes the value shortly and in JSON's words."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return str(value)
-        case str():
-            return f'"{value[:40]}"'
-        case list():
-            return "a list" if value else "an empty list"
-        case _:
-            return "an object"
+        raise invalid(path, "a string", value)

@@ -10,7 +10,7 @@ from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.image_texts import marks_of, place_images, with_images
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
-from ouzel.prompts.messages import Message, normalise_messages, pictures_in
+from ouzel.prompts.messages import Message, Readable, media_in, normalise_messages
 from ouzel.prompts.prepared_images import PreparedImage
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.request_templates import RequestTemplates
@@ -89,6 +89,11 @@ class PromptRenderer:
         return self._images is not None
 
     @property
+    def sees_videos(self) -> bool:
+        """Tells whether the model reads videos."""
+        return self._images is not None and self._images.has_videos
+
+    @property
     def fills_in(self) -> bool:
         """Tells whether the model has tokens to fill in the middle with."""
         return self._infill is not None
@@ -131,15 +136,15 @@ class PromptRenderer:
         return marked.text, self._token_ids(marked, rendering.add_special_tokens)
 
     def _render(self, messages: object, rendering: ChatRendering) -> tuple[MarkedText, list[PreparedImage]]:
-        normalised = normalise_messages(messages, sees=self.sees)
+        normalised = normalise_messages(messages, Readable(self.sees, self.sees_videos))
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest(": this model's chat template has no tools", field="tools")
         variables = template_variables(rendering, template)
         is_unfinished = rendering.continue_final_message
-        pictures = pictures_in(normalised)
-        images = [] if self._images is None or not pictures else self._images.prepared(pictures)
+        media = media_in(normalised)
+        images = [] if self._images is None or not media else self._images.prepared(media)
         marked = template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
         if self._images is None or not images:
             return marked, []

@@ -4,7 +4,7 @@ import json
 import re
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.messages import Message
+from ouzel.prompts.messages import MEDIA, Message
 from ouzel.prompts.template import Template
 from ouzel.prompts.template_capabilities import REASONING_KEYS, TemplateCapabilities
 
@@ -68,12 +68,12 @@ def _rename_reasoning(message: Message, key: str) -> None:
 def _content(content: object, capabilities: TemplateCapabilities, path: str) -> object:
     """Text parts are joined by a line break, as OVMS, LMI and vLLM do; templates that read parts only get parts.
 
-    Pictures are shown as parts only.
+    Pictures and videos are shown as parts only.
     """
-    if isinstance(content, list) and any(part["type"] == "image" for part in content):
+    if isinstance(content, list) and any(part["type"] in MEDIA for part in content):
         if not capabilities.takes_content_parts:
             raise InvalidRequest(": this model's chat template has no pictures", field=f"{path}.content")
-        return [{"type": "image"} if part["type"] == "image" else part for part in content]
+        return [{"type": part["type"]} if part["type"] in MEDIA else part for part in content]
     if capabilities.takes_string_content or not capabilities.takes_content_parts:
         return "\n".join(part["text"] for part in content) if isinstance(content, list) else content
     return [{"type": "text", "text": content}] if isinstance(content, str) else content

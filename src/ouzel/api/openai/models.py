@@ -60,7 +60,8 @@ class Models:
 
 
 def _architecture(model: ServedModel) -> Architecture:
-    inputs = ["text", "image"] if model.renderer.sees else ["text"]
+    reads = {"text": True, "image": model.renderer.sees, "video": model.renderer.sees_videos}
+    inputs = [name for name, is_read in reads.items() if is_read]
     return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 
 

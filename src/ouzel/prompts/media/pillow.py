@@ -6,7 +6,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from ouzel.prompts.media.png_chunks import SIGNATURE, needed_chunks
+from ouzel.prompts.media.png_chunks import ANIMATION, SIGNATURE, needed_chunks
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
@@ -16,6 +16,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _PLUGINS = ("Png", "Jpeg", "WebP", "Gif", "Bmp")
 _MAX_HEADER_READS = 4000
 _MIN_BYTES_PER_READ = 512  # on average
+_MIN_BYTES_PER_READ_OF_FRAMES = 16  # the reader of GIFs goes over those between two frames in blocks of 255 bytes
 
 
 class _FewReads(BytesIO):
@@ -39,6 +40,16 @@ def open_picture(data: bytes, *, for_pixels: bool) -> "ImageFile":
 
     max_reads = _MAX_HEADER_READS + (len(data) // _MIN_BYTES_PER_READ if for_pixels else 0)
     read = needed_chunks(data) if data.startswith(SIGNATURE) else data
+    return Image.open(_FewReads(read, max_reads), formats=FORMATS)
+
+
+def open_animation(data: bytes) -> "ImageFile":
+    """Reads the header of a picture that moves. Raises whatever Pillow's readers meet in what is none."""
+    _import_pillow()
+    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+
+    read = needed_chunks(data, ANIMATION) if data.startswith(SIGNATURE) else data
+    max_reads = _MAX_HEADER_READS + len(data) // _MIN_BYTES_PER_READ_OF_FRAMES
     return Image.open(_FewReads(read, max_reads), formats=FORMATS)
 
 

@@ -42,7 +42,7 @@ def _rgb(picture: Picture) -> "Image":
         if transparency is not None:
             file.info["transparency"] = transparency
         if transparency is not None or file.has_transparency_data:
-            return _on_white(file.convert("RGBA"))
+            return on_white(file.convert("RGBA"))
         rgb = file.convert("RGB")
         # What a GIF's first frame does not cover is transparent too.
         return rgb if frame is None or frame == (0, 0, *file.size) else _framed(rgb, frame)
@@ -71,7 +71,7 @@ def _from_16_bits(file: "ImageFile", transparency: object) -> "Image":
     return Image.fromarray(shown).convert("RGB")
 
 
-def _on_white(rgba: "Image") -> "Image":
+def on_white(rgba: "Image") -> "Image":
     from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     shown = Image.new("RGB", rgba.size, _WHITE)

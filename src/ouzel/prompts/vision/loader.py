@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.settings import read_processor_files
+from ouzel.prompts.vision.video import VideoProcessor
 
 _FAMILIES = {
     "gemma3": "gemma3",
@@ -26,6 +27,14 @@ _FAMILIES = {
     "qwen3_5_moe": "qwen2_vl",
     "smolvlm": "idefics3",
 }
+_OF_VIDEOS = {
+    "qwen2_vl": "qwen_video",
+    "qwen2_5_vl": "qwen_video",
+    "qwen3_vl": "qwen_video",
+    "qwen3_vl_moe": "qwen_video",
+    "qwen3_5": "qwen_video",
+    "qwen3_5_moe": "qwen_video",
+}
 
 
 def load_image_processor(directory: Path) -> ImageProcessor | None:
@@ -35,4 +44,14 @@ def load_image_processor(directory: Path) -> ImageProcessor | None:
     if family is None or not files.image_processor or not isinstance(files.config.get("vision_config"), dict):
         return None
     processor: ImageProcessor = import_module(f"ouzel.prompts.vision.{family}").load(files)
+    return processor
+
+
+def load_video_processor(directory: Path) -> VideoProcessor | None:
+    """Returns None for a checkpoint of a family whose videos are not read here, or that has no image processor."""
+    files = read_processor_files(directory)
+    family = _OF_VIDEOS.get(files.model_type)
+    if family is None or not files.image_processor or not isinstance(files.config.get("vision_config"), dict):
+        return None
+    processor: VideoProcessor = import_module(f"ouzel.prompts.vision.{family}").load(files)
     return processor

@@ -31,7 +31,7 @@ from ouzel.prompts.vision.settings import (
 _MergeSize = Annotated[int, Meta(ge=1, le=16)]
 
 
-class _PixelRange(msgspec.Struct, frozen=True):
+class PixelRange(msgspec.Struct, frozen=True):
     """Holds numbers of pixels, although the newer names say edges."""
 
     shortest_edge: NumPixels | None = None
@@ -41,7 +41,7 @@ class _PixelRange(msgspec.Struct, frozen=True):
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
-    size: _PixelRange = _PixelRange()
+    size: PixelRange = PixelRange()
     min_pixels: NumPixels | None = None  # it counts before what `size` says
     max_pixels: NumPixels | None = None
     patch_size: PatchSide = 14
@@ -82,15 +82,24 @@ class Qwen2VlImageProcessor:
         """Returns (width, height) within the range of pixels, both rounded to multiples of a token's side."""
         check_aspect_ratio(width, height)
         max_pixels = min(self.max_pixels, LOW_DETAIL_SIDE**2) if detail == "low" else self.max_pixels
-        side = self.token_side
-        rounded = round(width / side) * side, round(height / side) * side
-        if math.prod(rounded) > max_pixels:
-            shrink = math.sqrt(height * width / max_pixels)
-            return max(side, _floor(width / shrink, side)), max(side, _floor(height / shrink, side))
-        if math.prod(rounded) < (min_pixels := min(self.min_pixels, max_pixels)):
-            stretch = math.sqrt(min_pixels / (height * width))
-            return _ceil(width * stretch, side), _ceil(height * stretch, side)
-        return rounded
+        return fitted(width, height, self.token_side, (min(self.min_pixels, max_pixels), max_pixels))
+
+
+def fitted(width: int, height: int, side: int, num_pixels: tuple[int, int], num_frames: int = 1) -> tuple[int, int]:
+    """Returns (width, height) as multiples of `side`; all frames together have a number of pixels within the range.
+
+    An even number of frames is counted, if there are several. Source: transformers, `smart_resize` of the Qwens.
+    """
+    min_pixels, max_pixels = num_pixels
+    rounded = round(width / side) * side, round(height / side) * side
+    total = math.prod(rounded) * (1 if num_frames == 1 else round(num_frames / 2) * 2)
+    if total > max_pixels:
+        shrink = math.sqrt(num_frames * height * width / max_pixels)
+        return max(side, _floor(width / shrink, side)), max(side, _floor(height / shrink, side))
+    if total < min_pixels:
+        stretch = math.sqrt(min_pixels / (num_frames * height * width))
+        return _ceil(width * stretch, side), _ceil(height * stretch, side)
+    return rounded
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:

@@ -4,7 +4,7 @@ A key that is null counts as left out. A value that cannot be is a `ModelLoadErr
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -60,6 +60,8 @@ class ProcessorFiles:
     config: JsonObject
     image_processor: JsonObject
     image_processor_path: Path
+    video_processor: JsonObject  # empty: the checkpoint says nothing of videos
+    video_processor_path: Path
     processor: JsonObject
     special_tokens: Mapping[str, str]
 
@@ -78,17 +80,28 @@ Settings = TypeVar("Settings", bound=PixelSettings)
 
 
 def read_processor_files(directory: Path) -> ProcessorFiles:
-    """Reads the image processor's settings from `processor_config.json` if they are in it, as the reference does."""
-    processor_path = directory / "processor_config.json"
-    processor = read_json_object(processor_path)
-    inner = processor.get("image_processor")
+    """Reads settings from `processor_config.json` if they are in it, as the reference does."""
+    processor = read_json_object(directory / "processor_config.json")
+    image_processor, path = _inner_or_own(directory, processor, "image_processor", "preprocessor_config.json")
+    of_videos, videos_path = _inner_or_own(directory, processor, "video_processor", "video_preprocessor_config.json")
+    return ProcessorFiles(
+        directory=directory,
+        config=read_json_object(directory / "config.json"),
+        image_processor=image_processor,
+        image_processor_path=path,
+        video_processor=of_videos,
+        video_processor_path=videos_path,
+        processor=processor,
+        special_tokens=read_special_tokens(directory),
+    )
+
+
+def _inner_or_own(directory: Path, processor: JsonObject, key: str, name: str) -> tuple[JsonObject, Path]:
+    """Returns the settings under the key of `processor_config.json`, else those in a file of their own."""
+    inner = processor.get(key)
     if isinstance(inner, dict):
-        image_processor, path = inner, processor_path
-    else:
-        path = directory / "preprocessor_config.json"
-        image_processor = read_json_object(path)
-    config = read_json_object(directory / "config.json")
-    return ProcessorFiles(directory, config, image_processor, path, processor, read_special_tokens(directory))
+        return inner, directory / "processor_config.json"
+    return read_json_object(directory / name), directory / name
 
 
 def read_image_settings(files: ProcessorFiles, by_type: Mapping[str, type[Settings]]) -> Settings:
@@ -101,7 +114,29 @@ def read_image_settings(files: ProcessorFiles, by_type: Mapping[str, type[Settin
     if name not in by_type:
         supported = ", ".join(by_type)
         raise ModelLoadError(f"{source}: image_processor_type must be one of {supported}, found {brief(declared)}")
-    settings = read_record(files.image_processor, by_type[name], source)
+    return _checked(read_record(files.image_processor, by_type[name], source), source)
+
+
+def read_video_settings(
+    files: ProcessorFiles, form: type[Settings], types: Sequence[str], of_pictures_too: Sequence[str]
+) -> Settings:
+    """Reads them as `form`, where they are of one of these `video_processor_type`s.
+
+    Without any, those of `of_pictures_too` are read of what the image processor has.
+    """
+    values, source = files.video_processor, files.video_processor_path
+    if not values:
+        source = files.image_processor_path
+        values = {key: value for key, value in files.image_processor.items() if key in of_pictures_too}
+    declared = values.get("video_processor_type")
+    if declared is not None and declared not in types:
+        raise ModelLoadError(
+            f"{source}: video_processor_type must be one of {', '.join(types)}, found {brief(declared)}"
+        )
+    return _checked(read_record(values, form, source), source)
+
+
+def _checked(settings: Settings, source: Path) -> Settings:
     numbers = (settings.rescale_factor, *settings.image_mean, *settings.image_std)
     if not all(map(math.isfinite, numbers)) or 0 in settings.image_std:
         raise ModelLoadError(f"{source}: rescale_factor, image_mean and image_std must be numbers, and no deviation 0")

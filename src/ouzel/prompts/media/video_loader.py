@@ -1,0 +1,121 @@
+"""What content parts name becomes videos, and the frames of these that the model is shown, beside the event loop."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, assert_never
+
+import numpy as np
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.animation_frames import Frames, decode_animation
+from ouzel.prompts.media.loader import MediaLoader, side_by_side
+from ouzel.prompts.media.parts import MediaPart, VideoPart
+from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
+from ouzel.prompts.media.sources import read_source
+from ouzel.prompts.media.video import Animation, Container, Video, of_frames, read_animation
+from ouzel.worker_threads import WorkerThreads
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_MAX_DECODERS = 2
+
+
+class VideoLoader:
+    """Belongs to one event loop."""
+
+    def __init__(self, loader: MediaLoader) -> None:
+        self._loader = loader
+        self._config = loader.config
+        self._limits = loader.intake.limits
+        self._threads = WorkerThreads("videos", _MAX_DECODERS)
+
+    def max_frames(self, video: Video) -> int:
+        """Returns how many frames are decoded of it at most: of larger ones fewer."""
+        return min(self._config.max_video_frames, self._limits.max_pixels // video.num_pixels)
+
+    async def load(self, parts: Sequence[VideoPart]) -> list[Video]:
+        """Returns a video for each part of a request, in their order. Raises InvalidRequest, Overloaded."""
+        max_videos = self._config.max_videos
+        if len(parts) > max_videos:
+            raise InvalidRequest(
+                f"must be one of <= {max_videos} videos in a request (max_videos), given {len(parts)}",
+                field=parts[max_videos].path,
+            )
+        distinct = {part.key: part for part in reversed(parts)}
+        videos = await side_by_side([self._video(part) for part in distinct.values()])
+        by_key = dict(zip(distinct, videos, strict=True))
+        return [by_key[part.key] for part in parts]
+
+    async def _video(self, part: VideoPart) -> Video:
+        if isinstance(part.source, MediaPart):
+            return await self._file(part.source)
+        if len(part.source) > self._config.max_video_frames:
+            max_frames = self._config.max_video_frames
+            raise InvalidRequest(
+                f"must be one of <= {max_frames} frames of a video (max_video_frames), given {len(part.source)}",
+                field=part.source[max_frames].path,
+            )
+        frames = await self._loader.pictures(part.source)
+        return of_frames(frames, part, self._limits)
+
+    async def _file(self, part: MediaPart) -> Video:
+        source = read_source(part.url, part.path)
+        video = await self._loader.intake.read(
+            source, part.path, partial(read_animation, path=part.path, limits=self._limits)
+        )
+        files = video.content if isinstance(video.content, tuple) else (video.content,)
+        self._loader.held_bytes.add(video, sum(len(file.data) for file in files))
+        return video
+
+    async def frames(self, video: Video, numbers: Sequence[int], size: tuple[int, int], resample: int) -> Frames:
+        """Returns the frames with these ascending numbers, in (width, height). `resample` is Pillow's number of a
+        filter. Raises InvalidRequest.
+        """
+        resized = partial(_resized, size, resample)
+        match video.content:
+            case tuple():
+                made = await self._loader.decode(video.content, lambda _, image: np.asarray(resized(image)))
+                return np.stack([made[number] for number in numbers])
+            case Animation():
+                return await self._animation(video, video.content, numbers, resized)
+            case Container():
+                raise NotImplementedError
+            case _:
+                assert_never(video.content)
+
+    async def _animation(
+        self, video: Video, content: Animation, numbers: Sequence[int], resized: "Callable[[Image], Image]"
+    ) -> Frames:
+        is_abandoned = Event()
+
+        def decode() -> Frames:
+            with self._loader.memory.hold(2 * video.num_pixels * BYTES_PER_PIXEL):
+                check = partial(_check_time, time.monotonic(), self._config.video_timeout_s, is_abandoned, video.path)
+                return decode_animation(video, content, numbers, resized, check)
+
+        try:
+            return await self._threads.run(decode)
+        finally:
+            is_abandoned.set()
+
+    def close(self) -> None:
+        """What runs is not waited for."""
+        self._threads.close()
+
+
+def _resized(size: tuple[int, int], resample: int, image: "Image") -> "Image":
+    from PIL.Image import Resampling  # noqa: PLC0415  only who has a video needs it
+
+    return image.resize(size, Resampling(resample))
+
+
+def _check_time(begin_s: float, limit_s: float, is_abandoned: Event, path: str) -> None:
+    if time.monotonic() - begin_s > limit_s or is_abandoned.is_set():
+        raise too_slow(limit_s, path)
+
+
+def too_slow(limit_s: float, path: str) -> InvalidRequest:
+    return InvalidRequest(f"must be a video that is decoded in <= {limit_s:g} s (video_timeout_s)", field=path)

@@ -1,0 +1,97 @@
+"""The videos of a chat are loaded, counted as tokens by frames and sizes, and prepared as the model's family does."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.parts import VideoPart
+from ouzel.prompts.media.video import Video
+from ouzel.prompts.media.video_loader import VideoLoader
+from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage, PreparedPixels
+from ouzel.prompts.vision.video import FRAMES_OF_INPUT, Clip, FramePair, VideoLayout, VideoProcessor
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedVideo:
+    video: Video
+    numbers: tuple[int, ...]  # of the frames that are shown
+    layout: VideoLayout
+
+    @property
+    def num_tokens(self) -> int:
+        return self.layout.num_tokens
+
+    @property
+    def key(self) -> tuple[bytes, tuple[int, ...], tuple[int, int]]:
+        return self.video.digest, self.numbers, self.layout.size
+
+
+class VideoReader:
+    """Belongs to one event loop."""
+
+    def __init__(self, processor: VideoProcessor, loader: VideoLoader, kept: KeptPixels) -> None:
+        self._processor = processor
+        self._loader = loader
+        self._kept = kept
+
+    def close(self) -> None:
+        self._loader.close()
+
+    async def load(self, parts: Sequence[VideoPart]) -> list[LoadedVideo]:
+        """Raises InvalidRequest, Overloaded."""
+        videos = await self._loader.load(parts)
+        return [self._laid_out(video, part) for video, part in zip(videos, parts, strict=True)]
+
+    def _laid_out(self, video: Video, part: VideoPart) -> LoadedVideo:
+        if isinstance(video.content, tuple):  # who sent the frames has chosen them
+            numbers, rate = tuple(range(video.num_frames)), video.rate
+        else:
+            most = self._loader.max_frames(video)
+            numbers = tuple(self._processor.sampled(video.num_frames, video.rate, fps=part.fps, max_frames=most))
+            rate = len(numbers) / video.num_frames * video.rate
+        clip = Clip(video.width, video.height, [video.time_s(number) for number in numbers], rate)
+        try:
+            return LoadedVideo(video, numbers, self._processor.layout(clip))
+        except ValueError as error:
+            raise InvalidRequest(f"is no video for this model: {error}", field=part.path) from error
+
+    async def prepare(self, loaded: Sequence[LoadedVideo]) -> list[PreparedImage]:
+        """Raises InvalidRequest."""
+        return [self._prepared(each, await self._pixels(each)) for each in loaded]
+
+    async def _pixels(self, loaded: LoadedVideo) -> tuple[PreparedPixels, ...]:
+        """Returns those of two frames each."""
+        pixels = self._kept.get(loaded.key)
+        if pixels is None:
+            size, resample = loaded.layout.size, self._processor.resample
+            frames = await self._loader.frames(loaded.video, loaded.numbers, size, resample)
+            firsts = range(0, len(frames), FRAMES_OF_INPUT)
+            # A single last frame stays one: the encoder shows it twice.
+            pixels = tuple(PreparedPixels.of(frames[first : first + FRAMES_OF_INPUT]) for first in firsts)
+        self._kept.keep(loaded.key, pixels)
+        return pixels
+
+    def _prepared(self, loaded: LoadedVideo, pixels: tuple[PreparedPixels, ...]) -> PreparedImage:
+        layout, size = loaded.layout, (loaded.video.height, loaded.video.width)
+        inputs = tuple(
+            EncoderInput(
+                digest=_digest(pair, own),
+                num_tokens=pair.num_tokens,
+                size=size,
+                pixels=own,
+                normalisation=self._processor.normalisation,
+                position_grid=pair.position_grid,
+                time_shift=pair.time_shift,
+            )
+            for pair, own in zip(layout.pairs, pixels, strict=True)
+        )
+        return PreparedImage(self._processor.placeholder, layout.text, inputs)
+
+
+def _digest(pair: FramePair, pixels: PreparedPixels) -> bytes:
+    """Frames that look alike have the same, wherever they come from, if their positions have."""
+    shift = -1 if pair.time_shift is None else pair.time_shift
+    what = struct.pack("<4q", *pixels.shape, shift)
+    return blake2b(b"frames" + what + pixels.values, digest_size=16).digest()

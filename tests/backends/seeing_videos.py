@@ -1,0 +1,42 @@
+"""Chats with videos of which transformers has said what they come to (tools/golden/make_seeing_videos.py)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from tests.prompts.vision.pictures import picture
+
+
+@dataclass(frozen=True)
+class Film:
+    """Its frames are as large as families show them, so that none is resized: there the references' pixels differ."""
+
+    num_frames: int
+    size: tuple[int, int]  # width and height
+    fps: float
+    is_file: bool  # else its frames are sent one by one
+
+    def frames(self) -> list[Image.Image]:
+        whole = picture(self.size[0] + 3 * self.num_frames, self.size[1])
+        lefts = range(0, 3 * self.num_frames, 3)
+        return [whole.crop((left, 0, left + self.size[0], self.size[1])) for left in lefts]
+
+    def pixels(self) -> NDArray[np.uint8]:
+        return np.stack([np.asarray(frame) for frame in self.frames()])
+
+
+Parts = tuple[str | tuple[int, int] | Film, ...]  # of one message: texts, sizes of pictures, videos
+
+FAMILIES_WITH_VIDEOS = ("qwen2_vl", "qwen2_5_vl", "qwen3_5", "qwen3_vl")
+VIDEO_CHATS: dict[str, Parts] = {
+    "frames": ("Look: ", Film(5, (24, 32), 2.0, is_file=False), " What happens?"),
+    "file": (Film(30, (40, 16), 10.0, is_file=True), "What happens?"),
+    "several": (
+        *("First", (60, 45), Film(4, (32, 16), 0.5, is_file=False), "then"),
+        *(Film(12, (16, 32), 5.0, is_file=True), (20, 50), "Which is it?"),
+    ),
+}
+NUM_LAST = 8  # positions of the prompt whose logprobs are kept
+NUM_GREEDY = 8
