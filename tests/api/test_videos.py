@@ -11,9 +11,11 @@ from ouzel.config import MediaConfig
 from tests.api.requests import Json, content_of, error_of, events_of
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server
 from tests.prompts.media.files import saved
+from tests.prompts.media.films import film, moving
 from tests.prompts.vision.pictures import picture
 
 CHATS = "/v1/chat/completions"
+SIZE = (448, 224)
 ROWS = 128  # of a pair of frames: the reference shows none smaller
 
 
@@ -39,15 +41,13 @@ def frames(count: int, height: int = 224, width: int = 448) -> list[str]:
     return [data_url(height, width) for _ in range(count)]
 
 
-def moving(file_format: str, num_frames: int, duration_ms: int) -> str:
-    shown = [picture(448 + number, 224).crop((number, 0, 448 + number, 224)) for number in range(num_frames)]
-    file = saved(shown[0], file_format, save_all=True, append_images=shown[1:], duration=duration_ms)
+def url_of(file: bytes) -> str:
     return f"data:video/mp4;base64,{b64encode(file).decode()}"
 
 
 @pytest.fixture(scope="module")
 def gif() -> str:
-    return moving("GIF", 20, 100)
+    return url_of(moving("GIF", 20, SIZE, duration=100))
 
 
 def jpegs(count: int) -> str:
@@ -85,10 +85,11 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
         ({"type": "video_url", "video_url": jpegs(4)}, 2),
         ({"type": "video", "video": jpegs(2)}, 1),
         ({"type": "video_url", "video_url": {"url": data_url(224, 448)}}, 1),
-        ({"type": "video_url", "video_url": {"url": moving("WEBP", 12, 500)}}, 4),
-        ({"type": "video", "video": moving("PNG", 12, 500), "fps": 1}, 3),
+        ({"type": "video_url", "video_url": {"url": url_of(moving("WEBP", 12, SIZE, duration=500))}}, 4),
+        ({"type": "video_url", "video_url": {"url": url_of(film(30, SIZE, rate=10))}}, 3),
+        ({"type": "video", "video": url_of(moving("PNG", 12, SIZE, duration=500)), "fps": 1}, 3),
     ],
-    ids=["frames", "frames with a rate", "JPEGs", "JPEGs as Qwen's", "one picture", "WebP", "a lower rate"],
+    ids=["frames", "frames with a rate", "JPEGs", "JPEGs as Qwen's", "one picture", "WebP", "MP4", "a lower rate"],
 )
 def test_a_video_may_be_written_in_many_ways(http: httpx.Client, part: Json, num_pairs: int) -> None:
     assert http.post(CHATS, json=body(part, said("Look"))).status_code == 200

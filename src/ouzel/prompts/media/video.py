@@ -16,9 +16,9 @@ LIST_FPS = 2.0  # of frames that are sent one by one, where the client says noth
 
 ContainerFormat = Literal["mov", "matroska"]  # as FFmpeg names them
 
-_DIGEST_LEN = 16
+DIGEST_LEN = 16
 _PICTURES = re.compile(rb"\x89PNG|GIF8|\xff\xd8\xff|BM|RIFF....WEBP", re.DOTALL)  # how files begin that Pillow reads
-_NAMES = "a GIF, WEBP or PNG that moves"
+_NAMES = "MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves"
 _MATROSKA = b"\x1a\x45\xdf\xa3"
 _MOV_BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
@@ -116,7 +116,7 @@ def of_frames(frames: Sequence[Picture], part: VideoPart, limits: PictureLimits)
             f"{first.width}x{first.height}",
             field=part.path,
         )
-    digest = blake2b(b"".join(frame.digest for frame in frames), digest_size=_DIGEST_LEN).digest()
+    digest = blake2b(b"".join(frame.digest for frame in frames), digest_size=DIGEST_LEN).digest()
     return Video(
         digest=digest,
         content=tuple(frames),

@@ -10,11 +10,13 @@ import numpy as np
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.animation_frames import Frames, decode_animation
+from ouzel.prompts.media.containers import READING_BYTES, Containers
 from ouzel.prompts.media.loader import MediaLoader, side_by_side
 from ouzel.prompts.media.parts import MediaPart, VideoPart
+from ouzel.prompts.media.picture import check_file_size
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
 from ouzel.prompts.media.sources import read_source
-from ouzel.prompts.media.video import Animation, Container, Video, of_frames, read_animation
+from ouzel.prompts.media.video import Animation, Container, Video, container_format, of_frames, read_animation
 from ouzel.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class VideoLoader:
         self._config = loader.config
         self._limits = loader.intake.limits
         self._threads = WorkerThreads("videos", _MAX_DECODERS)
+        self._containers = Containers(self._limits, self._config.video_timeout_s)
 
     def max_frames(self, video: Video) -> int:
         """Returns how many frames are decoded of it at most: of larger ones fewer."""
@@ -63,12 +66,23 @@ class VideoLoader:
 
     async def _file(self, part: MediaPart) -> Video:
         source = read_source(part.url, part.path)
-        video = await self._loader.intake.read(
-            source, part.path, partial(read_animation, path=part.path, limits=self._limits)
-        )
+        read = await self._loader.intake.read(source, part.path, partial(self._without_container, part.path))
+        video = read if isinstance(read, Video) else await self._container(read, part.path)
         files = video.content if isinstance(video.content, tuple) else (video.content,)
         self._loader.held_bytes.add(video, sum(len(file.data) for file in files))
         return video
+
+    def _without_container(self, path: str, data: bytes) -> Video | Container:
+        format_ = container_format(data)
+        return read_animation(data, path, self._limits) if format_ is None else Container(data, format_)
+
+    async def _container(self, content: Container, path: str) -> Video:
+        def read() -> Video:
+            with self._loader.memory.hold(READING_BYTES):
+                return self._containers.read(content.data, content.format, path)
+
+        check_file_size(len(content.data), path, self._limits)
+        return await self._threads.run(read)
 
     async def frames(self, video: Video, numbers: Sequence[int], size: tuple[int, int], resample: int) -> Frames:
         """Returns the frames with these ascending numbers, in (width, height). `resample` is Pillow's number of a
@@ -82,9 +96,18 @@ class VideoLoader:
             case Animation():
                 return await self._animation(video, video.content, numbers, resized)
             case Container():
-                raise NotImplementedError
+                return await self._threads.run(
+                    partial(self._of_container, video, video.content, numbers, size, resample)
+                )
             case _:
                 assert_never(video.content)
+
+    def _of_container(
+        self, video: Video, content: Container, numbers: Sequence[int], size: tuple[int, int], resample: int
+    ) -> Frames:
+        num_made = size[0] * size[1] * len(numbers)
+        with self._loader.memory.hold(self._containers.num_bytes(video.num_pixels, num_made)):
+            return self._containers.frames(video, content, numbers, size, resample)
 
     async def _animation(
         self, video: Video, content: Animation, numbers: Sequence[int], resized: "Callable[[Image], Image]"
@@ -104,6 +127,7 @@ class VideoLoader:
     def close(self) -> None:
         """What runs is not waited for."""
         self._threads.close()
+        self._containers.close()
 
 
 def _resized(size: tuple[int, int], resample: int, image: "Image") -> "Image":

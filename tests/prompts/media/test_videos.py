@@ -1,0 +1,139 @@
+"""Files of many kinds become frames, or refusals that name the part, within limits of time, memory and pixels."""
+
+import base64
+import struct
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.animation_frames import Frames
+from ouzel.prompts.media.parts import MediaPart, VideoPart
+from ouzel.prompts.media.video import Video
+from ouzel.prompts.media.video_loader import VideoLoader
+from tests.prompts.media.files import PATH, chunk, plain, png
+from tests.prompts.media.films import film, held_sideways, moving, number_of
+from tests.prompts.media.servers import loader
+
+NEAREST = 0
+
+
+async def watched(data: bytes, numbers: list[int], **options: object) -> tuple[Video, Frames]:
+    """Loads a video as one request does, and decodes some frames."""
+    media = loader(**options)  # type: ignore[arg-type]  # of MediaConfig
+    videos = VideoLoader(media)
+    try:
+        url = "data:;base64," + base64.b64encode(data).decode()
+        [video] = await videos.load([VideoPart(PATH, MediaPart(PATH, url))])
+        return video, await videos.frames(video, numbers, (video.width, video.height), NEAREST)
+    finally:
+        videos.close()
+        media.close()
+
+
+KINDS: dict[str, Callable[[], bytes]] = {
+    "MP4": lambda: film(40),
+    "MOV": lambda: film(40, codec="mpeg4", form="mov"),
+    "WebM": lambda: film(40, codec="libvpx", form="webm"),
+    "Matroska": lambda: film(40, form="matroska"),
+    "GIF": lambda: moving("GIF", 40, duration=100),
+    "WebP": lambda: moving("WEBP", 40, duration=100, lossless=True),
+    "PNG": lambda: moving("PNG", 40, duration=100),
+    "PNG with a cover": lambda: moving("PNG", 41, duration=100, default_image=True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_frames_are_those_that_are_asked_for(kind: str) -> None:
+    numbers = [0, 1, 13, 38, 39]
+
+    video, frames = await watched(KINDS[kind](), numbers)
+
+    assert (video.width, video.height, video.num_frames) == (64, 32, 40)
+    assert video.rate == pytest.approx(10) and video.time_s(30) == pytest.approx(3)
+    assert frames.shape == (5, 32, 64, 3)
+    first = int("cover" in kind)  # the cover has taken the first number
+    assert [number_of(tuple(frame[24, 48].tolist())) for frame in frames] == [number + first for number in numbers]
+    assert (frames[:, 4, 4] > 240).all()
+
+
+async def test_frames_are_upright() -> None:
+    video, frames = await watched(held_sideways(film(3)), [2])
+
+    assert (video.width, video.height) == (32, 64)
+    assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()
+
+
+async def test_frames_may_be_shown_for_unequal_times() -> None:
+    video, _ = await watched(moving("GIF", 4, duration=[500, 10, 200, 300]), [0])
+
+    assert [round(video.time_s(number), 3) for number in range(4)] == [0, 0.5, 0.6, 0.8]  # 10 ms are shown for 100
+    assert video.rate == pytest.approx(4 / 1.1)
+
+
+async def test_a_picture_that_does_not_move_is_one_frame() -> None:
+    video, frames = await watched(plain(), [0])
+
+    assert (video.num_frames, frames.shape) == (1, (1, 3, 4, 3))
+
+
+def broken(data: bytes) -> bytes:
+    """Overwrites what is in the middle."""
+    middle = len(data) // 2
+    noise = np.random.default_rng(1).integers(0, 256, middle // 2, np.uint8).tobytes()
+    return data[: middle - len(noise) // 2] + noise + data[middle + len(noise) - len(noise) // 2 :]
+
+
+def many_small_chunks() -> bytes:
+    return png(4, 4, bytes(13 * 4), before_data=chunk(b"acTL", struct.pack(">II", 2, 0)) + chunk(b"teXt", b"") * 80_000)
+
+
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "must be a video (MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves), which its 0"),
+    "a text": (b"#EXTM3U\n#EXTINF:1\nhttp://127.0.0.1/a.ts\n", "must be a video (MP4"),
+    "a playlist that says it is an MP4": (
+        b"\0\0\0\x08ftypconcat\nfile /etc/hostname\n",
+        "must be a video that is whole",
+    ),
+    "without an index": (film(20)[:-900], "must be a video "),
+    "its beginning": (film(20)[:64], "must be a video that is whole"),
+    "Matroska of noise": (b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50, "must be a video that is whole"),
+    "a sound": (film(2).replace(b"vide", b"soun"), "must be a video "),
+    "another codec": (film(2, codec="ffv1", form="matroska"), "must be a video of the codecs h264, hevc"),
+    "large frames": (film(1, (1024, 512)), "must have frames of which two have <= 1000000 pixels (max_media_pixels)"),
+    "a large moving picture": (moving("PNG", 2, (1024, 512)), "must have frames of which two have <= 1000000 pixels"),
+    "a GIF that is cut off": (moving("GIF", 9)[:-400], "must be a whole video, given a file that is cut off or broken"),
+    "a PNG of noise": (broken(moving("PNG", 9)), "must be a whole video, given a file that is cut off or broken"),
+    "chunks": (many_small_chunks(), "must be a picture"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) -> None:
+    data, complaint = HOSTILE[name]
+    began = time.process_time()
+
+    with pytest.raises(InvalidRequest) as raised:
+        await watched(data, [8], max_media_pixels=1_000_000)
+
+    assert str(raised.value).startswith(f"{PATH} {complaint}")
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("data", [film(600, (640, 320)), moving("GIF", 60, (640, 320))], ids=["MP4", "GIF"])
+async def test_decoding_has_a_limit_of_time(data: bytes) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        await watched(data, [*range(0, 60, 2)], video_timeout_s=0.02)
+
+    assert str(raised.value) == f"{PATH} must be a video that is decoded in <= 0.02 s (video_timeout_s)"
+
+
+async def test_without_the_extra_containers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+
+    with pytest.raises(InvalidRequest, match=r'this server needs its extra "video" \(pip install "ouzel\[video\]"\)'):
+        await watched(film(2), [0])
+    assert len((await watched(moving("GIF", 2), [0]))[1]) == 1
