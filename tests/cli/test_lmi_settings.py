@@ -148,7 +148,7 @@ def test_how_many_images_may_be_in_a_prompt(value: str) -> None:
 
 
 def test_how_many_videos_may_be_in_a_prompt_says_nothing_of_images() -> None:
-    assert lmi(OPTION_LIMIT_MM_PER_PROMPT="video=1").media == MediaConfig()
+    assert lmi(OPTION_LIMIT_MM_PER_PROMPT="video=1").media == MediaConfig(max_videos=1)
 
 
 def test_every_meaning_is_an_option() -> None:

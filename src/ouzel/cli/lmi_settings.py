@@ -100,7 +100,7 @@ def _megabytes(setting: Setting) -> Values:
 
 
 def _images_per_prompt(setting: Setting) -> Values:
-    """Reads vLLM's `image=2,video=1` and `{"image": 2}`; nothing else than images can be in a prompt."""
+    """Reads vLLM's `image=2,video=1` and `{"image": 2}`; nothing else than these two can be in a prompt."""
     try:
         if setting.value.startswith("{"):
             counts = msgspec.json.decode(setting.value, type=dict[str, int])
@@ -108,7 +108,8 @@ def _images_per_prompt(setting: Setting) -> Values:
             counts = {name.strip(): int(count) for name, _, count in map(_parted, setting.value.split(","))}
     except ValueError as error:  # msgspec's, too
         raise InvalidOption(f"{setting.description}: must be like image=2, given {setting.value!r}") from error
-    return {"max_images": counts["image"]} if "image" in counts else {}
+    ours = {"image": "max_images", "video": "max_videos"}
+    return {option: counts[name] for name, option in ours.items() if name in counts}
 
 
 def _parted(text: str) -> tuple[str, str, str]:

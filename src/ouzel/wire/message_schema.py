@@ -31,6 +31,23 @@ _PICTURE_PART = {
         "detail": {"enum": [*DETAILS, None], "description": "Where image_url is a text."},
     },
 }
+_TEXT = {"type": "string", "minLength": 1}
+_VIDEO_PART = {
+    "description": "For a model that sees videos. A list is of frames.",
+    "type": "object",
+    "required": ["type"],
+    "properties": {
+        "type": {"enum": ["video_url", "video"]},
+        "video_url": {
+            "anyOf": [_TEXT, {"type": "object", "required": ["url"], "properties": {"url": _TEXT}}],
+        },
+        "video": {"anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _TEXT}]},
+        "fps": {
+            "description": "Frames a second: those of a list, or those that are taken of a file.",
+            "anyOf": [{"type": "number", "minimum": 0.1, "maximum": 60}, {"type": "null"}],
+        },
+    },
+}
 _CUSTOM_CALL = {
     "type": "object",
     "required": ["type", "custom"],
@@ -68,7 +85,10 @@ _KEYS = {
     "audio": {"type": "null"},
     "tool_calls": {"anyOf": [{"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}}, {"type": "null"}]},
 }
-_CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"anyOf": [_TEXT_PART, _PICTURE_PART]}}]
+_CONTENT = [
+    {"type": "string"},
+    {"type": "array", "minItems": 1, "items": {"anyOf": [_TEXT_PART, _PICTURE_PART, _VIDEO_PART]}},
+]
 ROLES = ["system", "developer", "user", "assistant", "tool"]
 _MESSAGE = {
     "description": "Keys beyond these are given to the chat template as they are; a role beyond these is taken where "
