@@ -35,6 +35,7 @@ from tests.backends.seeing_chats import GOLDEN_CHATS, NUM_LAST, shortened
 from tests.backends.seeing_families import FAMILIES, IMAGE_TOKEN
 from tests.backends.seeing_family import GOLDEN
 from tests.backends.seeing_videos import FAMILIES_WITH_VIDEOS, VIDEO_CHATS, Film
+from tests.backends.test_openvino_vision import Limited
 from tests.engine.requests import Result, make_request, run, run_alone
 from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
@@ -177,6 +178,9 @@ def test_chats_with_videos_come_to_what_transformers_makes_of_them(model: Seeing
         last = [position.sampled.logprob for position in result.prompt_logprobs[-NUM_LAST:]]
         assert last == pytest.approx(golden["logprobs"], abs=1e-4)
         assert result.token_ids == golden["greedy"]
+    chunked = EngineCore(Limited(model.runner, 13), prefix_caching=False)
+    unscored = request_of(prompts[-1], max_tokens=8)
+    assert run_alone(chunked, unscored)[0].token_ids == expected["several"]["greedy"]
 
 
 def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel) -> None:

@@ -33,6 +33,11 @@ def picture(name: str, *runs: tuple[int, int], grid: tuple[int, int, int] | None
     )
 
 
+def later(name: str, run: tuple[int, int], shift: int = 3) -> ImageInput:
+    """Returns frames that go on in time where those before them began."""
+    return msgspec.structs.replace(picture(name, run, grid=(1, 2, 2)), time_shift=shift)
+
+
 def request(*images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any) -> EngineRequest:  # of make_request
     return msgspec.structs.replace(make_request(token_ids, **params), images=images)
 
@@ -215,6 +220,11 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
         ((picture("cat"),), "image 0 has no tokens"),
         ((picture("cat", (3, 12), grid=(1, 3, 5)),), "the tokens of image 0 must be one run of (1, 3, 5)"),
         ((picture("cat", (3, 12), grid=(1, 3, 4)), DOG), "all images must have a grid of positions, or none"),
+        (
+            (picture("a", (2, 4), grid=(1, 2, 2)), later("b", (7, 4))),
+            "image 1 must follow the frames before it at once",
+        ),
+        ((later("b", (7, 4)),), "image 0 must follow the frames before it at once"),
         ((msgspec.structs.replace(CAT, pixels=b"\0"),), "image 0 must have 3 bytes for each pixel"),
     ],
 )
@@ -242,3 +252,14 @@ def test_positions_of_a_grid_and_of_what_follows() -> None:
     assert positions[2].tolist() == [0, 1, 2, 3, 4, 2, 3, 4, 5, 6, 6, 6, 6, 10, 11, 12, 13]
     again = images.positions(16, 18)
     assert again is not None and again.tolist() == [[13, 14]] * 3
+
+
+def test_positions_of_a_video_go_on_in_time_only() -> None:
+    images = PromptImages([picture("a", (2, 4), grid=(1, 2, 2)), later("b", (6, 4), 3), later("c", (10, 4), 6)], 16)
+
+    positions = images.positions(0, 17)
+
+    assert positions is not None
+    assert positions[0].tolist() == [0, 1, *[2] * 4, *[5] * 4, *[8] * 4, 4, 5, 9]
+    assert positions[1].tolist() == [0, 1, *[2, 2, 3, 3] * 3, 4, 5, 9]
+    assert positions[2].tolist() == [0, 1, *[2, 3, 2, 3] * 3, 4, 5, 9]
