@@ -185,6 +185,12 @@ def internvl(checkpoint: str) -> SeeingFamily:
             "min_patches": 1,
             "max_patches": 12,
         },
+        videos={
+            "video_processor_type": "InternVLVideoProcessor",
+            "image_mean": [0.485, 0.456, 0.406],
+            "image_std": [0.229, 0.224, 0.225],
+            "size": {"height": 16, "width": 16},
+        },
         processor={"image_seq_length": 4},
         tokenizer_config=INTERNVL_TOKENS,
     )

@@ -169,6 +169,7 @@ INTERNVL = """\
 {%- else -%}
 {%- for content in message['content'] -%}
 {%- if content['type'] == 'image' -%}{{ '<IMG_CONTEXT>\\n' }}
+{%- elif content['type'] == 'video' -%}{{ '<video>\\n' }}
 {%- elif content['type'] == 'text' -%}{{ content['text'] }}
 {%- endif -%}
 {%- endfor -%}

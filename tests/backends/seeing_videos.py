@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from tests.prompts.vision.pictures import picture
@@ -23,13 +21,11 @@ class Film:
         lefts = range(0, 3 * self.num_frames, 3)
         return [whole.crop((left, 0, left + self.size[0], self.size[1])) for left in lefts]
 
-    def pixels(self) -> NDArray[np.uint8]:
-        return np.stack([np.asarray(frame) for frame in self.frames()])
-
 
 Parts = tuple[str | tuple[int, int] | Film, ...]  # of one message: texts, sizes of pictures, videos
 
-FAMILIES_WITH_VIDEOS = ("qwen2_vl", "qwen2_5_vl", "qwen3_5", "qwen3_vl")
+FAMILIES_WITH_VIDEOS = ("internvl", "internvl-norms", "qwen2_vl", "qwen2_5_vl", "qwen3_5", "qwen3_vl")
+FEATURE_TOKENS = ("<|image_pad|>", "<|video_pad|>", "<IMG_CONTEXT>")
 VIDEO_CHATS: dict[str, Parts] = {
     "frames": ("Look: ", Film(5, (24, 32), 2.0, is_file=False), " What happens?"),
     "file": (Film(30, (40, 16), 10.0, is_file=True), "What happens?"),

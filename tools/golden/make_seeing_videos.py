@@ -3,23 +3,35 @@
 import json
 import re
 import tempfile
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from PIL.Image import Resampling
 from transformers import AutoModelForImageTextToText, PreTrainedTokenizerFast
+from transformers.models.internvl.video_processing_internvl import InternVLVideoProcessor
 from transformers.models.qwen2_vl.video_processing_qwen2_vl import Qwen2VLVideoProcessor
 from transformers.models.qwen3_vl.video_processing_qwen3_vl import Qwen3VLVideoProcessor
 from transformers.video_utils import VideoMetadata
 
 from tests.backends.seeing_chats import shortened
 from tests.backends.seeing_families import FAMILIES
-from tests.backends.seeing_videos import FAMILIES_WITH_VIDEOS, NUM_GREEDY, NUM_LAST, VIDEO_CHATS, Film, Parts
+from tests.backends.seeing_videos import (
+    FAMILIES_WITH_VIDEOS,
+    FEATURE_TOKENS,
+    NUM_GREEDY,
+    NUM_LAST,
+    VIDEO_CHATS,
+    Film,
+    Parts,
+)
 from tests.prompts.vision.pictures import picture
 from tools.golden.make_seeing import SMALLEST_GAP, processor_of
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_seeing_videos.json"
-PROCESSORS = {"Qwen2VLVideoProcessor": Qwen2VLVideoProcessor, "Qwen3VLVideoProcessor": Qwen3VLVideoProcessor}
+PROCESSORS = {each.__name__: each for each in (InternVLVideoProcessor, Qwen2VLVideoProcessor, Qwen3VLVideoProcessor)}
 
 
 def shown(film: Film, videos: Any) -> tuple[Any, dict[str, object]]:
@@ -29,7 +41,12 @@ def shown(film: Film, videos: Any) -> tuple[Any, dict[str, object]]:
     if film.is_file:
         sampled = videos.sample_frames(metadata=VideoMetadata(**facts), fps=2)
         numbers = [int(each) for each in sampled]
-    return film.pixels()[numbers], facts | {"frames_indices": numbers}
+    frames = film.frames()
+    if isinstance(videos, InternVLVideoProcessor):  # whose own resizing differs by a grey level here and there
+        size = (videos.size["width"], videos.size["height"])
+        frames = [frame.resize(size, Resampling.BICUBIC) for frame in frames]
+    pixels = np.stack([np.asarray(frame) for frame in frames])
+    return pixels[numbers], facts | {"frames_indices": numbers}
 
 
 def inputs_of(processor: Any, text: str, parts: Parts) -> Any:
@@ -57,14 +74,16 @@ def golden_chat(processor: Any, model: Any, parts: Parts) -> dict[str, object]:
     text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     inputs = dict(inputs_of(processor, text, parts))
     token_ids = prompt_ids = inputs.pop("input_ids")[0].tolist()
-    types = inputs.pop("mm_token_type_ids")[0].tolist()
+    types = inputs.pop("mm_token_type_ids", torch.zeros(1, 0))[0].tolist()
     del inputs["attention_mask"]
     inputs.pop("video_metadata", None)
     greedy, first = list[int](), None
     with torch.no_grad():
         for _ in range(NUM_GREEDY):
-            further = [0] * (len(token_ids) - len(types))
-            given = {"input_ids": torch.tensor([token_ids]), "mm_token_type_ids": torch.tensor([types + further])}
+            given = {"input_ids": torch.tensor([token_ids])}
+            if types:
+                further = [0] * (len(token_ids) - len(types))
+                given["mm_token_type_ids"] = torch.tensor([types + further])
             logprobs = torch.log_softmax(model(**given, **inputs, use_cache=False).logits[0].double(), dim=-1)
             first = logprobs if first is None else first
             best = logprobs[-1].topk(2).values.tolist()
@@ -74,7 +93,7 @@ def golden_chat(processor: Any, model: Any, parts: Parts) -> dict[str, object]:
     assert first is not None
     positions = range(len(prompt_ids) - NUM_LAST - 1, len(prompt_ids) - 1)
     return {
-        "text": shortened(shortened(tokenizer.decode(prompt_ids), "<|image_pad|>"), "<|video_pad|>"),
+        "text": reduce(shortened, FEATURE_TOKENS, tokenizer.decode(prompt_ids)),
         "num_tokens": len(prompt_ids),
         "logprobs": [round(float(first[position, prompt_ids[position + 1]]), 6) for position in positions],
         "greedy": greedy,

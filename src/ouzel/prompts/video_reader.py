@@ -10,7 +10,7 @@ from ouzel.prompts.media.parts import VideoPart
 from ouzel.prompts.media.video import Video
 from ouzel.prompts.media.video_loader import VideoLoader
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage, PreparedPixels
-from ouzel.prompts.vision.video import FRAMES_OF_INPUT, Clip, FramePair, VideoLayout, VideoProcessor
+from ouzel.prompts.vision.video import Clip, FrameGroup, VideoLayout, VideoProcessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class VideoReader:
         return [self._prepared(each, await self._pixels(each)) for each in loaded]
 
     async def _pixels(self, loaded: LoadedVideo) -> tuple[PreparedPixels, ...]:
-        """Returns those of two frames each."""
+        """Returns those of each group of frames."""
         pixels = self._kept.get(loaded.key)
         if pixels is None:
             size, resample = loaded.layout.size, self._processor.resample
             frames = await self._loader.frames(loaded.video, loaded.numbers, size, resample)
-            firsts = range(0, len(frames), FRAMES_OF_INPUT)
-            # A single last frame stays one: the encoder shows it twice.
-            pixels = tuple(PreparedPixels.of(frames[first : first + FRAMES_OF_INPUT]) for first in firsts)
+            step = self._processor.frames_per_group
+            # A single last frame of a pair stays one: the encoder shows it twice.
+            pixels = tuple(PreparedPixels.of(frames[at : at + step]) for at in range(0, len(frames), step))
         self._kept.keep(loaded.key, pixels)
         return pixels
 
@@ -77,21 +77,21 @@ class VideoReader:
         layout, size = loaded.layout, (loaded.video.height, loaded.video.width)
         inputs = tuple(
             EncoderInput(
-                digest=_digest(pair, own),
-                num_tokens=pair.num_tokens,
+                digest=_digest(group, own),
+                num_tokens=group.num_tokens,
                 size=size,
                 pixels=own,
                 normalisation=self._processor.normalisation,
-                position_grid=pair.position_grid,
-                time_shift=pair.time_shift,
+                position_grid=group.position_grid,
+                time_shift=group.time_shift,
             )
-            for pair, own in zip(layout.pairs, pixels, strict=True)
+            for group, own in zip(layout.groups, pixels, strict=True)
         )
         return PreparedImage(self._processor.placeholder, layout.text, inputs)
 
 
-def _digest(pair: FramePair, pixels: PreparedPixels) -> bytes:
+def _digest(group: FrameGroup, pixels: PreparedPixels) -> bytes:
     """Frames that look alike have the same, wherever they come from, if their positions have."""
-    shift = -1 if pair.time_shift is None else pair.time_shift
+    shift = -1 if group.time_shift is None else group.time_shift
     what = struct.pack("<4q", *pixels.shape, shift)
     return blake2b(b"frames" + what + pixels.values, digest_size=16).digest()

@@ -47,7 +47,7 @@ def test_a_single_frame_is_shown(model_type: str, tmp_path: Path) -> None:
 
     assert list(videos.sampled(1, 10.0, fps=None, max_frames=32)) == [0]
     layout = videos.layout(Clip(640, 480, [0.0], 2.0))
-    assert len(layout.pairs) == 1
+    assert len(layout.groups) == 1
     assert layout.text.count(videos.feature_token) == layout.num_tokens
 
 

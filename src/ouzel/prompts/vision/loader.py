@@ -28,6 +28,7 @@ _FAMILIES = {
     "smolvlm": "idefics3",
 }
 _OF_VIDEOS = {
+    "internvl": "internvl_video",
     "qwen2_vl": "qwen_video",
     "qwen2_5_vl": "qwen_video",
     "qwen3_vl": "qwen_video",

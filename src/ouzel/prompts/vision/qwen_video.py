@@ -27,7 +27,9 @@ from ouzel.prompts.vision.settings import (
     read_record,
     read_video_settings,
 )
-from ouzel.prompts.vision.video import FRAMES_OF_INPUT, Clip, FramePair, VideoLayout, VideoProcessor
+from ouzel.prompts.vision.video import Clip, FrameGroup, VideoLayout, VideoProcessor
+
+PAIR = 2  # frames that the vision encoders take at a time
 
 _NumFrames = Annotated[int, Meta(ge=1, le=2**20)]
 _WITHOUT_TIMES = ("qwen2_vl", "qwen2_5_vl")
@@ -52,7 +54,7 @@ class _Settings(PixelSettings, frozen=True, kw_only=True):
     max_pixels: NumPixels | None = None
     patch_size: PatchSide = 14
     merge_size: Annotated[int, Meta(ge=1, le=16)] = 2
-    temporal_patch_size: int = FRAMES_OF_INPUT
+    temporal_patch_size: int = PAIR
     fps: Annotated[float, Meta(gt=0, le=1000)] = 2.0
     min_frames: _NumFrames = 4
     max_frames: _NumFrames = 768
@@ -92,6 +94,10 @@ class QwenVideoProcessor:
     def placeholder(self) -> str:
         return self.feature_token
 
+    @property
+    def frames_per_group(self) -> int:
+        return PAIR
+
     def sampled(self, num_frames: int, rate: float, *, fps: float | None, max_frames: int) -> Sequence[int]:
         """Gives frames that are evenly spread, as many as the reference gives but for `max_frames`."""
         num_wanted = num_frames / rate * (fps or self.fps)
@@ -101,7 +107,7 @@ class QwenVideoProcessor:
             return [int(each) for each in np.linspace(0, num_frames - 1, num).round()]
         most = _even(min(most, num_frames))
         num = _even(min(max(num_wanted, self.min_frames), most, num_frames))
-        if num < FRAMES_OF_INPUT:  # the reference has no answer to a single frame
+        if num < PAIR:  # the reference has no answer to a single frame
             return [0]
         # Its steps are added in double precision and rounded to single.
         steps = np.arange(0, num_frames, num_frames / num).astype(np.float32)
@@ -111,22 +117,22 @@ class QwenVideoProcessor:
         width, height = size = self._new_size(clip)
         rows, columns = height // self.token_side, width // self.token_side
         times = [*clip.times_s, clip.times_s[-1]][: _even(len(clip.times_s) + 1)]
-        num_pairs = len(times) // FRAMES_OF_INPUT
+        num_pairs = len(times) // PAIR
         features, grid = self.feature_token * (rows * columns), (1, rows, columns)
         if not self.has_times:
             shifts = self._time_shifts(num_pairs, clip.rate)
-            pairs = tuple(FramePair(rows * columns, grid, shift) for shift in shifts)
+            pairs = tuple(FrameGroup(rows * columns, grid, shift) for shift in shifts)
             return VideoLayout(features * num_pairs, size, pairs)
         middles = [(first + second) / 2 for first, second in zip(times[::2], times[1::2], strict=True)]
         frames = f"{self.start_token}{features}{self.end_token}"
         text = "".join(f"<{middle:.1f} seconds>{frames}" for middle in middles)
-        return VideoLayout(text, size, (FramePair(rows * columns, grid, None),) * num_pairs)
+        return VideoLayout(text, size, (FrameGroup(rows * columns, grid, None),) * num_pairs)
 
     def _time_shifts(self, num_pairs: int, rate: float) -> list[int | None]:
         """Counts in single precision, as the reference does; the first pair begins where the video does."""
         interval = np.float32(1.0)
         if self.tokens_per_second is not None:
-            interval = np.float32(self.tokens_per_second) * np.float32(FRAMES_OF_INPUT / rate)
+            interval = np.float32(self.tokens_per_second) * np.float32(PAIR / rate)
         shifts = np.arange(num_pairs, dtype=np.float32) * interval
         return [None, *(int(each) for each in shifts[1:])]
 
@@ -140,7 +146,7 @@ class QwenVideoProcessor:
             scale = max(side / height, side / width)
             width, height = int(width * scale), int(height * scale)
         check_aspect_ratio(width, height)
-        num_frames = max(len(clip.times_s), FRAMES_OF_INPUT)
+        num_frames = max(len(clip.times_s), PAIR)
         return fitted(width, height, side, (self.min_pixels, self.max_pixels), num_frames)
 
 
@@ -149,7 +155,7 @@ def load(files: ProcessorFiles) -> VideoProcessor:
     has_times = files.model_type not in _WITHOUT_TIMES
     form = _Qwen3Settings if has_times else _Settings
     settings = read_video_settings(files, form, ("Qwen2VLVideoProcessor", "Qwen3VLVideoProcessor"), _OF_PICTURES_TOO)
-    if settings.temporal_patch_size != FRAMES_OF_INPUT:
+    if settings.temporal_patch_size != PAIR:
         found = settings.temporal_patch_size
         raise ModelLoadError(f"{files.video_processor_path}: temporal_patch_size must be 2, found {found}")
     size, side = settings.size, settings.patch_size * settings.merge_size
@@ -178,4 +184,4 @@ def _tokens_per_second(files: ProcessorFiles) -> float | None:
 
 
 def _even(number: float) -> int:
-    return math.floor(number / FRAMES_OF_INPUT) * FRAMES_OF_INPUT
+    return math.floor(number / PAIR) * PAIR

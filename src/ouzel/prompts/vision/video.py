@@ -1,7 +1,7 @@
 """A video processor says what stands in the prompt for a video, and which frames of which size the model is shown.
 
 What it says follows from the number, the times and the size of the frames alone, so a request is counted and refused
-before any of them is decoded. The vision encoder takes two frames at a time.
+before any of them is decoded. The vision encoder takes one frame at a time, or two.
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ouzel.prompts.vision.base import Normalisation
-
-FRAMES_OF_INPUT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +22,23 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class FramePair:
-    """Two frames, which become features together."""
+class FrameGroup:
+    """Frames that become features together."""
 
     num_tokens: int
-    position_grid: tuple[int, int, int]  # as an image's
-    time_shift: int | None  # of its positions, behind those of the first pair; None: a place of its own in the prompt
+    position_grid: tuple[int, int, int] | None = None  # as an image's
+    time_shift: int | None = None  # of its positions, behind the video's first; None: a place of its own in the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class VideoLayout:
     text: str  # what stands in the prompt for it, instead of the template's placeholder
     size: tuple[int, int]  # width and height to which frames are resized
-    pairs: tuple[FramePair, ...]  # in the order of their tokens; where frames are odd the last stands twice
+    groups: tuple[FrameGroup, ...]  # in the order of their tokens; the last may lack frames
 
     @property
     def num_tokens(self) -> int:
-        return sum(pair.num_tokens for pair in self.pairs)
+        return sum(group.num_tokens for group in self.groups)
 
 
 class VideoProcessor(Protocol):
@@ -59,6 +57,9 @@ class VideoProcessor(Protocol):
     def resample(self) -> int:
         """The number of the Pillow filter by which frames are resized."""
         ...
+
+    @property
+    def frames_per_group(self) -> int: ...
 
     def sampled(self, num_frames: int, rate: float, *, fps: float | None, max_frames: int) -> Sequence[int]:
         """Returns which frames are shown of a video with so many, `rate` in a second.
