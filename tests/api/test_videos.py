@@ -111,6 +111,11 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
     "no video": ({"type": "video_url", "video_url": {"url": "data:,hi"}}, ".video_url.url", "must be a video"),
     "no URL": ({"type": "video_url", "video_url": {}}, ".video_url.url", "a URL, a data URL or a path, given nothing"),
     "no frames": ({"type": "video", "video": []}, ".video", "a non-empty list of frames, given an empty list"),
+    "millions of frames": (
+        {"type": "video", "video": "data:video/jpeg;base64" + "," * 10**6},
+        ".video",
+        "<= 4096 frames",
+    ),
     "no frame": ({"type": "video", "video": [*frames(1), 5]}, ".video[1]", "a URL, a data URL or a path, given 5"),
     "too many frames": (
         {"type": "video", "video": frames(9)},

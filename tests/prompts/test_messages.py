@@ -94,6 +94,11 @@ USER: Message = {"role": "user", "content": "Hello"}
             "messages[1].content[1].type",
             'given "image_url": this model reads text only',
         ),
+        (
+            [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "data:,"}}]}],
+            "messages[0].content[0].type",
+            'given "video_url": this model reads text only',
+        ),
         ([{"role": "user", "content": "x", "name": True}], "messages[0].name", "given true"),
         ([{"role": "assistant", "refusal": 5}], "messages[0].refusal", "given 5"),
         ([{"role": "assistant", "content": "x", "refusal": "y"}], "messages[0].refusal", "beside a content"),

@@ -7,7 +7,7 @@ list of frames; and in either a data URL of the type video/jpeg, whose frames st
 from collections.abc import Mapping
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.parts import MediaPart, VideoPart
+from ouzel.prompts.media.parts import MOST_VIDEO_FRAMES, MediaPart, VideoPart
 from ouzel.prompts.wrong_values import invalid, shown
 
 KINDS = ("video_url", "video")
@@ -44,11 +44,13 @@ def video_part(part: Mapping[str, object], path: str) -> VideoPart:
     if isinstance(value, list) and kind == "video":
         if not value:
             raise invalid(own_path, "a non-empty list of frames", value)
+        _check_number(len(value), own_path)
         frames = [MediaPart(f"{own_path}[{number}]", _url(each, own_path, number)) for number, each in enumerate(value)]
         return VideoPart(own_path, tuple(frames), fps)
     if not isinstance(value, str) or not value:
         raise invalid(own_path, "a URL, a data URL or a path", value)
     if value[: len(_FRAMES)].lower() == _FRAMES:
+        _check_number(value.count(","), own_path)
         pieces = value[len(_FRAMES) :].split(",")
         return VideoPart(own_path, tuple(MediaPart(own_path, f"data:image/jpeg;base64,{each}") for each in pieces), fps)
     return VideoPart(own_path, MediaPart(own_path, value), fps)
@@ -58,6 +60,12 @@ def _url(value: object, path: str, number: int) -> str:
     if not isinstance(value, str) or not value:
         raise invalid(f"{path}[{number}]", "a URL, a data URL or a path", value)
     return value
+
+
+def _check_number(num_frames: int, path: str) -> None:
+    """Refuses what no server takes, before millions of parts are made of it."""
+    if num_frames > MOST_VIDEO_FRAMES:
+        raise InvalidRequest(f"must have <= {MOST_VIDEO_FRAMES} frames, given {num_frames}", field=path)
 
 
 def _fps(value: object, path: str) -> float | None:

@@ -63,9 +63,8 @@ class _Refusal(Exception):
 def create_container_job() -> Callable[[bytes], bytes]:
     """Returns a function that takes an encoded Task and returns an encoded Outcome."""
     import av  # noqa: PLC0415  an extra
-    from PIL import Image  # noqa: PLC0415  only who has a video needs it
+    from PIL import Image  # noqa: F401, PLC0415  so that jobs begin with it
 
-    Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and asked for before anything is decoded
     av.logging.set_level(None)
 
     def run(encoded: bytes) -> bytes:
@@ -94,11 +93,15 @@ def _outcome(task: Task) -> Outcome:
 
 
 def _stream(container: "InputContainer") -> "VideoStream":
-    if not container.streams.video:
+    import av  # noqa: PLC0415  an extra
+
+    stream = container.streams.best("video")  # which no cover is
+    if stream is None:
         raise _Refusal("with frames, given a file without")
-    stream = container.streams.video[0]
-    if stream.codec_context.name not in CODECS:
-        raise _Refusal(f"of the codecs {', '.join(CODECS)}, given {stream.codec_context.name}")
+    assert isinstance(stream, av.VideoStream)
+    codec = stream.codec.canonical_name
+    if codec not in CODECS:
+        raise _Refusal(f"of the codecs {', '.join(CODECS)}, given {codec}")
     stream.thread_type = "NONE"
     stream.codec_context.thread_count = 1
     return stream

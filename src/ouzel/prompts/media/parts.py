@@ -3,6 +3,8 @@ from typing import Literal
 
 Detail = Literal["auto", "low", "high"]
 
+MOST_VIDEO_FRAMES = 4096  # in a list, whatever the options say: none of them allows more
+
 
 @dataclass(frozen=True, slots=True)
 class MediaPart:
