@@ -19,6 +19,7 @@ from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
+from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
@@ -43,7 +44,7 @@ async def load_served_model(
     chosen_format = output_format(local.directory, options.model)
     info = await starting
     _log_engine(info)
-    images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, info, options.media)
+    images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, chat_template, info, options.media)
     names = options.model.served_model_name or (local.name,)
     return ServedModel(
         names=names,
@@ -73,7 +74,11 @@ async def load_served_model(
 
 
 def _image_reader(
-    directory: Path, tokenizer: HuggingFaceTokenizer, info: EngineInfo, config: MediaConfig
+    directory: Path,
+    tokenizer: HuggingFaceTokenizer,
+    chat_template: ChatTemplate | None,
+    info: EngineInfo,
+    config: MediaConfig,
 ) -> ImageReader | None:
     """Returns None where the model reads text only. Raises ModelLoadError."""
     if not info.has_vision:
@@ -87,11 +92,24 @@ def _image_reader(
             f"{directory}/tokenizer.json: {processor.feature_token!r}, which stands for pictures, must be among its "
             "added_tokens"
         )
-    videos = load_video_processor(directory)
-    if videos is not None and videos.feature_token not in tokenizer.control_tokens:
-        logger.warning("videos will be refused: %r is no token of %s/tokenizer.json", videos.feature_token, directory)
-        videos = None
+    videos = _video_processor(directory, tokenizer, chat_template)
     return ImageReader(processor, MediaLoader(config), info.max_model_len, videos)
+
+
+def _video_processor(
+    directory: Path, tokenizer: HuggingFaceTokenizer, chat_template: ChatTemplate | None
+) -> VideoProcessor | None:
+    """Returns None where the model, or its chat template, knows no videos. Raises ModelLoadError."""
+    processor = load_video_processor(directory)
+    if processor is None:
+        return None
+    if processor.feature_token not in tokenizer.control_tokens:
+        logger.warning("videos will be refused: %s/tokenizer.json has no %r", directory, processor.feature_token)
+        return None
+    if chat_template is None or processor.placeholder not in chat_template.default_source:
+        logger.warning("videos will be refused: the chat template does not write %r", processor.placeholder)
+        return None
+    return processor
 
 
 def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
