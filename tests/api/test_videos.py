@@ -134,6 +134,11 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
     ),
     "a strange rate": ({"type": "video", "video": frames(2), "fps": 0}, ".fps", "a number from 0.1 to 60, given 0"),
     "a size": ({"type": "video", "video": frames(2), "max_pixels": 9}, ".max_pixels", "is not supported"),
+    "a size beside the URL": (
+        {"type": "video_url", "video_url": {"url": data_url(28, 28), "total_pixels": 9}},
+        ".video_url.total_pixels",
+        "is not supported",
+    ),
     "another host": ({"type": "video_url", "video_url": "https://a.org/a.mp4"}, ".video_url", "allowed_media_domains"),
     "a file": ({"type": "video_url", "video_url": "/a.mp4"}, ".video_url", "allowed_local_media_path"),
     "audio": ({"type": "input_audio"}, ".type", 'given "input_audio": this model reads text, pictures and videos'),

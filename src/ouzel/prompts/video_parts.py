@@ -32,21 +32,15 @@ _UNSUPPORTED = (  # of qwen-vl-utils and Qwen's own API: they would change what 
 
 def video_part(part: Mapping[str, object], path: str) -> VideoPart:
     """Raises InvalidRequest."""
-    for key in _UNSUPPORTED:
-        if part.get(key) is not None:
-            given = shown(part[key])
-            raise InvalidRequest(f"is not supported by this server, given {given}", field=f"{path}.{key}")
-    fps = _fps(part.get("fps"), f"{path}.fps")
+    fps = _fps(part, path)
     kind = str(part["type"])
     value, own_path = part.get(kind), f"{path}.{kind}"
     if isinstance(value, dict):
+        inner_fps = _fps(value, own_path)
+        fps = fps if inner_fps is None else inner_fps
         value, own_path = value.get("url"), f"{own_path}.url"
     if isinstance(value, list) and kind == "video":
-        if not value:
-            raise invalid(own_path, "a non-empty list of frames", value)
-        _check_number(len(value), own_path)
-        frames = [MediaPart(f"{own_path}[{number}]", _url(each, own_path, number)) for number, each in enumerate(value)]
-        return VideoPart(own_path, tuple(frames), fps)
+        return VideoPart(own_path, _frames(value, own_path), fps)
     if not isinstance(value, str) or not value:
         raise invalid(own_path, "a URL, a data URL or a path", value)
     if value[: len(_FRAMES)].lower() == _FRAMES:
@@ -54,6 +48,13 @@ def video_part(part: Mapping[str, object], path: str) -> VideoPart:
         pieces = value[len(_FRAMES) :].split(",")
         return VideoPart(own_path, tuple(MediaPart(own_path, f"data:image/jpeg;base64,{each}") for each in pieces), fps)
     return VideoPart(own_path, MediaPart(own_path, value), fps)
+
+
+def _frames(values: list[object], path: str) -> tuple[MediaPart, ...]:
+    if not values:
+        raise invalid(path, "a non-empty list of frames", values)
+    _check_number(len(values), path)
+    return tuple(MediaPart(f"{path}[{number}]", _url(each, path, number)) for number, each in enumerate(values))
 
 
 def _url(value: object, path: str, number: int) -> str:
@@ -68,9 +69,15 @@ def _check_number(num_frames: int, path: str) -> None:
         raise InvalidRequest(f"must have <= {MOST_VIDEO_FRAMES} frames, given {num_frames}", field=path)
 
 
-def _fps(value: object, path: str) -> float | None:
+def _fps(settings: Mapping[str, object], path: str) -> float | None:
+    """Reads it from what stands beside a URL, where settings that would be ignored are refused."""
+    for key in _UNSUPPORTED:
+        if settings.get(key) is not None:
+            given = shown(settings[key])
+            raise InvalidRequest(f"is not supported by this server, given {given}", field=f"{path}.{key}")
+    value = settings.get("fps")
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not _MIN_FPS <= value <= _MAX_FPS:
-        raise invalid(path, f"a number from {_MIN_FPS:g} to {_MAX_FPS:g}", value)
+        raise invalid(f"{path}.fps", f"a number from {_MIN_FPS:g} to {_MAX_FPS:g}", value)
     return float(value)
