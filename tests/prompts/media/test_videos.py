@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ouzel.errors import InvalidRequest
+from ouzel.errors import InvalidRequest, Overloaded
 from ouzel.prompts.media.animation_frames import Frames
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.video import Video
@@ -121,6 +121,14 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) ->
 
     assert str(raised.value).startswith(f"{PATH} {complaint}")
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "data", [film(9), moving("GIF", 9), plain(99, 90, file_format="BMP")], ids=["MP4", "GIF", "a picture"]
+)
+async def test_files_count_among_all_that_the_server_holds(data: bytes) -> None:
+    with pytest.raises(Overloaded, match=rf"the server has too many pictures: 0 bytes .* and {len(data)} more"):
+        await watched(data, [0], max_media_bytes_total=1024)
 
 
 @pytest.mark.parametrize("data", [film(600, (640, 320)), moving("GIF", 60, (640, 320))], ids=["MP4", "GIF"])

@@ -23,14 +23,14 @@ _MATROSKA = b"\x1a\x45\xdf\xa3"
 _MOV_BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Animation:
     """A file of a moving picture that Pillow reads."""
 
     data: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Container:
     """A file that has a video among its streams."""
 
@@ -38,7 +38,7 @@ class Container:
     format: ContainerFormat
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Video:
     digest: bytes  # of all that it is made of, BLAKE2b-128
     content: Animation | Container | tuple[Picture, ...]  # the last: frames that are sent one by one

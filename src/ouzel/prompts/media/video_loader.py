@@ -65,12 +65,12 @@ class VideoLoader:
         return of_frames(frames, part, self._limits)
 
     async def _file(self, part: MediaPart) -> Video:
-        source = read_source(part.url, part.path)
+        source = await self._loader.intake.run(partial(read_source, part.url, part.path))
         read = await self._loader.intake.read(source, part.path, partial(self._without_container, part.path))
-        video = read if isinstance(read, Video) else await self._container(read, part.path)
-        files = video.content if isinstance(video.content, tuple) else (video.content,)
-        self._loader.held_bytes.add(video, sum(len(file.data) for file in files))
-        return video
+        content = read.content if isinstance(read, Video) else read
+        for file in content if isinstance(content, tuple) else (content,):
+            self._loader.held_bytes.add(file, len(file.data))
+        return read if isinstance(read, Video) else await self._container(read, part.path)
 
     def _without_container(self, path: str, data: bytes) -> Video | Container:
         format_ = container_format(data)
