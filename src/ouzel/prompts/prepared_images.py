@@ -13,6 +13,7 @@ MAX_KEPT_BYTES = 64 * 2**20  # of prepared pixels: clients send a chat's picture
 class PreparedPixels:
     values: bytes  # uint8 [tiles, height, width, 3]
     shape: tuple[int, int, int]  # tiles, height, width
+    digest: bytes = b""  # of the values, where these are what is known of them
 
     @classmethod
     def of(cls, tiles: Tiles) -> "PreparedPixels":

@@ -2,10 +2,12 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 
 from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.animation_frames import Frames
 from ouzel.prompts.media.parts import VideoPart
 from ouzel.prompts.media.video import Video
 from ouzel.prompts.media.video_loader import VideoLoader
@@ -67,9 +69,7 @@ class VideoReader:
         if pixels is None:
             size, resample = loaded.layout.size, self._processor.resample
             frames = await self._loader.frames(loaded.video, loaded.numbers, size, resample)
-            step = self._processor.frames_per_group
-            # A single last frame of a pair stays one: the encoder shows it twice.
-            pixels = tuple(PreparedPixels.of(frames[at : at + step]) for at in range(0, len(frames), step))
+            pixels = await self._loader.run(partial(_grouped, frames, self._processor.frames_per_group))
         self._kept.keep(loaded.key, pixels)
         return pixels
 
@@ -90,8 +90,13 @@ class VideoReader:
         return PreparedImage(self._processor.placeholder, layout.text, inputs)
 
 
+def _grouped(frames: Frames, step: int) -> tuple[PreparedPixels, ...]:
+    """A single last frame of a pair stays one: the encoder shows it twice."""
+    groups = (PreparedPixels.of(frames[first : first + step]) for first in range(0, len(frames), step))
+    return tuple(replace(group, digest=blake2b(group.values, digest_size=16).digest()) for group in groups)
+
+
 def _digest(group: FrameGroup, pixels: PreparedPixels) -> bytes:
     """Frames that look alike have the same, wherever they come from, if their positions have."""
     shift = -1 if group.time_shift is None else group.time_shift
-    what = struct.pack("<4q", *pixels.shape, shift)
-    return blake2b(b"frames" + what + pixels.values, digest_size=16).digest()
+    return blake2b(b"frames" + struct.pack("<4q", *pixels.shape, shift) + pixels.digest, digest_size=16).digest()

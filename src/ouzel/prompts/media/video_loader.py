@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from ouzel.worker_threads import WorkerThreads
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+Result = TypeVar("Result")
+
 _MAX_DECODERS = 2
 
 
@@ -38,6 +40,10 @@ class VideoLoader:
     def max_frames(self, video: Video) -> int:
         """Returns how many frames are decoded of it at most: of larger ones fewer."""
         return min(self._config.max_video_frames, self._limits.max_pixels // video.num_pixels)
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Does what takes more than a moment where videos are decoded."""
+        return await self._threads.run(work)
 
     async def load(self, parts: Sequence[VideoPart]) -> list[Video]:
         """Returns a video for each part of a request, in their order. Raises InvalidRequest, Overloaded."""
@@ -92,7 +98,7 @@ class VideoLoader:
         match video.content:
             case tuple():
                 made = await self._loader.decode(video.content, lambda _, image: np.asarray(resized(image)))
-                return np.stack([made[number] for number in numbers])
+                return await self.run(lambda: np.stack([made[number] for number in numbers]))
             case Animation():
                 return await self._animation(video, video.content, numbers, resized)
             case Container():
