@@ -104,10 +104,10 @@ def _video_processor(
     if processor is None:
         return None
     if processor.feature_token not in tokenizer.control_tokens:
-        logger.warning("videos will be refused: %s/tokenizer.json has no %r", directory, processor.feature_token)
+        logger.info("videos will be refused: %s/tokenizer.json has no %r", directory, processor.feature_token)
         return None
     if chat_template is None or processor.placeholder not in chat_template.default_source:
-        logger.warning("videos will be refused: the chat template does not write %r", processor.placeholder)
+        logger.info("videos will be refused: the chat template does not write %r", processor.placeholder)
         return None
     return processor
 

@@ -60,6 +60,7 @@ def test_other_families_have_none(tmp_path: Path) -> None:
     [
         ({"temporal_patch_size": 4}, "temporal_patch_size must be 2, found 4"),
         ({"video_processor_type": "Other"}, "video_processor_type must be one of Qwen2VLVideoProcessor"),
+        ({"patch_size": 14}, "video_preprocessor_config.json: patch_size must be 16, as the vision_config says"),
         ({"fps": 0}, "fps"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -104,7 +105,7 @@ def fitted(width: int, height: int, side: int, num_pixels: tuple[int, int], num_
 
 def load(files: ProcessorFiles) -> ImageProcessor:
     settings = read_image_settings(files, {"Qwen2VLImageProcessor": _Settings, "Qwen2_5_VLImageProcessor": _Settings})
-    _check_patches(files, settings)
+    check_patches(files, files.image_processor_path, settings.patch_size, settings.merge_size)
     size = settings.size
     return Qwen2VlImageProcessor(
         feature_token=files.special_tokens.get("image_token", "<|image_pad|>"),
@@ -116,15 +117,17 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     )
 
 
-def _check_patches(files: ProcessorFiles, settings: _Settings) -> None:
-    """Holds the patches against those of the vision tower, where its configuration names them."""
+def check_patches(files: ProcessorFiles, path: Path, patch_size: int, merge_size: int) -> None:
+    """Holds the patches that a file says against those of the vision tower, where its configuration names them.
+
+    Raises ModelLoadError.
+    """
     vision = read_record(files.config, _Config, files.directory / "config.json").vision_config
     for key, found, tower in (
-        ("patch_size", settings.patch_size, vision.patch_size),
-        ("merge_size", settings.merge_size, vision.spatial_merge_size),
+        ("patch_size", patch_size, vision.patch_size),
+        ("merge_size", merge_size, vision.spatial_merge_size),
     ):
         if tower not in (None, found):
-            path = files.image_processor_path
             raise ModelLoadError(f"{path}: {key} must be {tower}, as the vision_config says, found {found}")
 
 

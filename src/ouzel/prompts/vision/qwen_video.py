@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation, check_aspect_ratio
-from ouzel.prompts.vision.qwen2_vl import PixelRange, fitted
+from ouzel.prompts.vision.qwen2_vl import PixelRange, check_patches, fitted
 from ouzel.prompts.vision.settings import (
     HALVES,
     Channels,
@@ -158,6 +158,8 @@ def load(files: ProcessorFiles) -> VideoProcessor:
     if settings.temporal_patch_size != PAIR:
         found = settings.temporal_patch_size
         raise ModelLoadError(f"{files.video_processor_path}: temporal_patch_size must be 2, found {found}")
+    path = files.video_processor_path if files.video_processor else files.image_processor_path
+    check_patches(files, path, settings.patch_size, settings.merge_size)
     size, side = settings.size, settings.patch_size * settings.merge_size
     default_side = 32 if has_times else 28
     return QwenVideoProcessor(
