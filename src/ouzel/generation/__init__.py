@@ -19,7 +19,7 @@ from ouzel.generation.spans import span_attributes
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.media.parts import MediaPart
-from ouzel.prompts.messages import picture_part
+from ouzel.prompts.picture_parts import picture_part
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation

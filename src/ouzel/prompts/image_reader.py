@@ -6,7 +6,7 @@ found. Tokens are counted before pixels are decoded: of pictures that are too ma
 fit are. The chat that has all of them is then refused as it is rendered, and one without its oldest turns may be.
 """
 
-from collections.abc import AsyncGenerator, Hashable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,12 +26,14 @@ from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.types import ImageInput
 from ouzel.worker_threads import NeedsFirst
 
+Images = tuple[PreparedImage, ...]  # what one content part shows
+
 _Loaded = LoadedPicture | LoadedVideo
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    images: Mapping[Hashable, PreparedImage] = field(default_factory=dict)  # by the keys of parts
+    images: Mapping[Hashable, Images] = field(default_factory=dict)  # by the keys of parts
     num_tokens: Mapping[Hashable, int] = field(default_factory=dict)  # of these and of others that did not fit
 
 
@@ -80,8 +82,8 @@ class ImageReader:
         if self._videos is not None:
             self._videos.close()
 
-    def prepared(self, parts: Sequence[ContentPart]) -> list[PreparedImage]:
-        """Returns what has been prepared for the request in scope. Raises ImagesNeeded, PromptTooLong."""
+    def prepared(self, parts: Sequence[ContentPart]) -> list[Images]:
+        """Returns what has been prepared of each part, for the request in scope. Raises ImagesNeeded, PromptTooLong."""
         found, keys = _prepared.get(_Prepared()), [part.key for part in parts]
         if all(key in found.num_tokens for key in keys):
             num_tokens = sum(found.num_tokens[key] for key in keys)
@@ -98,7 +100,7 @@ class ImageReader:
         first = self._first_that_fits(loaded)
         images = await self._prepare(loaded[first:])
         before = _prepared.get(_Prepared())
-        made: dict[Hashable, PreparedImage] = dict(zip((part.key for part in parts[first:]), images, strict=True))
+        made: dict[Hashable, Images] = dict(zip((part.key for part in parts[first:]), images, strict=True))
         num_tokens: dict[Hashable, int] = {part.key: each.num_tokens for part, each in zip(parts, loaded, strict=True)}
         token = _prepared.set(_Prepared({**before.images, **made}, {**before.num_tokens, **num_tokens}))
         try:
@@ -108,19 +110,19 @@ class ImageReader:
 
     async def _load(self, parts: Sequence[ContentPart]) -> list[_Loaded]:
         pictures = await self._pictures.load([part for part in parts if isinstance(part, MediaPart)])
-        videos = list[LoadedVideo]()
+        loaded: dict[type[ContentPart], Iterator[_Loaded]] = {MediaPart: iter(pictures)}
         if self._videos is not None:
             videos = await self._videos.load([part for part in parts if isinstance(part, VideoPart)])
-        next_picture, next_video = iter(pictures), iter(videos)
-        return [next(next_picture) if isinstance(part, MediaPart) else next(next_video) for part in parts]
+            loaded[VideoPart] = iter(videos)
+        return [next(loaded[type(part)]) for part in parts]
 
-    async def _prepare(self, loaded: Sequence[_Loaded]) -> list[PreparedImage]:
+    async def _prepare(self, loaded: Sequence[_Loaded]) -> list[Images]:
         pictures = await self._pictures.prepare([each for each in loaded if isinstance(each, LoadedPicture)])
-        videos = list[PreparedImage]()
+        made: dict[type[_Loaded], Iterator[Images]] = {LoadedPicture: ((each,) for each in pictures)}
         if self._videos is not None:
             videos = await self._videos.prepare([each for each in loaded if isinstance(each, LoadedVideo)])
-        next_picture, next_video = iter(pictures), iter(videos)
-        return [next(next_picture) if isinstance(each, LoadedPicture) else next(next_video) for each in loaded]
+            made[LoadedVideo] = ((each,) for each in videos)
+        return [next(made[type(each)]) for each in loaded]
 
     def _first_that_fits(self, loaded: Sequence[_Loaded]) -> int:
         """Returns the position of the first picture that fits with all that follow it."""

@@ -8,10 +8,11 @@ path, as in `messages[2].content[0].type`.
 
 import json
 from dataclasses import dataclass
-from typing import get_args
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.parts import ContentPart, Detail, MediaPart
+from ouzel.prompts.media.parts import ContentPart, MediaPart
+from ouzel.prompts.picture_parts import KINDS as PICTURES
+from ouzel.prompts.picture_parts import picture_part
 from ouzel.prompts.video_parts import KINDS as VIDEOS
 from ouzel.prompts.video_parts import video_part
 from ouzel.prompts.wrong_values import invalid
@@ -21,7 +22,6 @@ Message = dict[str, object]
 
 MEDIA = ("image", "video")  # types of parts in normalised messages
 
-_PICTURES = ("image_url", "input_image")
 _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 
@@ -131,7 +131,7 @@ def _part(entry: object, path: str, readable: Readable) -> Message:
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
-    if readable.pictures and kind in _PICTURES:
+    if readable.pictures and kind in PICTURES:
         return {"type": "image", "media": picture_part(part, path)}
     if readable.videos and kind in VIDEOS:
         return {"type": "video", "media": video_part(part, path)}
@@ -142,31 +142,6 @@ def _part(entry: object, path: str, readable: Readable) -> Message:
         raise InvalidRequest(f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type")
     _check_string(part.get("text"), f"{path}.text")
     return part
-
-
-def picture_part(part: Message, path: str) -> MediaPart:
-    """Takes `image_url` as OpenAI's chats have it, an object, or as its responses do, a text with `detail` beside."""
-    value, path = part.get("image_url"), f"{path}.image_url"
-    if isinstance(value, dict):
-        url, detail, url_path, detail_path = value.get("url"), value.get("detail"), f"{path}.url", f"{path}.detail"
-    else:
-        url, detail, url_path = value, part.get("detail"), path
-        detail_path = f"{path.removesuffix('.image_url')}.detail"
-    if not isinstance(url, str) or not url:
-        raise invalid(url_path, "a URL, a data URL or a path", url)
-    return MediaPart(url_path, url, _detail(detail, detail_path))
-
-
-def _detail(value: object, path: str) -> Detail:
-    match value:
-        case None:
-            return "auto"
-        case "auto" | "low" | "high":
-            return value
-        case "original":
-            return "high"  # which is as much as the model takes
-        case _:
-            raise invalid(path, f"one of {', '.join(get_args(Detail))}, original", value)
 
 
 def _tool_call(entry: object, path: str) -> Message:

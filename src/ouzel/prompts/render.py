@@ -144,7 +144,8 @@ class PromptRenderer:
         variables = template_variables(rendering, template)
         is_unfinished = rendering.continue_final_message
         media = media_in(normalised)
-        images = [] if self._images is None or not media else self._images.prepared(media)
+        by_part = [] if self._images is None or not media else self._images.prepared(media)
+        images = [image for images in by_part for image in images]
         marked = template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
         if self._images is None or not images:
             return marked, []
