@@ -81,7 +81,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "Model",
         "Engine",
         "Limits of requests",
-        "Pictures and videos in requests",
+        "Pictures, videos and PDFs in requests",
         "Address",
         "TLS",
         "Compatibility",

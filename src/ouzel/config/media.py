@@ -1,4 +1,4 @@
-"""What a request's pictures and videos may be, and where they may come from."""
+"""What a request's pictures, videos and PDFs may be, and where they may come from."""
 
 from typing import Annotated, ClassVar
 
@@ -10,7 +10,7 @@ from ouzel.config.option import option
 
 
 class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
-    heading: ClassVar[str] = "Pictures and videos in requests"
+    heading: ClassVar[str] = "Pictures, videos and PDFs in requests"
 
     allowed_media_domains: Annotated[
         tuple[str, ...],
@@ -24,7 +24,9 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("A directory whose pictures requests may name by their paths.", unset="none, and no file is read"),
     ] = ""
-    max_images: Annotated[int, Meta(ge=0, le=4096), option("Most pictures in one request.")] = 16
+    max_images: Annotated[
+        int, Meta(ge=0, le=4096), option("Most pictures in one request; each page of a PDF is one.")
+    ] = 16
     max_videos: Annotated[int, Meta(ge=0, le=4096), option("Most videos in one request.")] = 4
     max_video_frames: Annotated[
         int,
@@ -32,10 +34,11 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("Most frames of a video that a model is shown; of a file so many are sampled, a longer list is a 400."),
     ] = 32
     video_timeout_s: Annotated[float, Meta(gt=0, le=86400), option("How long decoding a video may take.")] = 30.0
+    pdf_timeout_s: Annotated[float, Meta(gt=0, le=86400), option("How long rendering a PDF's pages may take.")] = 30.0
     max_media_bytes: Annotated[
         int,
         Meta(ge=1024, le=2**31 - 1),
-        option("Longest file of a picture or a video, wherever it comes from."),
+        option("Longest file of a picture, a video or a PDF, wherever it comes from."),
     ] = 20 * 2**20
     max_media_bytes_total: Annotated[
         int,

@@ -18,7 +18,8 @@ from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import span_attributes
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
-from ouzel.prompts.media.parts import MediaPart
+from ouzel.prompts.document_parts import document_part
+from ouzel.prompts.media.parts import DocumentPart, MediaPart
 from ouzel.prompts.picture_parts import picture_part
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
@@ -29,6 +30,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Choosing",
     "ContentDelta",
     "Delta",
+    "DocumentPart",
     "Durations",
     "EngineState",
     "Event",
@@ -50,6 +52,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Truncation",
     "Usage",
     "accept",
+    "document_part",
     "picture_part",
     "span_attributes",
     "system_fingerprint",

@@ -1,4 +1,4 @@
-"""The pictures and videos of a chat, prepared for the model before the chat is rendered.
+"""The pictures, videos and documents of a chat, prepared for the model before the chat is rendered.
 
 Rendering runs in threads and waits for nothing. So a chat whose pictures are not there yet is not rendered: it raises
 `ImagesNeeded`, its pictures are loaded and prepared beside the event loop, and it is rendered again where they are
@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.prompts.document_reader import DocumentReader, LoadedDocument
+from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.loader import MediaLoader
-from ouzel.prompts.media.parts import ContentPart, MediaPart, VideoPart
+from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart, VideoPart
 from ouzel.prompts.media.video_loader import VideoLoader
 from ouzel.prompts.picture_reader import LoadedPicture, PictureReader
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage
@@ -28,7 +30,7 @@ from ouzel.worker_threads import NeedsFirst
 
 Images = tuple[PreparedImage, ...]  # what one content part shows
 
-_Loaded = LoadedPicture | LoadedVideo
+_Loaded = LoadedPicture | LoadedVideo | LoadedDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class ImageReader:
     ) -> None:
         kept = KeptPixels()
         self._pictures = PictureReader(processor, loader, kept)
+        self._documents = DocumentReader(processor, DocumentLoader(loader), kept)
         self._videos: VideoReader | None = None
         if video_processor is not None:
             self._videos = VideoReader(video_processor, VideoLoader(loader), kept)
@@ -79,6 +82,7 @@ class ImageReader:
 
     def close(self) -> None:
         self._loader.close()
+        self._documents.close()
         if self._videos is not None:
             self._videos.close()
 
@@ -110,7 +114,10 @@ class ImageReader:
 
     async def _load(self, parts: Sequence[ContentPart]) -> list[_Loaded]:
         pictures = await self._pictures.load([part for part in parts if isinstance(part, MediaPart)])
-        loaded: dict[type[ContentPart], Iterator[_Loaded]] = {MediaPart: iter(pictures)}
+        documents = await self._documents.load(
+            [part for part in parts if isinstance(part, DocumentPart)], num_pictures=len(pictures)
+        )
+        loaded: dict[type[ContentPart], Iterator[_Loaded]] = {MediaPart: iter(pictures), DocumentPart: iter(documents)}
         if self._videos is not None:
             videos = await self._videos.load([part for part in parts if isinstance(part, VideoPart)])
             loaded[VideoPart] = iter(videos)
@@ -118,7 +125,11 @@ class ImageReader:
 
     async def _prepare(self, loaded: Sequence[_Loaded]) -> list[Images]:
         pictures = await self._pictures.prepare([each for each in loaded if isinstance(each, LoadedPicture)])
-        made: dict[type[_Loaded], Iterator[Images]] = {LoadedPicture: ((each,) for each in pictures)}
+        documents = await self._documents.prepare([each for each in loaded if isinstance(each, LoadedDocument)])
+        made: dict[type[_Loaded], Iterator[Images]] = {
+            LoadedPicture: ((each,) for each in pictures),
+            LoadedDocument: iter(documents),
+        }
         if self._videos is not None:
             videos = await self._videos.prepare([each for each in loaded if isinstance(each, LoadedVideo)])
             made[LoadedVideo] = ((each,) for each in videos)

@@ -1,16 +1,17 @@
 """Chat messages, as clients send them, are checked and brought into one form.
 
 After this step every message has a role and a content (a string or a non-empty list of parts: texts, and of a model
-that sees pictures and videos), null-valued keys are gone (templates ask `'tool_calls' in message`), and tool calls have
-a function name and arguments. Keys unknown here are kept: templates may know them. An error names its field by the
-path, as in `messages[2].content[0].type`.
+that sees pictures, videos and documents), null-valued keys are gone (templates ask `'tool_calls' in message`), and tool
+calls have a function name and arguments. Keys unknown here are kept: templates may know them. An error names its field
+by the path, as in `messages[2].content[0].type`.
 """
 
 import json
 from dataclasses import dataclass
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.parts import ContentPart, MediaPart
+from ouzel.prompts.document_parts import document_part
+from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart
 from ouzel.prompts.picture_parts import KINDS as PICTURES
 from ouzel.prompts.picture_parts import picture_part
 from ouzel.prompts.video_parts import KINDS as VIDEOS
@@ -20,7 +21,10 @@ from ouzel.types import CUSTOM_ARGUMENT
 
 Message = dict[str, object]
 
-MEDIA = ("image", "video")  # types of parts in normalised messages
+# Types of parts in normalised messages, and what chat templates call them.
+MEDIA = {"image": "image", "video": "video", "document": "image"}
+
+_FILE = "file"
 
 _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
@@ -36,7 +40,12 @@ class Readable:
     def part_types(self) -> str:
         return " or ".join(
             f'"{name}"'
-            for name, is_read in (("text", True), ("image_url", self.pictures), ("video_url", self.videos))
+            for name, is_read in (
+                ("text", True),
+                ("image_url", self.pictures),
+                ("video_url", self.videos),
+                (_FILE, self.pictures),
+            )
             if is_read
         )
 
@@ -52,10 +61,10 @@ _TEXT_ONLY = Readable()
 
 
 def normalise_messages(messages: object, readable: Readable = _TEXT_ONLY) -> list[Message]:
-    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model reads them, and one
-    that is a video `{"type": "video", "media": VideoPart}`.
+    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model reads them, one that is
+    a video `{"type": "video", "media": VideoPart}`, and a file `{"type": "document", "media": DocumentPart}`.
 
-    APIs with other forms of parts hand over a MediaPart instead, which has the path of their own field.
+    APIs with other forms of parts hand over a MediaPart or a DocumentPart instead, with the path of their own field.
     """
     if not isinstance(messages, list) or not messages:
         raise invalid("messages", "a non-empty list", messages)
@@ -63,7 +72,7 @@ def normalise_messages(messages: object, readable: Readable = _TEXT_ONLY) -> lis
 
 
 def media_in(messages: list[Message]) -> list[ContentPart]:
-    """Returns the pictures and videos of normalised messages, in their order."""
+    """Returns the pictures, videos and documents of normalised messages, in their order."""
     contents = (message["content"] for message in messages)
     parts = (part for content in contents if isinstance(content, list) for part in content)
     return [part["media"] for part in parts if part["type"] in MEDIA]
@@ -124,15 +133,18 @@ def _content(content: object, path: str, readable: Readable, *, may_be_absent: b
 
 
 def _part(entry: object, path: str, readable: Readable) -> Message:
-    if isinstance(entry, MediaPart):
+    if isinstance(entry, MediaPart | DocumentPart):
         if not readable.pictures:
             raise InvalidRequest("must not be given: this model reads text only", field=entry.path)
-        return {"type": "image", "media": entry}
+        return {"type": "image" if isinstance(entry, MediaPart) else "document", "media": entry}
     part = _object(entry, path)
     kind = part.get("type")
     _check_string(kind, f"{path}.type")
     if readable.pictures and kind in PICTURES:
         return {"type": "image", "media": picture_part(part, path)}
+    if readable.pictures and kind == _FILE:
+        path = f"{path}.{_FILE}"
+        return {"type": "document", "media": document_part(_object(part.get(_FILE), path), path)}
     if readable.videos and kind in VIDEOS:
         return {"type": "video", "media": video_part(part, path)}
     if kind == "refusal":  # a part that assistants' answers may have, sent back as history

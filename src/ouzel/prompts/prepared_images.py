@@ -1,4 +1,4 @@
-"""What stands in a prompt for a picture or a video, and what the vision encoder takes of it."""
+"""What stands in a prompt for a picture, a video or a page of a PDF, and what the vision encoder takes of it."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -36,7 +36,7 @@ class EncoderInput:
 
 @dataclass(frozen=True, slots=True)
 class PreparedImage:
-    """It is a picture or a video."""
+    """It is a picture, a page of a PDF, or a video."""
 
     placeholder: str  # the template's
     text: str  # instead of that

@@ -14,7 +14,7 @@ from ouzel.prompts.messages import Message, Readable, media_in, normalise_messag
 from ouzel.prompts.prepared_images import PreparedImage
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
 from ouzel.prompts.request_templates import RequestTemplates
-from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles
+from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles, with_pages
 from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template import Template
 from ouzel.prompts.template_check import check_marks
@@ -146,6 +146,8 @@ class PromptRenderer:
         media = media_in(normalised)
         by_part = [] if self._images is None or not media else self._images.prepared(media)
         images = [image for images in by_part for image in images]
+        if images:
+            shaped = with_pages(shaped, [len(each) for each in by_part])
         marked = template.write_chat(shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished)
         if self._images is None or not images:
             return marked, []

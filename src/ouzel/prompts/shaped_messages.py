@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.messages import MEDIA, Message
@@ -16,6 +17,20 @@ _ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # a role is no place for the te
 
 def shape_messages(messages: list[Message], template: Template) -> list[Message]:
     return [_shape(message, template, f"messages[{position}]") for position, message in enumerate(messages)]
+
+
+def with_pages(messages: list[Message], num_images: Sequence[int]) -> list[Message]:
+    """Repeats each part that is no text as often as it has images: those of all messages are numbered together."""
+    nums = iter(num_images)
+
+    def repeated(part: Message) -> list[Message]:
+        return [part] * (1 if part["type"] == "text" else next(nums))
+
+    def content(message: Message) -> object:
+        parts = message["content"]
+        return [each for part in parts for each in repeated(part)] if isinstance(parts, list) else parts
+
+    return [{**message, "content": content(message)} for message in messages]
 
 
 def uncommon_roles(messages: list[Message]) -> frozenset[str]:
@@ -68,12 +83,12 @@ def _rename_reasoning(message: Message, key: str) -> None:
 def _content(content: object, capabilities: TemplateCapabilities, path: str) -> object:
     """Text parts are joined by a line break, as OVMS, LMI and vLLM do; templates that read parts only get parts.
 
-    Pictures and videos are shown as parts only.
+    Pictures and videos are shown as parts only, and a PDF is one picture, before its pages are counted.
     """
     if isinstance(content, list) and any(part["type"] in MEDIA for part in content):
         if not capabilities.takes_content_parts:
             raise InvalidRequest(": this model's chat template has no pictures", field=f"{path}.content")
-        return [{"type": part["type"]} if part["type"] in MEDIA else part for part in content]
+        return [{"type": MEDIA[part["type"]]} if part["type"] in MEDIA else part for part in content]
     if capabilities.takes_string_content or not capabilities.takes_content_parts:
         return "\n".join(part["text"] for part in content) if isinstance(content, list) else content
     return [{"type": "text", "text": content}] if isinstance(content, str) else content

@@ -1,6 +1,6 @@
 """Calls in the input, and their outputs, become what a chat has of them; the model reads its own names of the tools."""
 
-from ouzel.responses.item_fields import PICTURE, Message, content_of, invalid_value, name_in, string_in
+from ouzel.responses.item_fields import MEDIA, Message, content_of, invalid_value, name_in, string_in
 from ouzel.wire.offered_tools import ClientName, ToolNames
 
 CALL_TYPES = ("function_call", "custom_tool_call")
@@ -58,7 +58,7 @@ class CallHistory:
         if called != kind:
             raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)
         output = item.get("output")
-        kinds = ("input_text", PICTURE)
+        kinds = ("input_text", *MEDIA)
         content = "" if output == [] else content_of(output, f"{path}.output", kinds, sees=self._sees)
         self._unanswered.discard(call_id)
         return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation import MediaPart
+from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
 from ouzel.responses.call_ids import with_call_ids
 from ouzel.responses.compaction_item import text_for_model
 from ouzel.responses.item_fields import (
-    PICTURE,
+    MEDIA,
     TEXT_KEYS,
     Message,
     content_of,
@@ -26,7 +26,7 @@ from ouzel.responses.item_fields import (
     object_at,
     texts_of,
 )
-from ouzel.responses.message_content import joined_content, pictures_of, with_pictures
+from ouzel.responses.message_content import joined_content, media_of, with_media
 from ouzel.responses.packed_text import CONTEXT, REASONING, SUMMARY
 from ouzel.wire.newest_turns import num_leading
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
@@ -170,7 +170,7 @@ class _Reader:
         role = item.get("role")
         if role not in _ROLES:
             raise invalid_value(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
-        kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, PICTURE)
+        kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, *MEDIA)
         content = content_of(item.get("content"), f"{path}.content", kinds, sees=self._sees)
         if role != "assistant":
             self._end_turn()
@@ -203,16 +203,16 @@ class _Reader:
             raise invalid_value(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", packed)
         self._end_turn()
         content: object = None if summary is None else text_for_model(summary)
-        if context is not None:  # what the user said last is in it, but for its pictures
-            content = with_pictures(context, self._last_pictures())
+        if context is not None:  # what the user said last is in it, but for its pictures and documents
+            content = with_media(context, self._last_media())
             self._forget()
         self._summaries.add(len(self._messages))
         self._messages.append(InputMessage({"role": "user", "content": content}, path))
 
-    def _last_pictures(self) -> list[MediaPart]:
+    def _last_media(self) -> list[MediaPart | DocumentPart]:
         users = (each.fields for each in reversed(self._messages) if each.fields["role"] == "user")
         last = next(users, None)
-        return [] if last is None else pictures_of(last)
+        return [] if last is None else media_of(last)
 
     def _forget(self) -> None:
         """Forgets all but leading system messages: what follows stands for it."""

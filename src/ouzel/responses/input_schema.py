@@ -25,7 +25,18 @@ _PICTURE = {
     **_object("input_image", ("image_url",), image_url=_PICTURE_URL, detail={"enum": [*DETAILS, None]}),
     "description": "For a model that sees.",
 }
-_OUTPUT_PARTS = {"type": "array", "items": {"anyOf": [_object("input_text", ("text",), text=_STRING), _PICTURE]}}
+_FILE = {
+    **_object(
+        "input_file",
+        (),
+        file_data={"type": ["string", "null"], "description": "A data URL or base64."},
+        file_url={"type": ["string", "null"], "description": "A URL or a path, where the operator allows it."},
+        filename={"type": ["string", "null"], "description": "Not used: the file tells what it is."},
+        detail={"enum": [*DETAILS, None]},
+    ),
+    "description": "A PDF, for a model that sees: its pages are pictures.",
+}
+_OUTPUT_PARTS = {"type": "array", "items": {"anyOf": [_object("input_text", ("text",), text=_STRING), _PICTURE, _FILE]}}
 _PARTS = {
     "type": "array",
     "minItems": 1,
@@ -35,6 +46,7 @@ _PARTS = {
             _object("output_text", ("text",), text=_STRING),
             _object("refusal", ("refusal",), refusal=_STRING),
             _PICTURE,
+            _FILE,
         ]
     },
 }

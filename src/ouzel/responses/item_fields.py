@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation import MediaPart, picture_part
+from ouzel.generation import DocumentPart, MediaPart, document_part, picture_part
 from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
 
 TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}  # by the type of a content part
 
-PICTURE = "input_image"
-_OF_MORE_THAN_TEXT = (PICTURE, "input_file", "input_audio")
+PICTURE, FILE = "input_image", "input_file"
+MEDIA = (PICTURE, FILE)  # parts for a model that sees
+_OF_MORE_THAN_TEXT = (*MEDIA, "input_audio")
 
 
 def content_of(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> object:
-    """`kinds` are those of parts that may stand there: `PICTURE` among them counts where the model `sees`."""
+    """`kinds` are those of parts that may stand there: `MEDIA` among them count where the model `sees`."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:
@@ -23,19 +24,21 @@ def content_of(value: object, path: str, kinds: Sequence[str], *, sees: bool) ->
     return [_part(part, f"{path}[{position}]", kinds, sees=sees) for position, part in enumerate(value)]
 
 
-def _part(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> Message | MediaPart:
+def _part(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> Message | MediaPart | DocumentPart:
     part = object_at(value, path)
     kind = part.get("type")
-    readable = [each for each in kinds if sees or each != PICTURE]
+    readable = [each for each in kinds if sees or each not in MEDIA]
     if not isinstance(kind, str) or kind not in readable:
         raise invalid_value(f"{path}.type", f"one of {', '.join(readable)}", kind, _reason(kind, sees=sees))
     if kind == PICTURE:
         return _picture(part, path)
+    if kind == FILE:
+        return document_part(part, path)
     return {"type": "text", "text": string_in(part, TEXT_KEYS[kind], path)}
 
 
 def _reason(kind: object, *, sees: bool) -> str:
-    if kind not in _OF_MORE_THAN_TEXT or (sees and kind == PICTURE):  # then it may stand elsewhere
+    if kind not in _OF_MORE_THAN_TEXT or (sees and kind in MEDIA):  # then it may stand elsewhere
         return ""
     return f": this model reads {'text and pictures' if sees else 'text only'}"
 

@@ -1,33 +1,33 @@
-"""What a message says: a text, or parts, which are texts and pictures."""
+"""What a message says: a text, or parts, which are texts, pictures and documents."""
 
 from collections.abc import Sequence
 from typing import assert_never
 
-from ouzel.generation import MediaPart
+from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.item_fields import Message
 
-_PICTURE = "[picture]"  # in a text that tells of one
+_PICTURE, _DOCUMENT = "[picture]", "[document]"  # in a text that tells of one
 
-Part = Message | MediaPart
+Part = Message | MediaPart | DocumentPart
 
 
 def text_of(message: Message) -> str:
-    """Returns all texts of its content, each on lines of its own, and where a picture is that there is one."""
+    """Returns all texts of its content, each on lines of its own, and tells where pictures and documents are."""
     return "\n".join(_text(part) for part in _parts(message))
 
 
-def pictures_of(message: Message) -> list[MediaPart]:
-    return [part for part in _parts(message) if isinstance(part, MediaPart)]
+def media_of(message: Message) -> list[MediaPart | DocumentPart]:
+    return [part for part in _parts(message) if isinstance(part, MediaPart | DocumentPart)]
 
 
-def with_pictures(text: str, pictures: Sequence[MediaPart]) -> object:
+def with_media(text: str, media: Sequence[MediaPart | DocumentPart]) -> object:
     """Returns the content that says both."""
-    return [{"type": "text", "text": text}, *pictures] if pictures else text
+    return [{"type": "text", "text": text}, *media] if media else text
 
 
 def joined_content(messages: Sequence[Message]) -> object:
     """Returns what several messages say, with an empty line between them."""
-    if not any(pictures_of(message) for message in messages):
+    if not any(media_of(message) for message in messages):
         return "\n\n".join(map(text_of, messages))
     parts = _parts(messages[0])
     for message in messages[1:]:
@@ -47,6 +47,8 @@ def _text(part: Part) -> str:
     match part:
         case MediaPart():
             return _PICTURE
+        case DocumentPart():
+            return _DOCUMENT
         case dict():
             return str(part["text"])
         case unreachable:

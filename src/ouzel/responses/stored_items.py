@@ -29,6 +29,7 @@ _KEYS = {  # of an item or a part; what else a client sends is not shown to the 
     "compaction": ("encrypted_content",),
     "input_text": ("text",),
     "input_image": ("detail", "image_url"),
+    "input_file": ("detail", "file_data", "file_url", "filename"),
     "output_text": ("text",),
     "refusal": ("refusal",),
     "reasoning_text": ("text",),
@@ -40,6 +41,7 @@ _INPUT_KINDS = {
     "output_text": "input_text",
     "refusal": "input_text",
     "input_image": "input_image",
+    "input_file": "input_file",
 }
 _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 

@@ -48,6 +48,23 @@ _VIDEO_PART = {
         },
     },
 }
+_FILE_PART = {
+    "description": "A PDF, for a model that sees: its pages are pictures.",
+    "type": "object",
+    "required": ["type", "file"],
+    "properties": {
+        "type": {"enum": ["file"]},
+        "file": {
+            "type": "object",
+            "required": ["file_data"],
+            "properties": {
+                "file_data": {**_TEXT, "description": "A data URL or base64, or a URL, where the operator allows it."},
+                "filename": {"type": ["string", "null"], "description": "Not used: the file tells what it is."},
+                "detail": {"enum": [*DETAILS, None]},
+            },
+        },
+    },
+}
 _CUSTOM_CALL = {
     "type": "object",
     "required": ["type", "custom"],
@@ -85,10 +102,8 @@ _KEYS = {
     "audio": {"type": "null"},
     "tool_calls": {"anyOf": [{"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}}, {"type": "null"}]},
 }
-_CONTENT = [
-    {"type": "string"},
-    {"type": "array", "minItems": 1, "items": {"anyOf": [_TEXT_PART, _PICTURE_PART, _VIDEO_PART]}},
-]
+_PARTS = {"anyOf": [_TEXT_PART, _PICTURE_PART, _VIDEO_PART, _FILE_PART]}
+_CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _PARTS}]
 ROLES = ["system", "developer", "user", "assistant", "tool"]
 _MESSAGE = {
     "description": "Keys beyond these are given to the chat template as they are; a role beyond these is taken where "

@@ -93,6 +93,14 @@ FAULTS: dict[str, tuple[Json, str]] = {
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
         'source.type must be "base64" or "url", given "file": this server keeps no files',
     ),
+    "a document's file": (
+        {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+        'source.type must be "text", "content", "base64" or "url", given "file": this server keeps no files',
+    ),
+    "no PDF": (
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}},
+        "source.data must be a PDF, which its 2 bytes are not",
+    ),
     "another source": (image(1, 1) | {"source": {"type": "text", "data": ""}}, 'source.type must be one of "base64"'),
     "no source": ({"type": "image"}, "source is required"),
     "as it is or not": (
@@ -121,11 +129,3 @@ def test_images_beyond_the_context_are_a_prompt_that_is_too_long(seeing: httpx.C
     _, _, text = error_of(seeing.post(PATH, json=body(image(700, 700), image(700, 728))))
 
     assert text == "prompt is too long: 1275 tokens > 1199 maximum"  # clients look for it
-
-
-def test_documents_are_texts_for_a_model_that_sees_too(seeing: httpx.Client) -> None:
-    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
-
-    _, _, text = error_of(seeing.post(PATH, json=body({"type": "document", "source": source})))
-
-    assert text.endswith('given "base64": this model reads no PDFs, send the text')

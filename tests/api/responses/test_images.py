@@ -209,9 +209,9 @@ FAULTS: dict[str, tuple[Json, str, str]] = {
     "a URL": (shown(1, 1) | {"image_url": "https://example.org/a.png"}, ".image_url", "allowed_media_domains"),
     "a detail": (shown(1, 1, detail="huge"), ".detail", "one of auto, low, high, original"),
     "another part": (
-        {"type": "input_file"},
+        {"type": "input_audio"},
         ".type",
-        'refusal, input_image, given "input_file": this model reads text and pictures',
+        'refusal, input_image, input_file, given "input_audio": this model reads text and pictures',
     ),
 }
 

@@ -231,7 +231,7 @@ async def test_a_server_that_is_not_there() -> None:
     media = loader(allowed_media_domains=(server.address,))
 
     assert await refusal(media, f"http://{server.address}/") == (
-        f"must be a URL of a picture or a video, and '{server.address}' cannot be connected to"
+        f"must be a URL of a picture, a video or a PDF, and '{server.address}' cannot be connected to"
     )
 
 
@@ -243,7 +243,7 @@ async def test_a_name_that_takes_long_to_find() -> None:
     media = loader(resolve, allowed_media_domains=("a.org",), media_timeout_s=0.1)
 
     assert await refusal(media, "http://a.org/") == (
-        "must be a URL of a picture or a video, and 'a.org' took longer than 0.1 s (media_timeout_s)"
+        "must be a URL of a picture, a video or a PDF, and 'a.org' took longer than 0.1 s (media_timeout_s)"
     )
 
 
@@ -306,7 +306,7 @@ async def test_tls_with_who_does_not_speak_it(authority: trustme.CA) -> None:
         media = loader(None, of_clients, allowed_media_domains=(server.address,), media_timeout_s=0.3)
         told = await refusal(media, f"https://{server.address}/")
 
-    assert told.startswith(f"must be a URL of a picture or a video, and '{server.address}' ")
+    assert told.startswith(f"must be a URL of a picture, a video or a PDF, and '{server.address}' ")
 
 
 async def test_downloads_of_a_request_run_side_by_side() -> None:

@@ -48,10 +48,22 @@ class TextContent(msgspec.Struct, frozen=True, tag="content"):
     content: Annotated[str | list[TextBlock], Meta(description="A text, or several.")]
 
 
+class Base64Pdf(msgspec.Struct, frozen=True, tag="base64"):
+    data: Annotated[str, Meta(description="The PDF's file.")]
+    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = None
+
+
+class UrlPdf(msgspec.Struct, frozen=True, tag="url"):
+    url: Annotated[str, Meta(description="A data URL; an http or https URL, or a path, where the operator allows it.")]
+
+
 class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
-    source: Annotated[PlainText | TextContent, Meta(description="The document, which is a text.")]
-    title: Annotated[str | None, Meta(description="Shown before the text.")] = None
-    context: Annotated[str | None, Meta(description="Shown before the text.")] = None
+    source: Annotated[
+        PlainText | TextContent | Base64Pdf | UrlPdf,
+        Meta(description="The document: a text, or for a model that sees a PDF, whose pages are pictures."),
+    ]
+    title: Annotated[str | None, Meta(description="Shown before what the document says.")] = None
+    context: Annotated[str | None, Meta(description="Shown before what the document says.")] = None
     cache_control: CacheControl = None
     citations: Citations = None
 

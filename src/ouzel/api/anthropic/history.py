@@ -15,6 +15,7 @@ from ouzel.api.anthropic.blocks import (
     AssistantBlock,
     AssistantMessage,
     Base64Image,
+    Base64Pdf,
     DocumentBlock,
     ImageBlock,
     Message,
@@ -30,12 +31,13 @@ from ouzel.api.anthropic.blocks import (
     ToolResultBlock,
     ToolUseBlock,
     UrlImage,
+    UrlPdf,
     UserBlock,
     UserMessage,
 )
 from ouzel.api.anthropic.call_ids import own_call_id
 from ouzel.errors import InvalidRequest
-from ouzel.generation import MediaPart
+from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.packed_text import THINKING
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import shown
@@ -45,7 +47,7 @@ logger = logging.getLogger(__name__)
 _BILLING_HEADER = "x-anthropic-billing-header:"  # it differs from session to session, and would spoil the prefix cache
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
 
-Piece = str | MediaPart  # of what is said: a text or a picture
+Piece = str | MediaPart | DocumentPart  # of what is said: a text, a picture or a PDF
 
 
 @dataclass(slots=True)
@@ -205,9 +207,8 @@ def _pieces_of(
             return _texts([block])
         case ImageBlock(source=source):
             return [_picture(source, f"{path}.source")]
-        case DocumentBlock(source=source, title=title, context=context):
-            text = source.data if isinstance(source, PlainText) else _joined(source)
-            return [_framed("document", [title, context], text)]
+        case DocumentBlock():
+            return _document(block, f"{path}.source")
         case SearchResultBlock(content=content, source=where, title=title):
             return [_framed("search_result", [title, where], "\n".join(_texts(content)))]
         case ToolReferenceBlock(tool_name=name):
@@ -224,6 +225,24 @@ def _picture(source: Base64Image | UrlImage, path: str) -> MediaPart:
             return MediaPart(f"{path}.url", url)
         case unreachable:
             assert_never(unreachable)
+
+
+def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
+    heads = [block.title, block.context]
+    match block.source:
+        case PlainText(data=text):
+            return [_framed("document", heads, text)]
+        case TextContent() as source:
+            return [_framed("document", heads, _joined(source))]
+        case Base64Pdf(data=data):
+            pages = DocumentPart(f"{path}.data", f"data:;base64,{data}")
+        case UrlPdf(url=url):
+            pages = DocumentPart(f"{path}.url", url)
+        case unreachable:
+            assert_never(unreachable)
+    if not any(heads):
+        return [pages]
+    return ["\n".join(["<document>", *(head for head in heads if head), ""]), pages, "\n</document>"]
 
 
 def _joined(source: TextContent) -> str:

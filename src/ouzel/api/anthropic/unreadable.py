@@ -27,16 +27,14 @@ _REASONS: Mapping[str, str] = {
     ),
 }
 _NO_IMAGES = {"image": "this model reads no images"}
-_SOURCES: Mapping[str, str] = {  # of documents
-    "base64": "this model reads no PDFs, send the text",
-    "url": "this server fetches nothing, send the text",
-    "file": "this server keeps no files, send the text",
-}
+_FILES: Mapping[str, str] = {"file": "this server keeps no files"}  # sources of documents
+_PDFS: Mapping[str, str] = dict.fromkeys(("base64", "url"), "this model reads no PDFs, send the text")
 
 
 def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
     """`fields` are a body as it came, `sees` the model. Raises InvalidRequest for the first such block."""
     reasons = _REASONS if sees else {**_REASONS, **_NO_IMAGES}
+    refused = _FILES if sees else {**_FILES, **_PDFS}
     for path, block in _blocks(fields):
         kind, source = block.get("type"), block.get("source")
         if isinstance(kind, str) and kind in reasons:
@@ -48,8 +46,9 @@ def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
         if kind == "image" and source_kind == "file":
             limit = 'must be "base64" or "url", given "file": this server keeps no files'
             raise InvalidRequest(limit, field=f"{path}.source.type")
-        if kind == "document" and isinstance(source_kind, str) and source_kind in _SOURCES:
-            limit = f'must be "text" or "content", given {shown(source_kind)}: {_SOURCES[source_kind]}'
+        if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
+            read = '"text", "content", "base64" or "url"' if sees else '"text" or "content"'
+            limit = f"must be {read}, given {shown(source_kind)}: {refused[source_kind]}"
             raise InvalidRequest(limit, field=f"{path}.source.type")
 
 

@@ -1,4 +1,4 @@
-"""Pictures and videos are downloaded from hosts that the options name, by one plain GET each, and nothing is followed.
+"""Pictures, videos and PDFs come from hosts that the options name, by one plain GET each, and nothing is followed.
 
 There are no proxies, cookies, kept connections and content encodings. The name of a host is resolved here, and the
 connection is to an address that was checked; TLS checks the name. Who imports this waits a quarter of a second.
@@ -88,7 +88,7 @@ class Downloads:
         headers = [
             ("Host", target.host_header),
             ("User-Agent", "ouzel"),
-            ("Accept", "image/png, image/jpeg, image/webp, image/gif, image/bmp, video/*;q=0.5"),
+            ("Accept", "image/png, image/jpeg, image/webp, image/gif, image/bmp, video/*;q=0.5, application/pdf;q=0.5"),
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
         ]
@@ -124,4 +124,6 @@ def _is_certificates(error: BaseException) -> bool:
 
 
 def _failed(target: Target, reason: str, path: str) -> InvalidRequest:
-    return InvalidRequest(f"must be a URL of a picture or a video, and {target.host_header!r} {reason}", field=path)
+    return InvalidRequest(
+        f"must be a URL of a picture, a video or a PDF, and {target.host_header!r} {reason}", field=path
+    )

@@ -36,4 +36,18 @@ class VideoPart:
         return tuple(part.url for part in parts), self.fps, is_file
 
 
-ContentPart = MediaPart | VideoPart
+@dataclass(frozen=True, slots=True)
+class DocumentPart:
+    """Is a content part that names a PDF, whose pages are pictures."""
+
+    path: str  # of the field, for errors
+    url: str
+    detail: Detail = "auto"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Equal ones name the same pages, prepared in the same way."""
+        return "pages", self.url, self.detail
+
+
+ContentPart = MediaPart | VideoPart | DocumentPart

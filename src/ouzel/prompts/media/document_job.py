@@ -1,0 +1,104 @@
+"""A PDF is opened by PDFium in a limited process, which gives the sizes of its pages, or the pixels of one.
+
+PDFium gets the bytes and nothing else: it opens no address, and no file, not even fonts of the system; it has no
+JavaScript. Forms are shown as they are filled in. Nothing else here imports pypdfium2, the extra `pdf`.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument
+
+
+_NO_PATHS = (ctypes.POINTER(ctypes.c_char) * 1)()  # ends with the first, which is NULL; PDFium keeps the pointer
+
+
+class ReadSizes(msgspec.Struct, frozen=True, tag="sizes"):
+    data: bytes
+    max_pages: int
+
+
+class RenderPage(msgspec.Struct, frozen=True, tag="page"):
+    data: bytes
+    number: int  # from 0
+    size: tuple[int, int]  # width and height in pixels
+
+
+class Sizes(msgspec.Struct, frozen=True, tag="sizes"):
+    num_pages: int
+    sizes: list[tuple[float, float]]  # width and height in points, as pages are shown; empty of too many pages
+
+
+class Page(msgspec.Struct, frozen=True, tag="page"):
+    pixels: bytes  # uint8 [height, width, 3]
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    reason: str  # goes on a sentence: "must be a PDF ..."
+
+
+Task = ReadSizes | RenderPage
+Outcome = Sizes | Page | Refused
+
+
+def create_document_job() -> Callable[[bytes], bytes]:
+    """Returns a function that takes an encoded Task and returns an encoded Outcome."""
+    import pypdfium2  # noqa: F401, PLC0415  an extra
+    from PIL import Image  # noqa: F401, PLC0415  only who has a document needs it
+
+    _forget_fonts_of_the_system()
+
+    def run(encoded: bytes) -> bytes:
+        return msgspec.msgpack.encode(_outcome(msgspec.msgpack.decode(encoded, type=Task)))
+
+    return run
+
+
+def _forget_fonts_of_the_system() -> None:
+    """So a page looks the same on every machine: what has no font in its file gets one that PDFium brings."""
+    from pypdfium2 import raw  # noqa: PLC0415  an extra
+
+    raw.FPDF_DestroyLibrary()
+    raw.FPDF_InitLibraryWithConfig(raw.FPDF_LIBRARY_CONFIG(version=2, m_pUserFontPaths=_NO_PATHS))
+
+
+def _outcome(task: Task) -> Outcome:
+    from pypdfium2 import PdfDocument, PdfiumError, raw  # noqa: PLC0415  an extra
+
+    try:
+        document = PdfDocument(task.data)
+        document.init_forms()
+        match task:
+            case ReadSizes():
+                return _sizes(document, task.max_pages)
+            case RenderPage():
+                return _page(document, task)
+            case _:
+                assert_never(task)
+    except PdfiumError as error:
+        if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            return Refused("that needs no password, given one that is encrypted")
+        return Refused("that is whole, given a file that is cut off or broken")
+
+
+def _sizes(document: "PdfDocument", max_pages: int) -> Sizes:
+    num_pages = len(document)
+    sizes = [document.get_page_size(number) for number in range(num_pages)] if num_pages <= max_pages else []
+    return Sizes(num_pages, sizes)
+
+
+def _page(document: "PdfDocument", task: RenderPage) -> Page:
+    from pypdfium2 import PdfBitmap, raw  # noqa: PLC0415  an extra
+
+    page, (width, height) = document[task.number], task.size
+    bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR, rev_byteorder=True)
+    bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
+    place, flags = (0, 0, width, height, 0), raw.FPDF_ANNOT | raw.FPDF_REVERSE_BYTE_ORDER
+    raw.FPDF_RenderPageBitmap(bitmap, page, *place, flags)
+    if document.formenv is not None:
+        raw.FPDF_FFLDraw(document.formenv, bitmap, page, *place, flags)
+    return Page(bitmap.to_pil().tobytes())

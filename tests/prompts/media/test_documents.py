@@ -1,0 +1,216 @@
+"""PDFs become their pages, or refusals that name the part, within limits of time, memory and pixels."""
+
+import base64
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from numpy.typing import NDArray
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.document_reader import DocumentReader
+from ouzel.prompts.media.document import Document
+from ouzel.prompts.media.document_loader import DocumentLoader
+from ouzel.prompts.media.parts import DocumentPart
+from ouzel.prompts.prepared_images import KeptPixels
+from tests.api.seeing import FILES
+from tests.prompts.media.files import PATH, plain
+from tests.prompts.media.papers import COLOURS, coloured, packed, paper, pdf, stream
+from tests.prompts.media.servers import loader
+from tests.prompts.vision.checkpoints import loaded
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # in which the pages' process is started once
+
+Pixels = NDArray[np.uint8]
+
+A4 = (595, 842)
+INSIDE = b"/Type/XObject/Subtype/Form/BBox[0 0 72 72]"
+
+
+@asynccontextmanager
+async def loading(**options: object) -> AsyncIterator[DocumentLoader]:
+    media = loader(**options)  # type: ignore[arg-type]  # of MediaConfig
+    documents = DocumentLoader(media)
+    try:
+        yield documents
+    finally:
+        documents.close()
+        media.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def documents() -> AsyncIterator[DocumentLoader]:
+    async with loading() as documents:
+        yield documents
+
+
+async def rendered(data: bytes, documents: DocumentLoader) -> tuple[Document, list[Pixels]]:
+    """Loads a PDF as one request does, and renders all pages."""
+    url = "data:;base64," + base64.b64encode(data).decode()
+    [document] = await documents.load([DocumentPart(PATH, url)], num_pictures=0)
+    return document, await documents.render(document, range(len(document.pages)), np.array)
+
+
+async def test_pages_are_rendered_in_their_order(documents: DocumentLoader) -> None:
+    document, pages = await rendered(coloured(4), documents)
+
+    assert document.pages == ((150, 75),) * 4  # an inch by a half
+    assert [page.shape for page in pages] == [(75, 150, 3)] * 4
+    assert [tuple(page[60, 120].tolist()) for page in pages] == [*COLOURS]
+    assert all((page[15, 30] == 255).all() for page in pages)
+
+
+async def test_pages_are_shown_as_they_are_turned(documents: DocumentLoader) -> None:
+    document, [page] = await rendered(paper(b"1 0 0 rg 0 0 36 18 re f", of_page=b"/Rotate 90"), documents)
+
+    assert document.pages == ((75, 150),)
+    assert page[30, 15].tolist() == [255, 0, 0] and page[120, 60].tolist() == [255, 255, 255]
+
+
+@pytest.mark.parametrize(
+    ("size", "page"),
+    [(A4, (1239, 1754)), ((2384, 3370), (2173, 3072)), ((14_400, 1), (3072, 1)), ((0.01, 0.01), (1, 1))],
+    ids=["A4", "A0", "a line", "a dot"],
+)
+async def test_pages_have_150_pixels_to_the_inch_where_they_may(
+    size: tuple[float, float], page: tuple[int, int], documents: DocumentLoader
+) -> None:
+    document, [pixels] = await rendered(coloured(1, size), documents)
+
+    assert document.pages == (page,)
+    assert pixels.shape == (page[1], page[0], 3)
+
+
+async def test_a_page_has_no_more_pixels_than_it_may() -> None:
+    async with loading(max_media_pixels=1_000_000) as documents:
+        document, [pixels] = await rendered(coloured(1, A4), documents)
+
+    assert document.pages == ((840, 1189),)
+    assert pixels.shape == (1189, 840, 3)
+
+
+async def test_forms_are_shown_as_they_are_filled_in_and_nothing_is_done(documents: DocumentLoader) -> None:
+    does = b"/AA<</O<</S/JavaScript/JS(app.alert(1))>>/C<</S/Launch/F(/bin/ls)>>>>/Annots[5 0 R]"
+    box = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(hi)/Rect[0 0 36 18]/MK<</BG[0 0 1]>>/F 4/AP<</N 6 0 R>>>>"
+    shown = packed(b"0 0 1 rg 0 0 36 18 re f", b"/Type/XObject/Subtype/Form/BBox[0 0 36 18]")
+
+    form = b"/AcroForm<</Fields[5 0 R]>>/OpenAction<</S/JavaScript/JS(app.alert(1))>>"
+    _, [page] = await rendered(paper(b"", of_page=does, of_catalog=form, further=[box, shown]), documents)
+
+    assert page[70, 10].tolist() == [0, 0, 255] and page[10, 10].tolist() == [255, 255, 255]
+
+
+def of_pages(tree: bytes, *further: bytes) -> bytes:
+    return pdf(dict(enumerate([b"<</Type/Catalog/Pages 2 0 R>>", tree, *further], 1)))
+
+
+def encrypted() -> bytes:
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 72 72]>>"
+    lock = b"<</Filter/Standard/V 1/R 2/P -4/O<%s>/U<%s>>>" % (b"00" * 32, b"11" * 32)
+    objects = {1: b"<</Type/Catalog/Pages 2 0 R>>", 2: b"<</Type/Pages/Count 1/Kids[3 0 R]>>", 3: page, 4: lock}
+    return pdf(objects, b"/Encrypt 4 0 R/ID[<00><00>]")
+
+
+def fine_tiles() -> bytes:
+    tile = b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep 0.00001/Resources<<>>"
+    fill, of_page = b"/Pattern cs /P scn 0 0 72 36 re f", b"/Resources<</Pattern<</P 5 0 R>>>>"
+    return paper(fill, of_page=of_page, further=[packed(b"0 0 1 1 re f", tile)])
+
+
+NOISE = np.random.default_rng(1).integers(0, 256, 50_000, np.uint8).tobytes()
+BROKEN = "must be a PDF that is whole, given a file that is cut off or broken"
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "must be a PDF, which its 0 bytes are not"),
+    "a picture": (plain(), "must be a PDF, which its "),
+    "a header": (b"%PDF-1.7\n", BROKEN),
+    "a beginning": (coloured(3)[:-300], BROKEN),
+    "noise": (b"%PDF-1.7\n" + NOISE, BROKEN),
+    "encrypted": (encrypted(), "must be a PDF that needs no password, given one that is encrypted"),
+    "no pages": (of_pages(b"<</Type/Pages/Count 0/Kids[]>>"), "must be a PDF "),
+    "pages within themselves": (of_pages(b"<</Type/Pages/Count 2/Kids[2 0 R 2 0 R]>>"), BROKEN),
+    "too many pages": (
+        of_pages(b"<</Type/Pages/Count 100000/Kids[%s]>>" % (b"3 0 R " * 100_000), b"<</Type/Page/Parent 2 0 R>>"),
+        "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images), of which each page is one",
+    ),
+    "large pages": (coloured(1, (14_401, 72)), "must be a PDF with pages of <= 14400 points a side, given 14401x72 of"),
+    "a bomb": (paper(b"q " * 6 * 10**6), "must be a PDF that is rendered within 384 MiB of memory"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str, documents: DocumentLoader) -> None:
+    data, complaint = HOSTILE[name]
+    began = time.process_time()
+
+    with pytest.raises(InvalidRequest) as raised:
+        await rendered(data, documents)
+
+    assert str(raised.value).startswith(f"{PATH} {complaint}")
+    assert time.process_time() - began < 1
+
+
+async def test_rendering_has_a_limit_of_time() -> None:
+    async with loading(pdf_timeout_s=0.3) as documents:
+        with pytest.raises(InvalidRequest) as raised:
+            await rendered(fine_tiles(), documents)
+
+    assert str(raised.value) == f"{PATH} must be a PDF that is rendered in <= 0.3 s (pdf_timeout_s)"
+
+
+DEEP: dict[str, bytes] = {
+    "lists": paper(b"", of_page=b"/X" + b"[" * 10**5 + b"]" * 10**5),
+    "a form within itself": paper(
+        b"/F Do",
+        of_page=b"/Resources<</XObject<</F 5 0 R>>>>",
+        further=[stream(b"/F Do", INSIDE + b"/Resources<</XObject<</F 5 0 R>>>>")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+async def test_what_is_too_deep_is_left_out(name: str, documents: DocumentLoader) -> None:
+    _, [page] = await rendered(DEEP[name], documents)
+
+    assert (page == 255).all()
+
+
+async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_time(documents: DocumentLoader) -> None:
+    url = "data:;base64," + base64.b64encode(coloured(3)).decode()
+    parts = [DocumentPart(f"{number}", url) for number in range(2)]
+
+    first, second = await documents.load(parts, num_pictures=10)
+    with pytest.raises(InvalidRequest) as raised:
+        await documents.load(parts, num_pictures=11)
+    with pytest.raises(InvalidRequest, match=r"^1 must be one of <= 16 pictures in a request \(max_images\)"):
+        await documents.load(parts, num_pictures=15)
+
+    assert first is second
+    assert str(raised.value) == (
+        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images), of which each page is one, given 3"
+    )
+
+
+async def test_pages_that_are_kept_are_not_rendered_again(tmp_path: Path) -> None:
+    part = DocumentPart(PATH, "data:;base64," + base64.b64encode(coloured(2, (72, 72))).decode())
+    async with loading() as documents:
+        reader = DocumentReader(loaded(tmp_path, FILES), documents, KeptPixels())
+        [document] = await reader.load([part], num_pictures=0)
+        [first] = await reader.prepare([document])
+    # Its process has ended.
+
+    [second] = await reader.prepare([document])
+
+    assert first == second and len(first) == 2
+    assert len({page.inputs[0].digest for page in first}) == 2
+
+
+async def test_without_the_extra_pdfs_are_refused(monkeypatch: pytest.MonkeyPatch, documents: DocumentLoader) -> None:
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+
+    with pytest.raises(InvalidRequest, match=r'this server needs its extra "pdf" \(pip install "ouzel\[pdf\]"\)'):
+        await rendered(coloured(1), documents)
