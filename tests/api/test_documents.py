@@ -10,6 +10,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from ouzel.config import MediaConfig
+from ouzel.responses.packed_text import SUMMARY
 from tests.api.anthropic import exchanges
 from tests.api.requests import Json, content_of, error_of, events_of
 from tests.api.responses.strict import strict_end, strict_items, strict_response
@@ -243,3 +244,15 @@ def test_without_the_extra_files_are_refused(http: httpx.Client, monkeypatch: py
     status, kind, text = exchanges.error_of(http.post(MESSAGES, json=messages(document())))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith("messages[0].content[0].source.data must not be given: to read PDFs this server needs its ")
+
+
+def test_a_summary_tells_of_files_and_what_is_kept_has_them(http: httpx.Client) -> None:
+    part = input_file(file_data=URL)
+    said = [message("user", [{"type": "input_text", "text": "Look"}, part]), call("a"), output("a", [part])]
+
+    compacted = http.post(f"{RESPONSES}/compact", json={"model": "parrot", "input": said}).json()["output"]
+
+    summary = SUMMARY.unpack(compacted[-1]["encrypted_content"])
+    assert summary is not None
+    assert "[user]\nLook\n[document]\n" in summary and "[result of look]\n[document]\n" in summary
+    assert compacted[0]["content"][1] == part

@@ -97,8 +97,8 @@ def test_a_model_that_sees_says_so(http: httpx.Client) -> None:
     model = http.get("/v1/models/parrot").json()
 
     assert model["architecture"] == {
-        "modality": "text+image+video->text",
-        "input_modalities": ["text", "image", "video"],
+        "modality": "text+image+video+file->text",
+        "input_modalities": ["text", "image", "video", "file"],
         "output_modalities": ["text"],
     }
     assert model["capabilities"] == ["completion", "chat", "tools", "vision"]

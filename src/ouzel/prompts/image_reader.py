@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ouzel.prompts.document_reader import DocumentReader, LoadedDocument
 from ouzel.prompts.media.document_loader import DocumentLoader
+from ouzel.prompts.media.documents import can_read_documents
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart, VideoPart
 from ouzel.prompts.media.video_loader import VideoLoader
@@ -79,6 +80,10 @@ class ImageReader:
     @property
     def has_videos(self) -> bool:
         return self._videos is not None
+
+    @property
+    def has_documents(self) -> bool:
+        return can_read_documents()
 
     def close(self) -> None:
         self._loader.close()

@@ -94,6 +94,11 @@ class PromptRenderer:
         return self._images is not None and self._images.has_videos
 
     @property
+    def sees_documents(self) -> bool:
+        """Tells whether the model reads PDFs, and the server can."""
+        return self._images is not None and self._images.has_documents
+
+    @property
     def fills_in(self) -> bool:
         """Tells whether the model has tokens to fill in the middle with."""
         return self._infill is not None

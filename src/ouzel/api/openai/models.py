@@ -60,7 +60,8 @@ class Models:
 
 
 def _architecture(model: ServedModel) -> Architecture:
-    reads = {"text": True, "image": model.renderer.sees, "video": model.renderer.sees_videos}
+    renderer = model.renderer
+    reads = {"text": True, "image": renderer.sees, "video": renderer.sees_videos, "file": renderer.sees_documents}
     inputs = [name for name, is_read in reads.items() if is_read]
     return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 

@@ -46,7 +46,7 @@ class Documents:
     def read(self, file: PdfFile) -> Document:
         """Reads the sizes of all pages. Raises InvalidRequest, EngineUnavailable."""
         path = file.path
-        if find_spec("pypdfium2") is None:
+        if not can_read_documents():
             raise InvalidRequest(
                 'must not be given: to read PDFs this server needs its extra "pdf" (pip install "ouzel[pdf]")',
                 field=path,
@@ -93,6 +93,11 @@ class Documents:
                 return InvalidRequest(f"must be a PDF that is {memory}", field=path)
             case _:  # where it gets no memory, PDFium may end its process in other ways
                 return InvalidRequest(f"must be a PDF that is whole, and {memory}", field=path)
+
+
+def can_read_documents() -> bool:
+    """Tells whether the extra is installed."""
+    return find_spec("pypdfium2") is not None
 
 
 def too_slow(limit_s: float, path: str) -> InvalidRequest:
