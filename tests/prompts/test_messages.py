@@ -95,6 +95,11 @@ USER: Message = {"role": "user", "content": "Hello"}
             'given "image_url": this model reads text only',
         ),
         (
+            [USER, {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "file", "file": {}}]}],
+            "messages[1].content[1].type",
+            'given "file": this model reads text only',
+        ),
+        (
             [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "data:,"}}]}],
             "messages[0].content[0].type",
             'given "video_url": this model reads text only',
