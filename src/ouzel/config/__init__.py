@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from ouzel.config.limits import LimitsConfig
 from ouzel.config.media import MediaConfig
+from ouzel.config.model import ModelConfig
 from ouzel.config.observability import ObservabilityConfig
 from ouzel.config.option import option
-from ouzel.config.weights import read_weights
 
 __all__ = [
     "API_KEY_PATTERN",
@@ -30,79 +30,6 @@ Precision = Literal["auto", "bf16", "f16", "f32", "int8"]
 Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
 API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
-
-
-class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
-    heading: ClassVar[str] = "Model"
-
-    model: Annotated[
-        str,
-        option(
-            "A local directory, a GGUF file, or a Hugging Face repo id (of GGUF: id:Q4_K_M).",
-            unset="the bundled demo model",
-            is_common=True,
-        ),
-    ] = ""
-    served_model_name: Annotated[
-        tuple[str, ...],
-        option(
-            "A `model` value that clients may send; the first is the one in answers.",
-            unset="the directory's name or the repo id",
-            is_common=True,
-        ),
-    ] = ()
-    weights: Annotated[
-        str,
-        option(
-            "Compression of weights while reading: auto (keeps what is quantised already, and makes int8 of the rest), "
-            "int8, int4, bf16 or f32; then those of parts that differ, of layers, experts, embedding and head: "
-            "int4,head=int4.",
-            is_common=True,
-        ),
-    ] = "auto"
-    max_model_len: (
-        Annotated[
-            int, Meta(ge=1), option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
-        ]
-        | None
-    ) = None
-    chat_template: Annotated[str, option("A Jinja file with the chat template.", unset="the model's own")] = ""
-    tool_parser: Annotated[
-        str,
-        option(
-            "How the model writes tool calls: auto (by its chat template, or else its response_template), none, "
-            "response_template, or a family's name."
-        ),
-    ] = "auto"
-    reasoning_parser: Annotated[
-        str, option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
-    ] = "auto"
-    trust_request_chat_template: Annotated[
-        bool,
-        option(
-            "Render chats with a request's own chat_template, in a process of its own with limits of time and memory."
-        ),
-    ] = False
-    enable_tool_guided_generation: Annotated[
-        bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
-    ] = False
-    unknown_tools: Annotated[
-        Literal["ignore", "refuse"],
-        option(
-            "Tools that a server would have to run (web_search, mcp, ...): ignore leaves them out where others are "
-            "offered, refuse answers with a 400."
-        ),
-    ] = "ignore"
-    reasoning_field: Annotated[
-        Literal["both", "reasoning_content", "reasoning"],
-        option("Under which name a chat's answer shows the reasoning; clients differ."),
-    ] = "both"
-    cache_dir: Annotated[
-        str, option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
-    ] = ""
-
-    def __post_init__(self) -> None:
-        read_weights(self.weights)
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
