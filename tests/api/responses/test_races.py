@@ -205,7 +205,7 @@ def test_an_engine_that_dies(file: Path, fields: Json) -> None:
 def test_a_server_that_stops_leaves_its_queue(file: Path, other: RunningServer) -> None:
     """What had not begun runs on another, what had has failed."""
     with (
-        running_server({"step_s": 0.3}, LimitsConfig(drain_timeout_s=8), store_url=f"sqlite:///{file}") as server,
+        running_server({"step_s": 0.3}, LimitsConfig(drain_timeout_s=3), store_url=f"sqlite:///{file}") as server,
         httpx.Client(base_url=server.url, timeout=None) as http,
     ):
         speaking = begun(http)
