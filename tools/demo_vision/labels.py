@@ -1,26 +1,30 @@
 """What each token of a picture shows, for the encoder to learn from while the model learns to speak of it.
 
-Every token that a thing covers knows which one; a letter of a text belongs to the token that its middle is in.
+Every token that a thing covers knows which one; a letter of a text belongs to the token that its middle is in. Each
+knows in which ninth of the picture it is, so that answers can name places by what the features say.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.demo_vision.scene import Scene, Thing, letters
-from tools.demo_vision.values import CAPITALS, COLORS, DIGITS, LETTERS, SHAPES
+from tools.demo_vision.values import CAPITALS, COLORS, DIGITS, LETTERS, PLACES, SHAPES
 
 SHAPE_NAMES = ("", *SHAPES)
 GLYPHS = ("", *DIGITS, *CAPITALS, *LETTERS)
 COLOR_NAMES = ("", *COLORS)
 SIZE_NAMES = ("", "small", "large")
-NUM_CLASSES = tuple(map(len, (SHAPE_NAMES, GLYPHS, COLOR_NAMES, SIZE_NAMES, COLOR_NAMES)))  # last: of the background
+NUM_CLASSES = tuple(map(len, (SHAPE_NAMES, GLYPHS, COLOR_NAMES, SIZE_NAMES, COLOR_NAMES, PLACES)))
+BACKGROUND, PLACE = 4, 5  # which every token has
 
 Labels = NDArray[np.uint8]  # [tokens, one for each of NUM_CLASSES]
 
 
 def labels_of(scene: Scene, rows: int, columns: int) -> Labels:
     labels = np.zeros((rows, columns, len(NUM_CLASSES)), np.uint8)
-    labels[:, :, 4] = COLOR_NAMES.index(scene.background)
+    labels[:, :, BACKGROUND] = COLOR_NAMES.index(scene.background)
+    thirds = [(6 * np.arange(number) + 3) // (2 * number) for number in (rows, columns)]
+    labels[:, :, PLACE] = 3 * thirds[0][:, None] + thirds[1]
     for thing in scene.things:
         shape = SHAPE_NAMES.index(thing.name) if thing.kind == "shape" else 0
         covered = np.ix_(*_covered(scene, thing, rows, columns))

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tools.demo_vision.batches import Batch
 from tools.demo_vision.conversations import SKILLS
-from tools.demo_vision.labels import NUM_CLASSES
+from tools.demo_vision.labels import BACKGROUND, NUM_CLASSES, PLACE
 from tools.demo_vision.model import Qwen3Vl
 
 NOTHING_WEIGHT = 0.1  # of a token that shows nothing: most do
@@ -26,7 +26,7 @@ class LabelHeads(nn.Module):
         total = torch.zeros(())
         for number, (head, count) in enumerate(zip(self.heads, NUM_CLASSES, strict=True)):
             weights = torch.ones(count)
-            if number < len(NUM_CLASSES) - 1:  # every token has a background
+            if number not in (BACKGROUND, PLACE):
                 weights[0] = NOTHING_WEIGHT
             total = total + functional.cross_entropy(head(features).float(), labels[:, number], weights)
         return total
