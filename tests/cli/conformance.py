@@ -1,5 +1,5 @@
 """Every request parameter that the documents of OpenVINO Model Server and LMI list for chat completions and responses,
-tried on the demo model. Writes docs/conformance.md: `uv run python -m tests.cli.conformance`.
+tried on the demo models. Writes docs/conformance.md: `uv run python -m tests.cli.conformance`.
 
 A parameter works where its effect is seen; a 200 alone is no proof.
 """
@@ -7,8 +7,9 @@ A parameter works where its effect is seen; a 200 alone is no proof.
 import json
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import httpx
 
 from tests.cli.answers import Json, chunks_of, put_together
+from tests.cli.drawings import data_url, encoded, shape
 from tests.cli.running import serving
 
 PATH = Path(__file__).parents[2] / "docs" / "conformance.md"
@@ -33,7 +35,7 @@ server takes it on `/v1/chat/completions`:
 - **B** the same page of 2024, **C** of 2025
 - **D** LMI 0.30, chat completions schema
 
-Written by a test run on the demo model (`{command}`).
+Written by a test run on the demo models (`{command}`).
 *Works* means that the effect was seen in that mode; *refused* that the answer named the parameter. There is no third:
 nothing that would change an answer is accepted and ignored.
 
@@ -66,11 +68,9 @@ TOKEN_ID = 400
 ALWAYS_THAT_TOKEN = {"logit_bias": {str(TOKEN_ID): 100}}
 SPECIAL = {"ignore_eos": True, "skip_special_tokens": False}
 WILD = {"temperature": 2, "top_k": -1, "seed": 5, "ignore_eos": True, "max_tokens": 80}
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
-)
 
-
+WHICH_COLOR = {"type": "text", "text": "What color is the circle?"}
+SHAPES = {color: data_url(encoded(shape("circle", color))) for color in ("red", "blue")}
 WEATHER: Json = {
     "type": "function",
     "function": {
@@ -331,6 +331,12 @@ def early_stopping(ask: Asker) -> bool:
     return bool(early["usage"]["completion_tokens"] < late["usage"]["completion_tokens"])
 
 
+def image_parts(ask: Asker) -> bool:
+    forms = ({"url": SHAPES["red"]}, SHAPES["red"], {"url": SHAPES["blue"]})
+    answers = [text(ask([{"type": "image_url", "image_url": form}, WHICH_COLOR])) for form in forms]
+    return [word for answer in answers for word in SHAPES if word in answer.lower()] == ["red", "red", "blue"]
+
+
 @dataclass(frozen=True)
 class Probe:
     parameter: str
@@ -339,6 +345,7 @@ class Probe:
     seen: str = ""
     holds: Callable[[Asker], bool] | None = None  # None: known to be refused
     param: str = ""  # that the refusal names, where it is not the parameter itself
+    is_shown: bool = False  # asks the demo model that sees
 
 
 def limit(name: str) -> Callable[[Asker], bool]:
@@ -362,9 +369,10 @@ PROBES = (
     Probe(
         "messages, content parts of images",
         "A C D",
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}]},
-        "the demo model reads text only",
-        param="messages[0].content[0].type",
+        {},
+        "the demo model that sees tells the colors of two circles, by object and string form",
+        image_parts,
+        is_shown=True,
     ),
     Probe("stream", "A B C D", {}, "one object, or many chunks", stream),
     Probe("stream_options", "A B C", {"stream_options": {"include_usage": True}}, "only with stream", include_usage),
@@ -544,30 +552,48 @@ def result(probe: Probe, ask: Asker) -> str:
 def conformance_document(cache_dir: Path) -> str:
     from tests.cli import conformance_responses, conformance_state  # noqa: PLC0415  one takes its probes from here
 
-    with (
-        serving(*SERVER_OPTIONS, cache_dir=cache_dir) as server,
-        httpx.Client(base_url=server.root, timeout=None) as http,
-    ):
-        text = _INTRODUCTION.format(command=COMMAND) + _rows(http, OPENAI, PROBES)
-        text += _LMI_INTRODUCTION + _rows(http, LMI, LMI_PROBES)
-        text += conformance_responses.section(http, lambda endpoint, probes: _rows(http, endpoint, probes))
-        text += conformance_state.section(http)
-    with (
-        serving(*SERVER_OPTIONS, "--profile", "ovms", cache_dir=cache_dir) as server,
-        httpx.Client(base_url=server.root, timeout=None) as http,
-    ):
-        return text + _OVMS_INTRODUCTION + _rows(http, OVMS, OVMS_PROBES)
+    with _servers(cache_dir) as servers:
+        text = _INTRODUCTION.format(command=COMMAND) + _rows(servers, OPENAI, PROBES)
+        text += _LMI_INTRODUCTION + _rows(servers, LMI, LMI_PROBES)
+        text += conformance_responses.section(lambda endpoint, probes: _rows(servers, endpoint, probes))
+        text += conformance_state.section(servers.reading)
+    with _servers(cache_dir, "--profile", "ovms") as servers:
+        return text + _OVMS_INTRODUCTION + _rows(servers, OVMS, OVMS_PROBES)
 
 
-def _rows(http: httpx.Client, endpoint: Endpoint, probes: Sequence[Probe]) -> str:
-    modes = [Asker(http, endpoint, is_stream=is_stream) for is_stream in (False, True)]
+@dataclass(frozen=True)
+class Servers:
+    reading: httpx.Client  # of the demo model that reads text
+    seeing: httpx.Client  # of the one that sees; it answers to the same name
+
+
+@contextmanager
+def _servers(cache_dir: Path, *options: str) -> Iterator[Servers]:
+    seeing_options = ("--demo", "vision", "--served-model-name", "ouzel-demo")
+    with (
+        serving(*SERVER_OPTIONS, *options, cache_dir=cache_dir) as reading,
+        serving(*SERVER_OPTIONS, *options, *seeing_options, cache_dir=cache_dir / "seeing") as seeing,
+        httpx.Client(base_url=reading.root, timeout=None) as to_reading,
+        httpx.Client(base_url=seeing.root, timeout=None) as to_seeing,
+    ):
+        yield Servers(to_reading, to_seeing)
+
+
+def _rows(servers: Servers, endpoint: Endpoint, probes: Sequence[Probe]) -> str:
+    asked_by = [_modes(servers.seeing if probe.is_shown else servers.reading, endpoint) for probe in probes]
     with ThreadPoolExecutor(NUM_AT_ONCE) as threads:
-        tried = [[threads.submit(result, probe, ask) for ask in modes] for probe in probes]
+        tried = [
+            [threads.submit(result, probe, ask) for ask in modes] for probe, modes in zip(probes, asked_by, strict=True)
+        ]
     rows = [
         (f"`{probe.parameter}`", probe.listed, *map(_settled, beside, repeat(probe), modes), probe.seen)
-        for probe, beside in zip(probes, tried, strict=True)
+        for probe, beside, modes in zip(probes, tried, asked_by, strict=True)
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _modes(http: httpx.Client, endpoint: Endpoint) -> list[Asker]:
+    return [Asker(http, endpoint, is_stream=is_stream) for is_stream in (False, True)]
 
 
 def _settled(beside_others: Future[str], probe: Probe, ask: Asker) -> str:

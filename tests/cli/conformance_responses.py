@@ -11,9 +11,9 @@ from tests.api.responses.strict import named_events
 from tests.cli.answers import Json
 from tests.cli.conformance import (
     COUNT_TO_2,
-    PIXEL,
     PROBES,
     QUESTION,
+    SHAPES,
     Asker,
     Endpoint,
     Probe,
@@ -118,6 +118,12 @@ def in_the_background(ask: Asker) -> bool:
     return bool(answer["background"]) and answer["status"] == ("incomplete" if ask.is_stream else "queued")
 
 
+def image_parts(ask: Asker) -> bool:
+    asked = {"type": "input_text", "text": "What color is the circle?"}
+    answers = [text(ask([{"type": "input_image", "image_url": url}, asked])) for url in SHAPES.values()]
+    return all(color in answer.lower() for color, answer in zip(SHAPES, answers, strict=True))
+
+
 OWN_PROBES = (
     Probe(
         "input",
@@ -129,9 +135,10 @@ OWN_PROBES = (
     Probe(
         "input, parts input_image",
         "E",
-        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]}]},
-        "the demo model reads text only",
-        param="input[0].content[0].type",
+        {},
+        "the demo model that sees tells the colors of two circles",
+        image_parts,
+        is_shown=True,
     ),
     Probe("stream", "E", {}, "one object, or many events", lambda ask: (ask()["num_chunks"] > 8) == ask.is_stream),
     Probe(
@@ -223,7 +230,7 @@ OWN_PROBES = (
 )
 
 
-def section(http: httpx.Client, rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
+def section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
     by_name = {probe.parameter: probe for probe in PROBES}
     probes = [*OWN_PROBES, *(replace(by_name[name], listed="E") for name in AS_IN_CHATS.split())]
     return _INTRODUCTION + rows(RESPONSES, probes)

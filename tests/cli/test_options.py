@@ -17,9 +17,11 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
     [
         (("--metrics-host", "::1"), "--metrics-host: needs --metrics-port"),
         (("--metrics-port", "8000"), "--metrics-port: must differ from --port, given 8000 for both"),
+        (("model", "--demo", "text"), "--demo: needs that no model is named, given the model 'model'"),
+        (("--demo", "audio"), "--demo"),
     ],
 )
-def test_a_port_of_metrics_that_cannot_be(arguments: tuple[str, ...], message: str) -> None:
+def test_options_that_cannot_go_together(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         parse(*arguments)
 

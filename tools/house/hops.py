@@ -31,10 +31,11 @@ from starlette.types import ASGIApp, Message, Scope
 
 import ouzel
 from ouzel.api.app import create_app
-from ouzel.cli.model_directory import locate_model
+from ouzel.cli.model_directory import located
 from ouzel.cli.options import read_options
 from ouzel.cli.served_model import load_served_model
 from ouzel.cli.store import store_of
+from ouzel.config import ModelConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 
 PACKAGE = Path(ouzel.__file__).parent
@@ -178,7 +179,7 @@ def longest_chain(recorded: dict[str, list[Hop]]) -> int:
 
 async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
     """Answers the request twice and records the second answer: what a server does once is not the request's."""
-    local = locate_model("")
+    local = located(ModelConfig())
     engine = EngineClient(ENGINE, in_thread=True)
     with tempfile.TemporaryDirectory() as data_dir:
         options = read_options({"data_dir": data_dir}, {})

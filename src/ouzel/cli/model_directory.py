@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ouzel.config import ModelConfig
 from ouzel.config.cache_root import cache_root
-from ouzel.demo import MODEL_DIRECTORY
+from ouzel.config.model import Demo
+from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
-DEMO_NAME = "ouzel-demo"
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
 IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")  # either; the latter where a model sees
 _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
@@ -22,17 +22,22 @@ class LocalModel:
     name: str  # what clients call it, unless --served-model-name says otherwise
 
 
+_DEMOS: dict[Demo, LocalModel] = {
+    "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo"),
+    "vision": LocalModel(VISION_MODEL_DIRECTORY, "ouzel-demo-vision"),
+}
+
+
 def located(options: ModelConfig) -> LocalModel:
-    return locate_model(options.model, options.cache_dir)
+    """Returns a bundled demo model where none is named. Raises ModelLoadError."""
+    return locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
 
 
 def locate_model(model: str, cache_dir: str = "") -> LocalModel:
-    """Finds the bundled demo model for "", else a directory or GGUF file, else downloads from the hub.
+    """Finds a directory or GGUF file, else downloads from the hub.
 
     Of GGUF a directory is made in `cache_dir`. Raises ModelLoadError.
     """
-    if not model:
-        return LocalModel(MODEL_DIRECTORY, DEMO_NAME)
     path = Path(model).expanduser()
     if path.is_dir():
         if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):

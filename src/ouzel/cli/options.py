@@ -167,6 +167,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         remarks += lmi_remarks
     if values.get("profile") == "ovms":
         values = _OVMS_DEFAULTS | values
+    _check_demo(values)
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
     _check_types(options.engine)
@@ -211,6 +212,11 @@ def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
     strangers = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
     suggestions = {name: did_you_mean([name], known, likeness=0.9) for name in strangers}
     return [f"{name} is not read{suggestion}" for name, suggestion in suggestions.items() if suggestion]
+
+
+def _check_demo(values: dict[str, Any]) -> None:
+    if values.get("model") and "demo" in values:
+        raise InvalidOption(f"--demo: needs that no model is named, given the model {values['model']!r}")
 
 
 def _check_batch(values: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ from msgspec import Meta
 from ouzel.config.option import option
 from ouzel.config.weights import read_weights
 
+Demo = Literal["text", "vision"]
+
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Model"
@@ -20,6 +22,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = ""
+    demo: Annotated[
+        Demo,
+        option("The demo, if no model is named."),
+    ] = "text"
     served_model_name: Annotated[
         tuple[str, ...],
         option(
