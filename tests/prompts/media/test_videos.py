@@ -5,12 +5,16 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
 from ouzel.errors import InvalidRequest, Overloaded
 from ouzel.prompts.media.animation_frames import Frames
+from ouzel.prompts.media.container_job import frame_image
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.video import Video
 from ouzel.prompts.media.video_loader import VideoLoader
@@ -19,6 +23,7 @@ from tests.prompts.media.films import film, held_sideways, moving, number_of
 from tests.prompts.media.servers import loader
 
 NEAREST = 0
+THREADS = Path("/proc/self/task")
 
 
 async def watched(data: bytes, numbers: list[int], **options: object) -> tuple[Video, Frames]:
@@ -65,6 +70,18 @@ async def test_frames_are_upright() -> None:
 
     assert (video.width, video.height) == (32, 64)
     assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()
+
+
+@pytest.mark.skipif(not THREADS.is_dir(), reason="this system does not tell its threads")
+def test_a_frame_is_made_without_further_threads() -> None:
+    """Of each the stack counts as memory of the job, and there would be one for each processor."""
+    with av.open(BytesIO(film(1)), "r") as container:
+        frame = next(container.decode(video=0))
+        before = len([*THREADS.iterdir()])
+
+        made = frame_image(frame)
+
+        assert (made.size, len([*THREADS.iterdir()])) == ((64, 32), before)
 
 
 async def test_frames_may_be_shown_for_unequal_times() -> None:

@@ -171,5 +171,11 @@ def _at_times(
 
 
 def _upright(frame: "VideoFrame") -> "Image":
-    image: Image = frame.to_image()  # type: ignore[no-untyped-call]  # it says nothing of its arguments
+    image = frame_image(frame)
     return image.rotate(frame.rotation, expand=True) if frame.rotation else image
+
+
+def frame_image(frame: "VideoFrame") -> "Image":
+    """It is made in this thread: for each frame FFmpeg would start as many as there are processors, up to 16."""
+    image: Image = frame.to_image(threads=1)  # type: ignore[no-untyped-call]  # it says nothing of its arguments
+    return image
