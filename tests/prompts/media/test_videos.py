@@ -5,6 +5,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.video import Video
 from ouzel.prompts.media.video_loader import VideoLoader
 from tests.prompts.media.files import PATH, chunk, plain, png
-from tests.prompts.media.films import film, held_sideways, moving, number_of
+from tests.prompts.media.films import film, held_sideways, mirrored, moving, number_of
 from tests.prompts.media.servers import loader
 
 NEAREST = 0
@@ -70,6 +71,22 @@ async def test_frames_are_upright() -> None:
 
     assert (video.width, video.height) == (32, 64)
     assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()
+
+
+async def test_frames_may_be_mirrored() -> None:
+    video, frames = await watched(mirrored(film(3)), [2])
+
+    assert (video.width, video.height) == (64, 32)
+    assert (frames[0, 4, 60] > 240).all() and not (frames[0, 4, 4] > 240).all()
+
+
+@pytest.mark.parametrize(
+    ("pixel", "size"), [(Fraction(4, 3), (85, 32)), (Fraction(1, 2), (64, 64)), (Fraction(100), (64, 32))]
+)
+async def test_pixels_may_be_no_squares(pixel: Fraction, size: tuple[int, int]) -> None:
+    video, _ = await watched(film(3, pixel=pixel), [2])
+
+    assert (video.width, video.height) == size
 
 
 @pytest.mark.skipif(not THREADS.is_dir(), reason="this system does not tell its threads")

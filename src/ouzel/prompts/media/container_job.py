@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
+from ouzel.prompts.media.frame_display import orientation_of, shown_size
+from ouzel.prompts.media.orientation import UPRIGHT
+from ouzel.prompts.media.pixels import turned
+
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.frame import VideoFrame
@@ -115,7 +119,7 @@ def _facts(container: "InputContainer", stream: "VideoStream", max_frame_pixels:
     times, _ = _packets(container, stream)
     container.seek(0)
     first = next(container.decode(stream))
-    height, width = (first.width, first.height) if first.rotation % 180 else (first.height, first.width)
+    width, height = shown_size(first, stream.sample_aspect_ratio)
     rate = float(stream.average_rate or stream.guessed_rate or 0)
     if not isfinite(rate) or not _MIN_RATE <= rate <= _MAX_RATE:
         raise _Refusal(f"of {_MIN_RATE:g} to {_MAX_RATE:g} frames a second, given {rate:g}")
@@ -141,14 +145,15 @@ def _packets(container: "InputContainer", stream: "VideoStream") -> tuple[list[i
 def _frames(container: "InputContainer", stream: "VideoStream", task: ReadFrames) -> Frames:
     times, starts = _packets(container, stream)
     size: tuple[int, int] | None = None
-    pieces = list[bytes]()
+    orientation, pieces = UPRIGHT, list[bytes]()
     for frame in _at_times(container, stream, [times[number] for number in task.numbers], starts):
-        size = size or (frame.width, frame.height)
+        if size is None:
+            size, orientation = (frame.width, frame.height), orientation_of(frame)
         if (frame.width, frame.height) != size:
             raise _Refusal(
                 f"whose frames are equally large, given {size[0]}x{size[1]} and {frame.width}x{frame.height}"
             )
-        pieces.append(_upright(frame).resize(task.size, task.resample).tobytes())
+        pieces.append(turned(frame_image(frame), orientation).resize(task.size, task.resample).tobytes())
     return Frames(b"".join(pieces))
 
 
@@ -168,11 +173,6 @@ def _at_times(
         while frame.pts is None or frame.pts < time:
             frame = next(decoded)
         yield frame
-
-
-def _upright(frame: "VideoFrame") -> "Image":
-    image = frame_image(frame)
-    return image.rotate(frame.rotation, expand=True) if frame.rotation else image
 
 
 def frame_image(frame: "VideoFrame") -> "Image":

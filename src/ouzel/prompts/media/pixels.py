@@ -25,7 +25,7 @@ _HIGH_BYTE = 8
 def decode(picture: Picture) -> "Image":
     """Returns it in RGB, as it is shown. Raises InvalidRequest."""
     try:
-        return _turned(_rgb(picture), picture.orientation)
+        return turned(_rgb(picture), picture.orientation)
     except Exception as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
         reason = "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
         complaint = f"must be a whole picture, given a {picture.format} file that {reason}"
@@ -87,7 +87,8 @@ def _framed(rgb: "Image", frame: tuple[int, int, int, int]) -> "Image":
     return shown
 
 
-def _turned(image: "Image", orientation: int) -> "Image":
+def turned(image: "Image", orientation: int) -> "Image":
+    """`orientation` is 1 to 8, as EXIF has it."""
     from PIL.Image import Transpose  # noqa: PLC0415  only who has a picture needs it
 
     ways = {
