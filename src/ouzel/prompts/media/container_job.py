@@ -4,6 +4,7 @@ FFmpeg gets the bytes, the container's format and nothing else: it opens no addr
 are decoded. Nothing else here imports PyAV, the extra `video`.
 """
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 CODECS = ("h264", "hevc", "vp8", "vp9", "av1", "mpeg4", "mjpeg")
 MAX_PACKETS = 500_000  # four hours of 30 frames a second
 _MIN_RATE, _MAX_RATE = 0.01, 1000.0  # frames a second
+_HALF = 0.5
 
 
 class ReadFacts(msgspec.Struct, frozen=True, tag="facts"):
@@ -45,7 +47,8 @@ class Facts(msgspec.Struct, frozen=True, tag="facts"):
     width: int  # as frames are shown
     height: int
     num_frames: int
-    rate: float  # frames in a second
+    rate: float  # frames in a second, on average
+    starts_s: bytes = b""  # float64, when each begins; empty: they are evenly spread
 
 
 class Frames(msgspec.Struct, frozen=True, tag="frames"):
@@ -120,10 +123,29 @@ def _facts(container: "InputContainer", stream: "VideoStream", max_frame_pixels:
     container.seek(0)
     first = next(container.decode(stream))
     width, height = shown_size(first, stream.sample_aspect_ratio)
-    rate = float(stream.average_rate or stream.guessed_rate or 0)
+    seconds_of = float(stream.time_base or 0)
+    rate, starts_s = _pace(
+        [(time - times[0]) * seconds_of for time in times], float(stream.average_rate or stream.guessed_rate or 0)
+    )
     if not isfinite(rate) or not _MIN_RATE <= rate <= _MAX_RATE:
         raise _Refusal(f"of {_MIN_RATE:g} to {_MAX_RATE:g} frames a second, given {rate:g}")
-    return Facts(width, height, len(times), rate)
+    return Facts(width, height, len(times), rate, array("d", starts_s).tobytes())
+
+
+def _pace(starts_s: Sequence[float], declared_rate: float) -> tuple[float, Sequence[float]]:
+    """Returns how many frames a second has, and when each begins where they are not evenly spread.
+
+    What the header declares counts where the frames keep to it: recorders of screens and browsers write anything.
+    """
+    rate = (len(starts_s) - 1) / starts_s[-1] if starts_s[-1] else declared_rate
+    if _is_even(starts_s, declared_rate):
+        return declared_rate, ()
+    return rate, () if _is_even(starts_s, rate) else starts_s
+
+
+def _is_even(starts_s: Sequence[float], rate: float) -> bool:
+    """Tells whether each begins less than half a frame beside its time."""
+    return all(abs(start_s * rate - number) < _HALF for number, start_s in enumerate(starts_s))
 
 
 def _packets(container: "InputContainer", stream: "VideoStream") -> tuple[list[int], list[int]]:

@@ -65,7 +65,7 @@ class Containers:
             height=facts.height,
             num_frames=facts.num_frames,
             rate=facts.rate,
-            starts_s=(),
+            starts_s=memoryview(facts.starts_s).cast("d"),
             path=path,
         )
 
