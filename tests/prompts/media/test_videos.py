@@ -12,6 +12,8 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from PIL.ExifTags import Base
+from PIL.Image import Exif
 
 from ouzel.errors import InvalidRequest, Overloaded
 from ouzel.prompts.media.animation_frames import Frames
@@ -68,6 +70,16 @@ async def test_frames_are_those_that_are_asked_for(kind: str) -> None:
 
 async def test_frames_are_upright() -> None:
     video, frames = await watched(held_sideways(film(3)), [2])
+
+    assert (video.width, video.height) == (32, 64)
+    assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()
+
+
+async def test_moving_pictures_are_upright() -> None:
+    exif = Exif()
+    exif[Base.Orientation] = 6
+
+    video, frames = await watched(moving("PNG", 2, duration=100, exif=exif.tobytes()), [1])
 
     assert (video.width, video.height) == (32, 64)
     assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()

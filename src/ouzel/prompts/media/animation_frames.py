@@ -1,4 +1,4 @@
-"""The frames of a picture that moves, in RGB, on white where they are transparent."""
+"""The frames of a picture that moves, in RGB, turned upright, on white where they are transparent."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.pillow import open_animation
-from ouzel.prompts.media.pixels import on_white
+from ouzel.prompts.media.pixels import on_white, turned
 from ouzel.prompts.media.video import Animation, Video
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def decode_animation(
                 file.seek(first + number)
                 file.load()
                 if number in wanted:
-                    found[number] = np.asarray(resized(_shown(file)))
+                    found[number] = np.asarray(resized(turned(_shown(file), content.orientation)))
     except InvalidRequest:
         raise
     except Exception as error:  # whatever Pillow's Python meets in a broken file, and its decoders say

@@ -28,6 +28,7 @@ class Animation:
     """A file of a moving picture that Pillow reads."""
 
     data: bytes = field(repr=False)
+    orientation: int  # 1 to 8, as EXIF has it
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -80,7 +81,7 @@ def read_animation(data: bytes, path: str, limits: PictureLimits) -> Video:
     is_even = len(set(durations)) == 1
     return Video(
         digest=picture.digest,
-        content=Animation(data),
+        content=Animation(data, picture.orientation),
         width=picture.width,
         height=picture.height,
         num_frames=len(durations),
