@@ -56,7 +56,7 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_media_memory_bytes: Annotated[
         int,
         Meta(ge=1024),
-        option("Memory for decoding pictures at a time, 24 bytes a pixel; one that needs more is decoded alone."),
+        option("Memory for decoding pictures (24 bytes a pixel), as much for videos, for PDFs; larger ones go alone."),
     ] = 512 * 2**20
 
     def __post_init__(self) -> None:

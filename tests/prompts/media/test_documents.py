@@ -1,22 +1,25 @@
 """PDFs become their pages, or refusals that name the part, within limits of time, memory and pixels."""
 
+import asyncio
 import base64
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 import pytest_asyncio
 from numpy.typing import NDArray
+from PIL.Image import Image
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.document_reader import DocumentReader
 from ouzel.prompts.media.document import Document
 from ouzel.prompts.media.document_loader import DocumentLoader
-from ouzel.prompts.media.parts import DocumentPart
+from ouzel.prompts.media.parts import DocumentPart, MediaPart
 from ouzel.prompts.prepared_images import KeptPixels
 from tests.api.seeing import FILES
 from tests.prompts.media.files import PATH, plain
@@ -49,11 +52,37 @@ async def documents() -> AsyncIterator[DocumentLoader]:
         yield documents
 
 
+def url_of(data: bytes) -> str:
+    return "data:;base64," + base64.b64encode(data).decode()
+
+
 async def rendered(data: bytes, documents: DocumentLoader) -> tuple[Document, list[Pixels]]:
     """Loads a PDF as one request does, and renders all pages."""
-    url = "data:;base64," + base64.b64encode(data).decode()
-    [document] = await documents.load([DocumentPart(PATH, url)], num_pictures=0)
+    [document] = await documents.load([DocumentPart(PATH, url_of(data))], num_pictures=0)
     return document, await documents.render(document, range(len(document.pages)), np.array)
+
+
+async def test_pictures_do_not_wait_for_documents() -> None:
+    media = loader(max_media_memory_bytes=1024)  # so that everything is decoded alone
+    documents = DocumentLoader(media)
+    begun, go_on = Event(), Event()
+
+    def wait(_: Image) -> bool:
+        begun.set()
+        return go_on.wait(10)
+
+    [document] = await documents.load([DocumentPart(PATH, url_of(coloured(1)))], num_pictures=0)
+    rendering = asyncio.create_task(documents.render(document, [0], wait))
+    try:
+        assert await asyncio.to_thread(begun.wait, 10)
+        pictures = await media.load([MediaPart(PATH, url_of(plain()))])
+
+        assert await asyncio.wait_for(media.decode(pictures, lambda picture, _: picture.format), 5) == ["PNG"]
+    finally:
+        go_on.set()
+        assert await rendering == [True]
+        documents.close()
+        media.close()
 
 
 async def test_pages_are_rendered_in_their_order(documents: DocumentLoader) -> None:
@@ -180,7 +209,7 @@ async def test_what_is_too_deep_is_left_out(name: str, documents: DocumentLoader
 
 
 async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_time(documents: DocumentLoader) -> None:
-    url = "data:;base64," + base64.b64encode(coloured(3)).decode()
+    url = url_of(coloured(3))
     parts = [DocumentPart(f"{number}", url) for number in range(2)]
 
     first, second = await documents.load(parts, num_pictures=10)
@@ -196,7 +225,7 @@ async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_ti
 
 
 async def test_pages_that_are_kept_are_not_rendered_again(tmp_path: Path) -> None:
-    part = DocumentPart(PATH, "data:;base64," + base64.b64encode(coloured(2, (72, 72))).decode())
+    part = DocumentPart(PATH, url_of(coloured(2, (72, 72))))
     async with loading() as documents:
         reader = DocumentReader(loaded(tmp_path, FILES), documents, KeptPixels())
         [document] = await reader.load([part], num_pictures=0)

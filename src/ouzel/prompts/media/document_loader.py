@@ -7,6 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.document import Document, check_file
 from ouzel.prompts.media.documents import READING_BYTES, Documents, too_many_pages, too_slow
 from ouzel.prompts.media.loader import MediaLoader, side_by_side
@@ -31,6 +32,8 @@ class DocumentLoader:
         self._max_images = loader.config.max_images
         self._timeout_s = loader.config.pdf_timeout_s
         self._threads = WorkerThreads("documents", _MAX_RENDERERS)
+        # Of their own: pictures and videos do not wait for what may take as long as a PDF.
+        self._memory = DecodingMemory(loader.config.max_media_memory_bytes)
         self._documents = Documents(self._limits, self._timeout_s, self._max_images)
 
     async def load(self, parts: Sequence[DocumentPart], *, num_pictures: int) -> list[Document]:
@@ -62,7 +65,7 @@ class DocumentLoader:
         self._loader.held_bytes.add(file, len(file.data))
 
         def read() -> Document:
-            with self._loader.memory.hold(READING_BYTES):
+            with self._memory.hold(READING_BYTES):
                 return self._documents.read(file)
 
         return await self._threads.run(read)
@@ -76,7 +79,7 @@ class DocumentLoader:
         def render() -> list[Result]:
             made, left_s = list[Result](), self._timeout_s
             for number in numbers:
-                with self._loader.memory.hold(self._documents.num_bytes(document.pages[number])):
+                with self._memory.hold(self._documents.num_bytes(document.pages[number])):
                     begin_s = time.monotonic()
                     if left_s <= 0 or is_abandoned.is_set():
                         raise too_slow(self._timeout_s, document.file.path)

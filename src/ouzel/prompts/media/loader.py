@@ -38,7 +38,7 @@ class MediaLoader:
         self.config = config
         self.intake = Intake(config, resolve=resolve, ssl_context=ssl_context)
         self.held_bytes = HeldBytes(config.max_media_bytes_total)
-        self.memory = DecodingMemory(config.max_media_memory_bytes)
+        self._memory = DecodingMemory(config.max_media_memory_bytes)
         self._decoding = WorkerThreads("pictures", min(_MAX_DECODERS, os.cpu_count() or 1))
 
     async def load(self, parts: Sequence[MediaPart]) -> list[Picture]:
@@ -76,7 +76,7 @@ class MediaLoader:
         is_abandoned = Event()
 
         def decode_one(picture: Picture) -> Result | None:
-            with self.memory.hold(picture.num_pixels * BYTES_PER_PIXEL):
+            with self._memory.hold(picture.num_pixels * BYTES_PER_PIXEL):
                 return None if is_abandoned.is_set() else prepare(picture, decode(picture))
 
         distinct: dict[bytes, Picture] = {}

@@ -11,6 +11,7 @@ import numpy as np
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.animation_frames import Frames, decode_animation
 from ouzel.prompts.media.containers import READING_BYTES, Containers
+from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.loader import MediaLoader, side_by_side
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.picture import check_file_size
@@ -35,6 +36,8 @@ class VideoLoader:
         self._config = loader.config
         self._limits = loader.intake.limits
         self._threads = WorkerThreads("videos", _MAX_DECODERS)
+        # Of their own: pictures do not wait for what may take as long as a video.
+        self._memory = DecodingMemory(self._config.max_media_memory_bytes)
         self._containers = Containers(self._limits, self._config.video_timeout_s)
 
     def max_frames(self, video: Video) -> int:
@@ -84,7 +87,7 @@ class VideoLoader:
 
     async def _container(self, content: Container, path: str) -> Video:
         def read() -> Video:
-            with self._loader.memory.hold(READING_BYTES):
+            with self._memory.hold(READING_BYTES):
                 return self._containers.read(content.data, content.format, path)
 
         check_file_size(len(content.data), path, self._limits)
@@ -112,7 +115,7 @@ class VideoLoader:
         self, video: Video, content: Container, numbers: Sequence[int], size: tuple[int, int], resample: int
     ) -> Frames:
         num_made = size[0] * size[1] * len(numbers)
-        with self._loader.memory.hold(self._containers.num_bytes(video.num_pixels, num_made)):
+        with self._memory.hold(self._containers.num_bytes(video.num_pixels, num_made)):
             return self._containers.frames(video, content, numbers, size, resample)
 
     async def _animation(
@@ -121,7 +124,7 @@ class VideoLoader:
         is_abandoned = Event()
 
         def decode() -> Frames:
-            with self._loader.memory.hold(2 * video.num_pixels * BYTES_PER_PIXEL):
+            with self._memory.hold(2 * video.num_pixels * BYTES_PER_PIXEL):
                 check = partial(_check_time, time.monotonic(), self._config.video_timeout_s, is_abandoned, video.path)
                 return decode_animation(video, content, numbers, resized, check)
 
