@@ -103,12 +103,12 @@ async def test_pixels_may_be_no_squares(pixel: Fraction, size: tuple[int, int]) 
 
 @pytest.mark.parametrize(("codec", "form"), [("libx264", "mp4"), ("libvpx", "webm")])
 async def test_frames_of_a_container_begin_when_it_says(codec: str, form: str) -> None:
-    starts_ms = [*range(0, 500, 100), 4000, 4200]
+    starts_ms = [*range(0, 500, 100), 4000, 900_000]
 
     video, _ = await watched(film(7, codec=codec, form=form, starts_ms=starts_ms), [6])
 
     assert [round(1000 * video.time_s(number)) for number in range(7)] == starts_ms
-    assert video.rate == pytest.approx(6 / 4.2)  # and not the ten that the first ones have, as the header says
+    assert video.rate == pytest.approx(6 / 900)  # and not the ten that the first ones have, as the header says
 
 
 @pytest.mark.skipif(not THREADS.is_dir(), reason="this system does not tell its threads")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CODECS = ("h264", "hevc", "vp8", "vp9", "av1", "mpeg4", "mjpeg")
 MAX_PACKETS = 500_000  # four hours of 30 frames a second
-_MIN_RATE, _MAX_RATE = 0.01, 1000.0  # frames a second
+_MIN_RATE, _MAX_RATE = 1e-4, 1000.0  # frames a second: recordings of screens that stand still have few
 _HALF = 0.5
 
 
