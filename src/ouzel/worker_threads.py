@@ -63,7 +63,10 @@ class WorkerThreads:
                 loop.call_soon_threadsafe(self._free.release)
 
         running.add_done_callback(leave)  # not when its client leaves: the thread works on
-        return await asyncio.wrap_future(running)
+        try:
+            return await asyncio.wrap_future(running)
+        finally:
+            del running  # an error that leaves here would hold itself, and with it all that the work has read
 
     async def _wait(self) -> None:
         if self._free.locked() and self._num_waiting == self._max_waiting:

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from PIL.Image import Image
 
 from ouzel.errors import InvalidRequest, Overloaded
+from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
@@ -148,6 +150,33 @@ async def test_pictures_share_the_memory_for_decoding(num_pictures_at_a_time: fl
 
     assert crowd.most_pixels <= most * 10_000
     media.close()
+
+
+def is_held(media: MediaLoader) -> bool:
+    try:
+        media.held_bytes.add(media, 1024)
+    except Overloaded:
+        return True
+    return False
+
+
+async def test_the_file_of_a_picture_that_is_refused_is_dropped_at_once() -> None:
+    media = loader(max_media_bytes_total=1024)
+
+    async def see() -> None:
+        await media.decode(await media.load(parts(data_url(plain(50, 50)[:-40]))), colour)
+
+    gc.disable()  # which comes late: until then the bytes would count
+    try:
+        with suppress(InvalidRequest):
+            await see()
+
+        async with asyncio.timeout(5):
+            while is_held(media):
+                await asyncio.sleep(0.01)  # until the thread has let go of it, too
+    finally:
+        gc.enable()
+        media.close()
 
 
 async def test_a_large_picture_is_not_overtaken_for_ever() -> None:

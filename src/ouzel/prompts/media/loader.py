@@ -112,6 +112,11 @@ async def side_by_side(works: Sequence[Coroutine[object, object, Result]]) -> li
     try:
         return await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancelled(tasks)
+        tasks.clear()  # an error that leaves here would hold itself, and with it the files that it is about
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[Result]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
