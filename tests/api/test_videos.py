@@ -139,6 +139,11 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         ".video_url.total_pixels",
         "is not supported",
     ),
+    "a detail": (
+        {"type": "video_url", "video_url": {"url": "a", "detail": "low"}},
+        ".video_url.detail",
+        "not supported",
+    ),
     "another host": ({"type": "video_url", "video_url": "https://a.org/a.mp4"}, ".video_url", "allowed_media_domains"),
     "a file": ({"type": "video_url", "video_url": "/a.mp4"}, ".video_url", "allowed_local_media_path"),
     "audio": ({"type": "input_audio"}, ".type", 'given "input_audio": this model reads text, pictures and videos'),

@@ -14,7 +14,9 @@ KINDS = ("video_url", "video")
 
 _MIN_FPS, _MAX_FPS = 0.1, 60.0
 _FRAMES = "data:video/jpeg;base64,"
-_UNSUPPORTED = (  # of qwen-vl-utils and Qwen's own API: they would change what the model is shown
+_UNSUPPORTED = (  # of qwen-vl-utils, Qwen's own API and vLLM: they would change what the model is shown
+    "detail",
+    "num_frames",
     "nframes",
     "min_frames",
     "max_frames",
@@ -72,7 +74,7 @@ def _check_number(num_frames: int, path: str) -> None:
 def _fps(settings: Mapping[str, object], path: str) -> float | None:
     """Reads it from what stands beside a URL, where settings that would be ignored are refused."""
     for key in _UNSUPPORTED:
-        if settings.get(key) is not None:
+        if settings.get(key) not in (None, "auto"):
             given = shown(settings[key])
             raise InvalidRequest(f"is not supported by this server, given {given}", field=f"{path}.{key}")
     value = settings.get("fps")
