@@ -3,8 +3,10 @@
 Each has a function `load(files)`, which makes the image processor of what the checkpoint's files say.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.settings import read_processor_files
@@ -40,19 +42,19 @@ _OF_VIDEOS = {
 
 def load_image_processor(directory: Path) -> ImageProcessor | None:
     """Returns None for a checkpoint without a vision tower, without an image processor, or of no family here."""
-    files = read_processor_files(directory)
-    family = _FAMILIES.get(files.model_type)
-    if family is None or not files.image_processor or not isinstance(files.config.get("vision_config"), dict):
-        return None
-    processor: ImageProcessor = import_module(f"ouzel.prompts.vision.{family}").load(files)
+    processor: ImageProcessor | None = _loaded(directory, _FAMILIES)
     return processor
 
 
 def load_video_processor(directory: Path) -> VideoProcessor | None:
     """Returns None for a checkpoint of a family whose videos are not read here, or that has no image processor."""
-    files = read_processor_files(directory)
-    family = _OF_VIDEOS.get(files.model_type)
-    if family is None or not files.image_processor or not isinstance(files.config.get("vision_config"), dict):
-        return None
-    processor: VideoProcessor = import_module(f"ouzel.prompts.vision.{family}").load(files)
+    processor: VideoProcessor | None = _loaded(directory, _OF_VIDEOS)
     return processor
+
+
+def _loaded(directory: Path, modules: Mapping[str, str]) -> Any:  # Any: what the module makes is for the caller to say
+    files = read_processor_files(directory)
+    module = modules.get(files.model_type)
+    if module is None or not files.image_processor or not isinstance(files.config.get("vision_config"), dict):
+        return None
+    return import_module(f"ouzel.prompts.vision.{module}").load(files)
