@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
+from ouzel.prompts.media.file_process import Refused
 from ouzel.prompts.media.frame_display import orientation_of, shown_size
 from ouzel.prompts.media.orientation import UPRIGHT
 from ouzel.prompts.media.pixels import turned
@@ -53,10 +54,6 @@ class Facts(msgspec.Struct, frozen=True, tag="facts"):
 
 class Frames(msgspec.Struct, frozen=True, tag="frames"):
     pixels: bytes  # uint8 [frames, height, width, 3]
-
-
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    reason: str  # goes on a sentence: "must be a video ..."
 
 
 Task = ReadFacts | ReadFrames

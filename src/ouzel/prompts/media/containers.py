@@ -8,25 +8,17 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from typing import TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.errors import EngineUnavailable, InvalidRequest
-from ouzel.limited_process import (
-    JobEnded,
-    JobLost,
-    LimitedProcess,
-    Limits,
-    MemoryLimitExceeded,
-    TimeLimitExceeded,
-)
-from ouzel.prompts.media.container_job import Facts, Frames, Outcome, ReadFacts, ReadFrames, Refused, Task
+from ouzel.errors import InvalidRequest
+from ouzel.limited_process import JobEnded, Limits, MemoryLimitExceeded, TimeLimitExceeded
+from ouzel.prompts.media.container_job import Facts, Frames, ReadFacts, ReadFrames, Task
+from ouzel.prompts.media.file_process import FileProcess
 from ouzel.prompts.media.picture import PictureLimits
 from ouzel.prompts.media.video import DIGEST_LEN, Container, ContainerFormat, Video, check_frame_size
 
 _JOB = "ouzel.prompts.media.container_job:create_container_job"
-_RETRY_AFTER_S = 1.0
 READING_BYTES = 256 * 2**20  # of memory, for what FFmpeg looks at before it says how large frames are, and for one
 _LEAST_BYTES = 128 * 2**20  # tables of decoders and of the file itself
 _BYTES_PER_PIXEL = 64  # of a frame: decoders keep up to 17 of them, of 1.5 bytes a pixel, or 3; and what is made of one
@@ -41,7 +33,7 @@ class Containers:
     def __init__(self, limits: PictureLimits, timeout_s: float) -> None:
         self._limits = limits
         self._timeout_s = timeout_s
-        self._process = LimitedProcess(_JOB, {}, self._job_limits(0))  # started with the first video
+        self._process = FileProcess(_JOB, "video", self._job_limits(0))
 
     def close(self) -> None:
         self._process.close()
@@ -87,17 +79,7 @@ class Containers:
 
     def _run(self, task: Task, num_bytes: int, path: str, kind: type[Kind]) -> Kind:
         limits = self._job_limits(num_bytes + 3 * len(task.data))
-        try:
-            encoded = self._process.run(msgspec.msgpack.encode(task), limits)
-        except JobLost as lost:
-            raise EngineUnavailable(f"videos cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S) from lost
-        except JobEnded as ended:
-            raise InvalidRequest(f"must be a video {_reason(ended, limits)}", field=path) from ended
-        outcome = msgspec.msgpack.decode(encoded, type=Outcome)
-        if isinstance(outcome, Refused):
-            raise InvalidRequest(f"must be a video {outcome.reason}", field=path)
-        assert isinstance(outcome, kind)
-        return outcome
+        return self._process.run(task, limits, path, kind, lambda ended: _reason(ended, limits))
 
 
 def _reason(ended: JobEnded, limits: Limits) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
+from ouzel.prompts.media.file_process import Refused
+
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
@@ -35,10 +37,6 @@ class Sizes(msgspec.Struct, frozen=True, tag="sizes"):
 
 class Page(msgspec.Struct, frozen=True, tag="page"):
     pixels: bytes  # uint8 [height, width, 3]
-
-
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    reason: str  # goes on a sentence: "must be a PDF ..."
 
 
 Task = ReadSizes | RenderPage

@@ -7,23 +7,14 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TypeVar
 
-import msgspec
-
-from ouzel.errors import EngineUnavailable, InvalidRequest
-from ouzel.limited_process import (
-    JobEnded,
-    JobLost,
-    LimitedProcess,
-    Limits,
-    MemoryLimitExceeded,
-    TimeLimitExceeded,
-)
+from ouzel.errors import InvalidRequest
+from ouzel.limited_process import JobEnded, Limits, MemoryLimitExceeded, TimeLimitExceeded
 from ouzel.prompts.media.document import Document, PdfFile, Size, read_document
-from ouzel.prompts.media.document_job import Outcome, Page, ReadSizes, Refused, RenderPage, Sizes, Task
+from ouzel.prompts.media.document_job import Page, ReadSizes, RenderPage, Sizes, Task
+from ouzel.prompts.media.file_process import FileProcess
 from ouzel.prompts.media.picture import PictureLimits
 
 _JOB = "ouzel.prompts.media.document_job:create_document_job"
-_RETRY_AFTER_S = 1.0
 READING_BYTES = 256 * 2**20  # of memory, for tables and objects of the file
 _RENDERING_BYTES = 384 * 2**20  # and for what pages show, on its way: an image that gets none is left out
 _BYTES_PER_PIXEL = 32  # rendered, packed, encoded, sent, received, and what is made of it
@@ -38,7 +29,7 @@ class Documents:
         self._limits = limits
         self._timeout_s = timeout_s
         self._max_images = max_images
-        self._process = LimitedProcess(_JOB, {}, Limits(wall_s=timeout_s, memory_bytes=READING_BYTES))
+        self._process = FileProcess(_JOB, "PDF", Limits(wall_s=timeout_s, memory_bytes=READING_BYTES))
 
     def close(self) -> None:
         self._process.close()
@@ -72,27 +63,17 @@ class Documents:
 
     def _run(self, task: Task, limits: Limits, path: str, kind: type[Kind]) -> Kind:
         own = replace(limits, memory_bytes=limits.memory_bytes + 3 * len(task.data))
-        try:
-            encoded = self._process.run(msgspec.msgpack.encode(task), own)
-        except JobLost as lost:
-            raise EngineUnavailable(f"PDFs cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S) from lost
-        except JobEnded as ended:
-            raise self._ended(ended, limits, path) from ended
-        outcome = msgspec.msgpack.decode(encoded, type=Outcome)
-        if isinstance(outcome, Refused):
-            raise InvalidRequest(f"must be a PDF {outcome.reason}", field=path)
-        assert isinstance(outcome, kind)
-        return outcome
+        return self._process.run(task, own, path, kind, lambda ended: self._reason(ended, limits))
 
-    def _ended(self, ended: JobEnded, limits: Limits, path: str) -> InvalidRequest:
+    def _reason(self, ended: JobEnded, limits: Limits) -> str:
         memory = f"rendered within {limits.memory_bytes // 2**20} MiB of memory"
         match ended:
             case TimeLimitExceeded():
-                return too_slow(self._timeout_s, path)
+                return _slow(self._timeout_s)
             case MemoryLimitExceeded():
-                return InvalidRequest(f"must be a PDF that is {memory}", field=path)
+                return f"that is {memory}"
             case _:  # where it gets no memory, PDFium may end its process in other ways
-                return InvalidRequest(f"must be a PDF that is whole, and {memory}", field=path)
+                return f"that is whole, and {memory}"
 
 
 def can_read_documents() -> bool:
@@ -101,7 +82,11 @@ def can_read_documents() -> bool:
 
 
 def too_slow(limit_s: float, path: str) -> InvalidRequest:
-    return InvalidRequest(f"must be a PDF that is rendered in <= {limit_s:g} s (pdf_timeout_s)", field=path)
+    return InvalidRequest(f"must be a PDF {_slow(limit_s)}", field=path)
+
+
+def _slow(limit_s: float) -> str:
+    return f"that is rendered in <= {limit_s:g} s (pdf_timeout_s)"
 
 
 def too_many_pages(max_pages: int, max_images: int, num_pages: int, path: str) -> InvalidRequest:
