@@ -48,6 +48,11 @@ def measure(directory: Path) -> None:
         ("internvl", {"vision_feature_select_strategy": "full"}, 'strategy "full" is not supported'),
         ("internvl", {"vision_config": {"norm_type": "none"}}, 'norm_type "none" is not supported'),
         ("internvl", {"vision_config": {"image_size": [2**20, 2**20]}}, "position_embeddings has the shape"),
+        (
+            "qwen3_vl",
+            {"vision_config": {"deepstack_visual_indexes": [1, 3, 4]}},
+            "must be fewer than its num_hidden_layers 3, found 3",
+        ),
         ("gemma3", {"mm_tokens_per_image": 15}, "mm_tokens_per_image must be the square of a divisor of 8 .* 15"),
         ("gemma3", {"mm_tokens_per_image": 9}, "mm_tokens_per_image must be the square of a divisor of 8 .* 9"),
         (

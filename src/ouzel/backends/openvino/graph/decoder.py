@@ -1,8 +1,9 @@
 """Llama and its many kin share this decoder.
 
-x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits = head(norm(x)) on the
-sampled rows. The mixer is self-attention, unless a family gives another. What else differs between families are the
-fields of DecoderShape. Families whose layers are arranged otherwise put the same parts together themselves.
+x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits = head(norm(x)). Behind
+the last mixer no row depends on another, so from there on only the sampled ones are computed. The mixer is
+self-attention, unless a family gives another. What else differs between families are the fields of DecoderShape.
+Families whose layers are arranged otherwise put the same parts together themselves.
 """
 
 from collections.abc import Callable
@@ -156,7 +157,7 @@ def build_decoder(b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Pa
     x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), hidden_size)
     for layer in range(shape.num_layers):
         x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
-    x = b.norm(b.graph.sampled(x), shape.final_norm, hidden_size, shape.norm)
+    x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
     return b.language_model(
         softcapped(scaled(ops.matmul(x, head, False, True), shape.logits_factor), shape.logits_softcap),
@@ -173,7 +174,10 @@ def decoder_layer(b: Builder, x: Node, layer: int, shape: DecoderShape, halves: 
         return b.norm(rows, f"model.layers.{layer}.{name}", shape.attention.hidden_size, shape.norm) if name else rows
 
     rows = norm(x, names.before_mixer)
-    mixed = ops.add(x, scaled(norm(mixer(b, rows, layer), names.after_mixer), shape.residual_factor))
+    mixed = mixer(b, rows, layer)
+    if layer == shape.num_layers - 1:
+        x, rows, mixed = (b.graph.sampled(each) for each in (x, rows, mixed))
+    mixed = ops.add(x, scaled(norm(mixed, names.after_mixer), shape.residual_factor))
     if not shape.is_parallel:
         rows = norm(mixed, names.before_mlp)
     inner = norm(feed_forward(b, rows, layer), names.after_mlp)

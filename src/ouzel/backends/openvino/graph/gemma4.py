@@ -90,11 +90,13 @@ def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
     caches: dict[int, KeysAndValues] = {}
     for index in range(len(shape.layers)):
         x = ops.add(x, attention(b, x, index, shape, angles=angles, caches=caches))
+        if index == len(shape.layers) - 1:
+            x, of_layers = b.graph.sampled(x), [b.graph.sampled(each) for each in of_layers]
         x = ops.add(x, feed_forward(b, x, index, shape))
         if of_layers:
             x = ops.add(x, embedding_of_layer(b, x, index, shape, of_layers[index]))
         x = ops.multiply(x, b.graph.array(b.array(f"model.layers.{index}.layer_scalar", 1)))
-    x = b.norm(b.graph.sampled(x), "model.norm", shape.hidden_size, shape.norm)
+    x = b.norm(x, "model.norm", shape.hidden_size, shape.norm)
     head = embedding if is_head else b.head("lm_head", shape.vocab_size, shape.hidden_size)
     return b.language_model(
         softcapped(ops.matmul(x, head, False, True), shape.logits_softcap),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.constants import Constants
-from ouzel.backends.openvino.graph.nodes import Node, gather, int32, integers
+from ouzel.backends.openvino.graph.nodes import Node, gather, int32, integers, output_of
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -95,8 +95,12 @@ class PagedGraph:
         return self._constants.matrix(matrix)
 
     def sampled(self, rows: Node) -> Node:
-        """Gathers the rows whose logits are wanted, before the largest matrix of the model."""
-        return gather(rows, self._sampled_rows)
+        """Gathers the rows whose logits are wanted; of a product by a matrix, before it is computed."""
+        node = output_of(rows).get_node()
+        if node.get_type_name() != "MatMul":
+            return gather(rows, self._sampled_rows)
+        factors = [node.input_value(index) for index in range(2)]
+        return ops.matmul(gather(factors[0], self._sampled_rows), factors[1], False, True)
 
     def finish(self, logits: Node) -> ov.Model:
         results = []

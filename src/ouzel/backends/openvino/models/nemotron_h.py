@@ -40,6 +40,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     experts = experts_layer(config, mlp) if "moe" in kinds else None
     dense = feed_forward_of(mlp, "mixer")
     x = b.embedded(b.embedding("model.embeddings", vocab_size, hidden_size, is_head=False))
+    mixers = [layer for layer, kind in enumerate(kinds) if kind in ("mamba", "attention")]
+    last_mixer = max(mixers, default=len(kinds) - 1)
     for layer, kind in enumerate(kinds):
         prefix = f"model.layers.{layer}.mixer."
         rows = b.norm(x, f"model.layers.{layer}.norm", hidden_size, norm)
@@ -52,8 +54,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
                 mixed = experts(b, rows, layer)
             case _:
                 mixed = dense(b, rows, layer)
+        if layer == last_mixer:
+            x, mixed = b.graph.sampled(x), b.graph.sampled(mixed)
         x = ops.add(x, mixed)
-    x = b.norm(b.graph.sampled(x), "model.norm_f", hidden_size, norm)
+    x = b.norm(x, "model.norm_f", hidden_size, norm)
     logits = ops.matmul(x, b.head("lm_head", vocab_size, hidden_size), False, True)
     max_positions = config.size("max_position_embeddings")
     return b.language_model(logits, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions)

@@ -31,7 +31,13 @@ MERGER = ("norm", "linear_fc1", "linear_fc2")
 
 
 def image_shape(config: HfConfig) -> ImageShape:
-    return ImageShape(num_deep=len(deep_layers(vision_section(config))))
+    num_deep, num_layers = len(deep_layers(vision_section(config))), config.text_model().size("num_hidden_layers")
+    if num_deep >= num_layers:
+        raise ModelLoadError(
+            "config.json: vision_config: deepstack_visual_indexes are layers whose features enter behind as many of "
+            f"the language model, which must be fewer than its num_hidden_layers {num_layers}, found {num_deep}"
+        )
+    return ImageShape(num_deep=num_deep)
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
