@@ -49,7 +49,7 @@ def processor_of(family: SeeingFamily, tokenizer: Any) -> Any:
 
 def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> Any:
     images: Any = [picture(*part) for part in parts if not isinstance(part, str)]
-    if family.checkpoint in ("gemma3", "idefics3", "smolvlm"):  # they want the pictures of each text
+    if family.checkpoint in ("gemma3", "idefics3", "llava_onevision", "smolvlm"):  # they want the pictures of each text
         images = [images]
     settings = {name: value for name, value in family.preprocessor.items() if "pan_and_scan" in name}
     return processor(

@@ -11,7 +11,7 @@ from ouzel.prompts.media.document import Document
 from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.parts import Detail, DocumentPart
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage, PreparedPixels
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, chosen_detail
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,14 +46,19 @@ class DocumentReader:
     async def load(self, parts: Sequence[DocumentPart], *, num_pictures: int) -> list[LoadedDocument]:
         """`num_pictures` are in the request beside them. Raises InvalidRequest, Overloaded."""
         documents = await self._loader.load(parts, num_pictures=num_pictures)
-        return [self._laid_out(document, part) for document, part in zip(documents, parts, strict=True)]
+        is_alone = len(parts) + num_pictures == 1
+        return [
+            self._laid_out(document, part, is_alone=is_alone) for document, part in zip(documents, parts, strict=True)
+        ]
 
-    def _laid_out(self, document: Document, part: DocumentPart) -> LoadedDocument:
+    def _laid_out(self, document: Document, part: DocumentPart, *, is_alone: bool) -> LoadedDocument:
+        are_several = not is_alone or len(document.pages) > 1
+        detail = chosen_detail(self._processor, part.detail, are_several=are_several)
         try:
-            layouts = tuple(self._processor.layout(width, height, part.detail) for width, height in document.pages)
+            layouts = tuple(self._processor.layout(width, height, detail) for width, height in document.pages)
         except ValueError as error:
             raise InvalidRequest(f"has a page that is no picture for this model: {error}", field=part.path) from error
-        return LoadedDocument(document, part.detail, layouts)
+        return LoadedDocument(document, detail, layouts)
 
     async def prepare(self, loaded: Sequence[LoadedDocument]) -> list[tuple[PreparedImage, ...]]:
         """Returns the pages of each. Raises InvalidRequest."""

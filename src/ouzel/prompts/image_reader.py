@@ -118,7 +118,10 @@ class ImageReader:
             _prepared.reset(token)
 
     async def _load(self, parts: Sequence[ContentPart]) -> list[_Loaded]:
-        pictures = await self._pictures.load([part for part in parts if isinstance(part, MediaPart)])
+        are_several = sum(not isinstance(part, VideoPart) for part in parts) > 1
+        pictures = await self._pictures.load(
+            [part for part in parts if isinstance(part, MediaPart)], are_several=are_several
+        )
         documents = await self._documents.load(
             [part for part in parts if isinstance(part, DocumentPart)], num_pictures=len(pictures)
         )

@@ -10,7 +10,7 @@ from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import Detail, MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage, PreparedPixels
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, chosen_detail
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,11 +39,11 @@ class PictureReader:
         self._loader = loader
         self._kept = kept
 
-    async def load(self, parts: Sequence[MediaPart]) -> list[LoadedPicture]:
-        """Raises InvalidRequest, Overloaded."""
+    async def load(self, parts: Sequence[MediaPart], *, are_several: bool) -> list[LoadedPicture]:
+        """`are_several` counts the pages of documents, too. Raises InvalidRequest, Overloaded."""
         pictures = await self._loader.load(parts)
         return [
-            LoadedPicture(picture, part.detail, self._layout(picture, part))
+            self._laid_out(picture, part, chosen_detail(self._processor, part.detail, are_several=are_several))
             for picture, part in zip(pictures, parts, strict=True)
         ]
 
@@ -64,9 +64,9 @@ class PictureReader:
         )
         return PreparedImage(self._processor.placeholder, layout.text, (own,))
 
-    def _layout(self, picture: Picture, part: MediaPart) -> ImageLayout:
+    def _laid_out(self, picture: Picture, part: MediaPart, detail: Detail) -> LoadedPicture:
         try:
-            return self._processor.layout(picture.width, picture.height, part.detail)
+            return LoadedPicture(picture, detail, self._processor.layout(picture.width, picture.height, detail))
         except ValueError as error:
             raise InvalidRequest(f"is no picture for this model: {error}", field=part.path) from error
 

@@ -5,7 +5,7 @@ decoded. Pixels stay bytes until the engine normalises them: so they are a quart
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,21 @@ class ImageProcessor(Protocol):
     def tiles(self, image: "Image", detail: Detail) -> Tiles:
         """Resizes, crops and pads an RGB picture as the reference does, without rescaling or normalising it."""
         ...
+
+
+@runtime_checkable
+class HasDetailOfSeveral(Protocol):
+    """An image processor is this, too, where the model was trained with less of each of several pictures."""
+
+    @property
+    def detail_of_several(self) -> Detail: ...
+
+
+def chosen_detail(processor: ImageProcessor, detail: Detail, *, are_several: bool) -> Detail:
+    """Returns what a picture is prepared in, which may be the only one of its chat, or one of several."""
+    if detail == "auto" and are_several and isinstance(processor, HasDetailOfSeveral):
+        return processor.detail_of_several
+    return detail
 
 
 def check_aspect_ratio(width: int, height: int) -> None:

@@ -55,7 +55,7 @@ class _Processor(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class LlavaOnevisionImageProcessor:
-    """Low detail is what the reference does with each of several pictures: one tile, padded to a square."""
+    """Low detail is one tile, padded to a square; each of several pictures has that, as in the reference."""
 
     feature_token: str
     normalisation: Normalisation
@@ -68,6 +68,10 @@ class LlavaOnevisionImageProcessor:
     @property
     def placeholder(self) -> str:
         return self.feature_token
+
+    @property
+    def detail_of_several(self) -> Detail:
+        return "low"
 
     def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
         check_aspect_ratio(width, height)
