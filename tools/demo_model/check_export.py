@@ -14,19 +14,24 @@ from evaluate import Answerer
 
 Weights = dict[str, np.ndarray]
 
+ELEMENTS = {"BF16": np.uint16, "F32": np.float32, "I8": np.int8}
+
 
 def read_weights(path: Path) -> Weights:
-    """The bfloat16 tensors of a safetensors file as float32."""
+    """The tensors of a safetensors file as float32: bfloat16 ones, and those that `tools.store_int8` has stored."""
     data = path.read_bytes()
     header_size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + header_size])
     header.pop("__metadata__", None)
     weights = {}
     for name, entry in header.items():
-        assert entry["dtype"] == "BF16", name
         start, end = (8 + header_size + offset for offset in entry["data_offsets"])
-        bits = np.frombuffer(data[start:end], np.uint16).astype(np.uint32) << 16
-        weights[name] = bits.view(np.float32).reshape(entry["shape"])
+        elements = np.frombuffer(data[start:end], ELEMENTS[entry["dtype"]])
+        if entry["dtype"] == "BF16":
+            elements = (elements.astype(np.uint32) << 16).view(np.float32)
+        weights[name] = elements.astype(np.float32).reshape(entry["shape"])
+    for name in [name for name in weights if f"{name}_scale" in weights]:
+        weights[name] = (weights[name] - weights.pop(f"{name}_zero_point")) * weights.pop(f"{name}_scale")
     return weights
 
 

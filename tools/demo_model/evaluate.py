@@ -17,11 +17,21 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from conversations import MODEL_DIRECTORY, Renderer
 from exchanges import Conversation
 from judging import ROOM, ROWS, is_right, skill_conversations
 from model import ModelConfig, Qwen3
+
+
+def load_plain(path: Path) -> dict[str, Tensor]:
+    """All tensors in float32, also those that `tools.store_int8` has stored."""
+    stored = load_file(str(path))
+    plain = {name: value.float() for name, value in stored.items()}
+    for name in [name for name in stored if f"{name}_scale" in stored]:
+        plain[name] = (plain[name] - plain.pop(f"{name}_zero_point")) * plain.pop(f"{name}_scale")
+    return plain
 
 
 class Answerer:
@@ -31,7 +41,7 @@ class Answerer:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         known = {item.name for item in fields(ModelConfig)}
         self.model = Qwen3(ModelConfig(**{key: value for key, value in config.items() if key in known}))
-        self.model.load_state_dict(load_file(str(directory / "model.safetensors")))
+        self.model.load_state_dict(load_plain(directory / "model.safetensors"))
         self.model.float().eval()
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self.renderer = Renderer(directory)

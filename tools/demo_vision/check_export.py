@@ -2,7 +2,7 @@
 
 python -m tools.demo_vision.check_export [--model DIRECTORY]
 
-It runs where torch and transformers are.
+It runs where torch and transformers are, and compressed-tensors once `tools.store_int8` has stored the checkpoint.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from transformers import AutoModelForImageTextToText, AutoTokenizer
+from transformers import AutoConfig, AutoModelForImageTextToText, AutoTokenizer, CompressedTensorsConfig
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from tools.demo_vision.checkpoint_files import MODEL_DIRECTORY
@@ -32,7 +32,10 @@ class Reference:
     """The checkpoint as transformers loads it, in float32."""
 
     def __init__(self, directory: Path) -> None:
-        self.model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32).eval()
+        is_quantised = hasattr(AutoConfig.from_pretrained(directory), "quantization_config")
+        # Else it would multiply by the integers of the embedding, which is the head too.
+        options = {"quantization_config": CompressedTensorsConfig(dequantize=True)} if is_quantised else {}
+        self.model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32, **options).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(directory)
         self.processor = Qwen2VLImageProcessorPil.from_pretrained(directory)
 

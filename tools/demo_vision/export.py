@@ -26,9 +26,15 @@ def export(model: Qwen3Vl, directory: Path) -> None:
 
 
 def load_exported(model: Qwen3Vl, directory: Path) -> None:
-    tensors: dict[str, Tensor] = {
-        name.removeprefix(PREFIX): value.float()
-        for name, value in load_file(str(directory / "model.safetensors")).items()
-    }
+    stored = load_file(str(directory / "model.safetensors"))
+    names = [name for name in stored if not name.endswith(("_scale", "_zero_point"))]
+    tensors = {name.removeprefix(PREFIX): plain(stored, name) for name in names}
     tensors[KERNEL] = tensors[KERNEL].sum(dim=2).flatten(1)
     model.load_state_dict(tensors)
+
+
+def plain(stored: dict[str, Tensor], name: str) -> Tensor:
+    """Returns a tensor in float32, also one that `tools.store_int8` has stored."""
+    scale = stored.get(f"{name}_scale")
+    value = stored[name].float()
+    return value if scale is None else (value - stored[f"{name}_zero_point"].float()) * scale
