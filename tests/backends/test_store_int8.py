@@ -1,0 +1,68 @@
+"""`tools/store_int8.py`: what it stores is what the server would have made."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import built
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.vision import vision_family
+from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
+from ouzel.backends.openvino.weights.source import Matrix, MemoryWriter, Tensors, Wanted
+from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.config.weights import WidthOption, read_weights
+from tests.backends import GOLDEN
+from tools.store_int8 import store_int8
+
+CHECKPOINTS = [GOLDEN / "llama", GOLDEN / "qwen2", GOLDEN.parent / "golden_vision" / "qwen3_vl"]
+
+
+class Recorded(CompressedWeights):
+    """It keeps what it gives."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        super().__init__(tensors, MemoryWriter())
+        self.matrices: dict[str, Matrix] = {}
+
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+        made = super().matrix(wanted, width)
+        self.matrices[wanted.key] = made
+        return made
+
+
+def served(directory: Path) -> Recorded:
+    """Builds the graph with the server's default for `--weights`."""
+    config = read_hf_config(directory)
+    text, plan = config.text_model(), read_weights("auto")
+    stored = find_weights(directory, text)
+    weights = Recorded(stored.open()[0])
+    plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
+    built(config, family(text.model_type), vision_family(config), weights, plan)
+    return weights
+
+
+@pytest.mark.parametrize("directory", CHECKPOINTS, ids=lambda directory: directory.name)
+def test_the_server_gets_the_same_matrices(directory: Path, tmp_path: Path) -> None:
+    store_int8(directory, tmp_path)
+    before, after = served(directory), served(tmp_path)
+    assert before.matrices.keys() == after.matrices.keys()
+    for name, expected in before.matrices.items():
+        found = after.matrices[name]
+        assert (found.encoding, found.shape) == (expected.encoding, expected.shape)
+        assert all(np.array_equal(part, expected.parts[kind]) for kind, part in found.parts.items())
+    are_int8 = [matrix.encoding.values == "u8" for matrix in after.matrices.values()]
+    assert after.num_kept == sum(are_int8) > 0
+    assert before.num_kept == 0
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    store_int8(GOLDEN / "qwen2", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["quantization_config"]["ignore"] = []
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SystemExit, match="quantised in another way"):
+        store_int8(tmp_path, tmp_path)

@@ -1,0 +1,141 @@
+"""Stores a checkpoint's large matrices in 8 bits, as the server makes them of plain numbers when it loads them.
+
+uv run python -m tools.store_int8 DIRECTORY [--output DIRECTORY]
+
+It takes one that `--weights int8` compresses: safetensors in one file, a dense language model, and perhaps an encoder
+of pictures, which is served in bf16 and stays as it is. A row of a matrix has a scale and a zero point and is, bit for
+bit, what `encode_int8` makes of it; config.json then says that the format is `int-quantized` of compressed-tensors.
+Matrices of integers are left alone, so doing it twice does nothing. Without `--output` the directory is changed.
+"""
+
+import argparse
+import json
+import math
+import shutil
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.encodings import encode_int8
+from ouzel.backends.openvino.weights.safetensors import (
+    PLAIN_TYPES,
+    SINGLE_FILE,
+    Checkpoint,
+    TensorLocation,
+    find_files,
+    plain_name,
+    to_float32,
+)
+
+CONFIG_FILE = "config.json"
+LANGUAGE_MODEL = ("model.", "lm_head.")  # what its tensors' names begin with where it is alone
+HEAD = "lm_head"
+FORMAT = "int-quantized"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    dtype: str  # as safetensors spells it
+    elements: NDArray[Any]  # Any: one of many element types
+
+
+def store_int8(source: Path, target: Path) -> None:
+    """Writes the weights and config.json, each in one step; all other files of `source` are copied."""
+    if find_files(source) != [source / SINGLE_FILE]:
+        raise SystemExit(f"{source}: its weights must be in {SINGLE_FILE} alone")
+    checkpoint = Checkpoint(source)
+    tensors: dict[str, StoredTensor] = {}
+    for name in checkpoint.names():
+        tensors |= stored(checkpoint, name)
+    config = json.loads((source / CONFIG_FILE).read_text(encoding="utf-8"))
+    quantization = quantization_config(tensors)
+    if config.setdefault("quantization_config", quantization) != quantization:
+        raise SystemExit(f"{source}: its {CONFIG_FILE} says that it is quantised in another way")
+    if source != target:
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns(SINGLE_FILE, CONFIG_FILE), dirs_exist_ok=True)
+    replace_file(target / SINGLE_FILE, safetensors_file(tensors))
+    replace_file(target / CONFIG_FILE, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def stored(checkpoint: Checkpoint, name: str) -> dict[str, StoredTensor]:
+    """Returns a tensor under its name in the file, and what belongs to it: it is in 8 bits, or as it was."""
+    location = checkpoint.find(name)
+    assert location is not None
+    elements = checkpoint.read(name, location.shape, location.dtype)
+    if not is_compressed(location):
+        return {location.name: StoredTensor(location.dtype, elements)}
+    parts = encode_int8(to_float32(elements, location.dtype))
+    base = location.name.removesuffix(".weight")
+    return {
+        location.name: StoredTensor("I8", signed(parts["values"])),
+        f"{base}.weight_scale": StoredTensor("F32", parts["scales"]),
+        f"{base}.weight_zero_point": StoredTensor("I8", signed(parts["zeros"])),
+    }
+
+
+def signed(levels: NDArray[Any]) -> NDArray[np.int8]:  # Any: bytes
+    """Moves them from 0 to 255 to -128 to 127."""
+    return (levels.view(np.uint8) ^ np.uint8(0x80)).view(np.int8)
+
+
+def is_compressed(location: TensorLocation) -> bool:
+    is_matrix = len(location.shape) == 2 and location.name.endswith(".weight")
+    return is_matrix and location.dtype in PLAIN_TYPES and plain_name(location.name).startswith(LANGUAGE_MODEL)
+
+
+def quantization_config(tensors: dict[str, StoredTensor]) -> dict[str, Any]:  # Any: JSON
+    """Says of all modules with matrices that they are in 8 bits, but for those that are not, or not there."""
+    is_plain = {
+        name.removesuffix(".weight"): tensor.dtype in PLAIN_TYPES
+        for name, tensor in tensors.items()
+        if name.endswith(".weight") and tensor.elements.ndim == 2
+    }
+    ignored = [name for name in sorted({HEAD, *is_plain}) if is_plain.get(name, True)]
+    weights = {"num_bits": 8, "type": "int", "symmetric": False, "strategy": "channel", "dynamic": False}
+    return {
+        "quant_method": "compressed-tensors",
+        "format": FORMAT,
+        "quantization_status": "compressed",
+        "config_groups": {"group_0": {"targets": ["Embedding", "Linear"], "format": FORMAT, "weights": weights}},
+        "ignore": ignored,
+    }
+
+
+def safetensors_file(tensors: dict[str, StoredTensor]) -> bytes:
+    """The widest elements come first, so that all are aligned."""
+    in_order = sorted(tensors.items(), key=lambda item: (-item[1].elements.itemsize, item[0]))
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}  # Any: JSON
+    position = 0
+    for name, tensor in in_order:
+        end = position + tensor.elements.nbytes
+        header[name] = {"dtype": tensor.dtype, "shape": tensor.elements.shape, "data_offsets": [position, end]}
+        position = end
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    encoded = encoded.ljust(math.ceil(len(encoded) / 8) * 8)
+    data = (np.ascontiguousarray(tensor.elements).tobytes() for _, tensor in in_order)
+    return struct.pack("<Q", len(encoded)) + encoded + b"".join(data)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(content)
+    temporary.rename(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--output", type=Path, help="a directory for the result; default: the same")
+    options = parser.parse_args()
+    target = options.output or options.directory
+    before = (options.directory / SINGLE_FILE).stat().st_size
+    store_int8(options.directory, target)
+    print(f"{target}: {before / 1e6:.2f} MB of weights are {(target / SINGLE_FILE).stat().st_size / 1e6:.2f} MB now")
+
+
+if __name__ == "__main__":
+    main()
