@@ -9,6 +9,7 @@ import msgspec
 from ouzel.tokenizer.model_files import JsonObject, read_json_object
 
 _MAX_HEADER_BYTES = 32 * 2**20  # ten times what a model of 100,000 tensors has
+_OF_QUANTISED = (".weight_scale", ".weight_scale_inv", ".weight_zero_point")  # no element of these is a parameter
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,4 +65,8 @@ def _num_elements(path: Path) -> int:
         (num_bytes,) = struct.unpack("<Q", file.read(8))
         header = file.read(min(num_bytes, _MAX_HEADER_BYTES))
     tensors = msgspec.json.decode(header, type=dict[str, _Tensor])
-    return sum(math.prod(tensor.shape) for tensor in tensors.values() if tensor.shape is not None)
+    return sum(
+        math.prod(tensor.shape)
+        for name, tensor in tensors.items()
+        if tensor.shape is not None and not name.endswith(_OF_QUANTISED)
+    )
