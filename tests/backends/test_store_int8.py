@@ -34,10 +34,10 @@ class Recorded(CompressedWeights):
         return made
 
 
-def served(directory: Path) -> Recorded:
-    """Builds the graph with the server's default for `--weights`."""
+def served(directory: Path, width: str = "auto") -> Recorded:
+    """Builds the graph as the server does with this `--weights`."""
     config = read_hf_config(directory)
-    text, plan = config.text_model(), read_weights("auto")
+    text, plan = config.text_model(), read_weights(width)
     stored = find_weights(directory, text)
     weights = Recorded(stored.open()[0])
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
@@ -46,9 +46,10 @@ def served(directory: Path) -> Recorded:
 
 
 @pytest.mark.parametrize("directory", CHECKPOINTS, ids=lambda directory: directory.name)
-def test_the_server_gets_the_same_matrices(directory: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", ["auto", "int8"])
+def test_the_server_gets_the_same_matrices(directory: Path, width: str, tmp_path: Path) -> None:
     store_int8(directory, tmp_path)
-    before, after = served(directory), served(tmp_path)
+    before, after = served(directory, width), served(tmp_path, width)
     assert before.matrices.keys() == after.matrices.keys()
     for name, expected in before.matrices.items():
         found = after.matrices[name]

@@ -63,9 +63,10 @@ _FORMATS = """
 ## Quantised checkpoints
 
 `quant_method` in `config.json` names the format; files say which matrices are packed. With `--weights auto`, the
-default, what the processor takes as it is stays exactly so; the rest, and all of it where a width is named, is
-compressed again. The log says which. Integers in groups of fewer than 32 columns are such a rest: they become int8 in
-groups of 64, which runs faster. Activations are never quantised because a checkpoint's were.
+default, what the processor takes as it is stays exactly so, and the rest is compressed again. Where a width is named,
+what is stored in its encoding stays, and all else is compressed again. The log says which. Integers in groups of fewer
+than 32 columns are never kept: with `auto` they become int8 in groups of 64, which runs faster. Activations are never
+quantised because a checkpoint's were.
 
 | `quant_method` | what of it | |
 |---|---|---|

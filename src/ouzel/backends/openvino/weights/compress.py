@@ -90,7 +90,9 @@ def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:
     if wanted.instead is not None and wanted.instead.name in tensors.names():
         sources = (wanted.instead,)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
-    stored = next(iter(encodings)) if width == "auto" and len(encodings) == 1 else None
+    stored = next(iter(encodings)) if len(encodings) == 1 else None
+    if width != "auto" and stored != encoding_of(width, wanted.shape[-1]):
+        stored = None
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
         return Origin(sources, None, compressed_encoding(wanted, width, encodings))
