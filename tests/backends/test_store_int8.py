@@ -1,4 +1,4 @@
-"""`tools/store_int8.py`: what it stores is what the server would have made."""
+"""`tools/store_int8.py`: what it stores is what the server would have made, and the bundled models are stored so."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,7 @@ from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.source import Matrix, MemoryWriter, Tensors, Wanted
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config.weights import WidthOption, read_weights
+from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from tests.backends import GOLDEN
 from tools.store_int8 import store_int8
 
@@ -58,6 +59,13 @@ def test_the_server_gets_the_same_matrices(directory: Path, width: str, tmp_path
     are_int8 = [matrix.encoding.values == "u8" for matrix in after.matrices.values()]
     assert after.num_kept == sum(are_int8) > 0
     assert before.num_kept == 0
+
+
+@pytest.mark.parametrize("directory", [MODEL_DIRECTORY, VISION_MODEL_DIRECTORY], ids=lambda directory: directory.name)
+def test_nothing_is_left_to_store_of_the_bundled_models(directory: Path, tmp_path: Path) -> None:
+    store_int8(directory, tmp_path)
+    for path in directory.iterdir():
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ Run from the root:  uv run python tools/demo_model/widths.py [--widths f32 int8 
 
 Perplexity is of the answers' tokens, as they are learned in training. KL is the mean divergence, in nats, of the next
 token's distribution from that of the first width. Skills are judged as evaluate.py does it; the first table's last
-column is their mean. `changed` are the answers that differ from those of the first width.
+column is their mean. `changed` are the answers that differ from those of the first width. The shipped model is stored
+in int8, of which the other widths are made; what these do to the trained weights, a copy in bfloat16 says (`--model`).
 """
 
 from __future__ import annotations
