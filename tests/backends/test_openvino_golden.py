@@ -8,13 +8,11 @@ import pytest
 from ouzel.config import Precision
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from tests.backends import GOLDEN_NAMES
+from tests.backends import GOLDEN_NAMES, KINDS
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, Logits, Sequence, median_error, relative_error
 from tests.engine.requests import make_request, run_alone
 
-# One of each kind of graph has what others are left to a release.
-KINDS = ["llama-bias", "qwen3", "gpt-oss", "qwen3_5", "granitemoehybrid", "deepseek-v2", "gemma4-shared"]
 OF_KINDS = [
     pytest.param(name, marks=[] if name in KINDS else pytest.mark.release("caches of other families"))
     for name in GOLDEN_NAMES

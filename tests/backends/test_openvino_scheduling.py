@@ -1,4 +1,4 @@
-"""Every family under the scheduler: what comes of hits, forks, beams, chunks and preemption is what transformers gives.
+"""Families under the scheduler: what comes of hits, forks, beams, chunks and preemption is what transformers gives.
 
 All prompts are the beginning of one text whose continuation is known, so that each answer is.
 """
@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineInfo, EngineRequest
+from tests.backends import GOLDEN_NAMES, KINDS
 from tests.backends.conftest import Golden, Load
 from tests.engine.requests import make_request, run, run_alone
 
 BEAMS = BeamSearchParams(width=2)
+OF_KINDS = [
+    pytest.param(name, marks=[] if name in KINDS else pytest.mark.release("schedules of other families"))
+    for name in GOLDEN_NAMES
+]
 
 
 @dataclass
@@ -47,6 +53,7 @@ def request_after(golden: Golden, num_known: int, **options: object) -> EngineRe
     return make_request(prompt, max_tokens=len(golden.greedy) - num_known, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("golden", OF_KINDS, indirect=True)
 def test_each_gets_its_continuation_however_it_is_scheduled(golden: Golden, load: Load) -> None:
     runner = load(golden.directory)
     beams = make_request(golden.prompt, n=2, max_tokens=12, beam_search=BEAMS)
