@@ -46,14 +46,13 @@ class DocumentReader:
     async def load(self, parts: Sequence[DocumentPart], *, num_pictures: int) -> list[LoadedDocument]:
         """`num_pictures` are in the request beside them. Raises InvalidRequest, Overloaded."""
         documents = await self._loader.load(parts, num_pictures=num_pictures)
-        is_alone = len(parts) + num_pictures == 1
+        are_several = num_pictures + sum(len(document.pages) for document in documents) > 1
         return [
-            self._laid_out(document, part, is_alone=is_alone) for document, part in zip(documents, parts, strict=True)
+            self._laid_out(document, part, chosen_detail(self._processor, part.detail, are_several=are_several))
+            for document, part in zip(documents, parts, strict=True)
         ]
 
-    def _laid_out(self, document: Document, part: DocumentPart, *, is_alone: bool) -> LoadedDocument:
-        are_several = not is_alone or len(document.pages) > 1
-        detail = chosen_detail(self._processor, part.detail, are_several=are_several)
+    def _laid_out(self, document: Document, part: DocumentPart, detail: Detail) -> LoadedDocument:
         try:
             layouts = tuple(self._processor.layout(width, height, detail) for width, height in document.pages)
         except ValueError as error:
