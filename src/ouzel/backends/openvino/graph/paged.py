@@ -99,8 +99,8 @@ class PagedGraph:
         node = output_of(rows).get_node()
         if node.get_type_name() != "MatMul":
             return gather(rows, self._sampled_rows)
-        factors = [node.input_value(index) for index in range(2)]
-        return ops.matmul(gather(factors[0], self._sampled_rows), factors[1], False, True)
+        rows, matrix = (node.input_value(index) for index in range(2))
+        return ops.matmul(gather(rows, self._sampled_rows), matrix, **node.get_attributes())
 
     def finish(self, logits: Node) -> ov.Model:
         results = []
