@@ -1,6 +1,7 @@
 """Drives a runner by hand: sequences with blocks of their own, in whatever batches a test likes."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from ouzel.engine.base import ForwardBatch, ModelRunner
 
 Logits = NDArray[np.float32]
+Rows = Literal["last", "all", "none"]
 
 NUM_SLOTS = 3  # of each sequence
 
@@ -41,8 +43,8 @@ class Driver:
         own = sequence.slots
         return own[(own.index(sequence.slot) + 1) % len(own)] if sequence.slot in own else own[0]
 
-    def step(self, work: list[tuple[Sequence, list[int]]], *, all_rows: bool = False) -> Logits:
-        """Computes new tokens of each sequence; logits of the last one of each, or of all."""
+    def step(self, work: list[tuple[Sequence, list[int]]], *, rows: Rows = "last") -> Logits:
+        """Computes new tokens of each sequence; logits of the last one of each, of all, or of none."""
         ends = [sequence.num_cached + len(token_ids) for sequence, token_ids in work]
         begins = np.cumsum([0, *(len(token_ids) for _, token_ids in work)])
         tables = [
@@ -52,6 +54,7 @@ class Driver:
         positions = [
             np.arange(sequence.num_cached, end) + sequence.shift for (sequence, _), end in zip(work, ends, strict=True)
         ]
+        sampled_rows = {"last": begins[1:] - 1, "all": np.arange(begins[-1]), "none": begins[:0]}[rows]
         slots = [(sequence.slot, self.next_slot(sequence)) for sequence, _ in work]
         batch = ForwardBatch(
             token_ids=np.concatenate([token_ids for _, token_ids in work]).astype(np.int64),
@@ -61,7 +64,7 @@ class Driver:
             block_indices=np.concatenate(tables).astype(np.int32),
             block_indices_begins=np.cumsum([0, *map(len, tables)]).astype(np.int32),
             max_context_len=max(ends),
-            sampled_rows=np.arange(begins[-1]) if all_rows else (begins[1:] - 1).astype(np.int64),
+            sampled_rows=sampled_rows.astype(np.int64),
             state_slots=np.array(slots, np.int32) if self.runner.info.num_state_slots else None,
         )
         for (sequence, _), end, (_, written) in zip(work, ends, slots, strict=True):
@@ -71,18 +74,26 @@ class Driver:
     def prefill(self, prompt: list[int], chunk_len: int, shift: int = 0) -> tuple[Sequence, Logits]:
         """The prompt in chunks, and its logits at every position."""
         sequence = self.sequence(shift)
-        chunks = [prompt[start : start + chunk_len] for start in range(0, len(prompt), chunk_len)]
-        return sequence, np.concatenate([self.step([(sequence, chunk)], all_rows=True) for chunk in chunks])
+        chunks = in_chunks(prompt, chunk_len)
+        return sequence, np.concatenate([self.step([(sequence, chunk)], rows="all") for chunk in chunks])
 
     def greedy(self, prompt: list[int], num_tokens: int, chunk_len: int = 1 << 30) -> list[int]:
-        sequence, logits = self.prefill(prompt, chunk_len)
-        return self.continue_greedy(sequence, int(logits[-1].argmax()), num_tokens)
+        """As the engine does it, which wants no logits of chunks but of a prompt's last."""
+        sequence = self.sequence()
+        *chunks, last = in_chunks(prompt, chunk_len)
+        for chunk in chunks:
+            self.step([(sequence, chunk)], rows="none")
+        return self.continue_greedy(sequence, int(self.step([(sequence, last)])[0].argmax()), num_tokens)
 
     def continue_greedy(self, sequence: Sequence, token_id: int, num_tokens: int) -> list[int]:
         token_ids = [token_id]
         while len(token_ids) < num_tokens:
             token_ids.append(int(self.step([(sequence, token_ids[-1:])])[0].argmax()))
         return token_ids
+
+
+def in_chunks(prompt: list[int], chunk_len: int) -> list[list[int]]:
+    return [prompt[start : start + chunk_len] for start in range(0, len(prompt), chunk_len)]
 
 
 def relative_error(logits: Logits, reference: Logits) -> float:

@@ -8,15 +8,12 @@ import pytest
 from ouzel.config import Precision
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from tests.backends import GOLDEN_NAMES, KINDS
+from tests.backends import KINDS, of_kinds
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, Logits, Sequence, median_error, relative_error
 from tests.engine.requests import make_request, run_alone
 
-OF_KINDS = [
-    pytest.param(name, marks=[] if name in KINDS else pytest.mark.release("caches of other families"))
-    for name in GOLDEN_NAMES
-]
+OF_KINDS = of_kinds("caches of other families")
 
 
 def test_logits_are_those_of_transformers(golden: Golden, load: Load) -> None:

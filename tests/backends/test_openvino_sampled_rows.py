@@ -11,9 +11,7 @@ from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.config.weights import read_weights
-from tests.backends import GOLDEN
-
-NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+from tests.backends import GOLDEN, GOLDEN_NAMES
 
 
 def reachable(starts: Iterable[Node], next_of: Callable[[Node], Iterable[Node]]) -> dict[str, Node]:
@@ -36,7 +34,7 @@ def products(nodes: dict[str, Node]) -> set[str]:
     return {name for name, node in nodes.items() if "MatMul" in node.get_type_name()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN_NAMES)
 def test_only_sampled_rows_pass_what_is_behind_the_last_mixer(name: str) -> None:
     """But for its own output projection, where that has a bias, and in latent attention one more, which is by head."""
     config = read_hf_config(GOLDEN / name).text_model()

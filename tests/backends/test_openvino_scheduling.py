@@ -14,15 +14,11 @@ from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineInfo, EngineRequest
-from tests.backends import GOLDEN_NAMES, KINDS
+from tests.backends import of_kinds
 from tests.backends.conftest import Golden, Load
 from tests.engine.requests import make_request, run, run_alone
 
 BEAMS = BeamSearchParams(width=2)
-OF_KINDS = [
-    pytest.param(name, marks=[] if name in KINDS else pytest.mark.release("schedules of other families"))
-    for name in GOLDEN_NAMES
-]
 
 
 @dataclass
@@ -53,7 +49,7 @@ def request_after(golden: Golden, num_known: int, **options: object) -> EngineRe
     return make_request(prompt, max_tokens=len(golden.greedy) - num_known, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("golden", OF_KINDS, indirect=True)
+@pytest.mark.parametrize("golden", of_kinds("schedules of other families"), indirect=True)
 def test_each_gets_its_continuation_however_it_is_scheduled(golden: Golden, load: Load) -> None:
     runner = load(golden.directory)
     beams = make_request(golden.prompt, n=2, max_tokens=12, beam_search=BEAMS)

@@ -105,8 +105,8 @@ def test_two_go_on_from_one_state_which_stays_as_it_was(name: str, load: Load) -
         sequence.blocks[0], sequence.slot, sequence.num_cached = parent.blocks[0], parent.slot, BLOCK
         return sequence, rest
 
-    together = driver.step([child(), child()], all_rows=True).reshape(2, len(rest), -1)  # type: ignore[list-item]
-    later = driver.step([child()], all_rows=True)  # type: ignore[list-item]
+    together = driver.step([child(), child()], rows="all").reshape(2, len(rest), -1)  # type: ignore[list-item]
+    later = driver.step([child()], rows="all")  # type: ignore[list-item]
     for logits in (*together, later):
         assert relative_error(logits, golden.logits[BLOCK:]) < 1e-5
 

@@ -13,6 +13,7 @@ from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.engine.base import ImageRunner, ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.types import EngineRequest, ImageInput
+from tests.backends import of_kinds
 from tests.backends.conftest import Load
 from tests.engine.requests import make_request, run, run_alone
 
@@ -21,14 +22,9 @@ NAMES = sorted(path.name for path in GOLDEN.iterdir())
 IMAGE_TOKEN = 7
 COUNTS = (1, 2, 4)
 
-# One of each kind of place and position has what others are left to a release.
+# One of each kind of place and position.
 KINDS = ["gemma3", "llava_next", "mistral3", "qwen2_5_vl", "qwen3_5", "qwen3_vl", "smolvlm"]
-OF_KINDS = [
-    pytest.param(
-        name, marks=[] if name in KINDS else pytest.mark.release("chunks and caches of other families that see")
-    )
-    for name in NAMES
-]
+OF_KINDS = of_kinds("chunks and caches of other families that see", NAMES, KINDS)
 
 
 @dataclass(frozen=True)
