@@ -95,6 +95,14 @@ class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, wea
     time_shift: int | None = None  # it goes on where the image before began, so much later: frames of one video
 
 
+class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """It says how tokens are proposed for a request, which changes no output, only how soon it comes."""
+
+    max_proposed_tokens: int | None = None  # in a step; 0: none; None: as many as pay
+    max_ngram_size: int | None = None  # tokens that are compared to find where the text stood before; None: the default
+    predicted_token_ids: list[int] = []  # of the output, as the client expects it
+
+
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The engine reads an accepted request as this: token ids only."""
 
@@ -108,6 +116,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     cache_salt: str = ""  # requests share cached blocks only under the same salt; of API keys each has its own
     reasoning_budget: ReasoningBudget | None = None
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
+    speculation: SpeculationParams = SpeculationParams()
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -131,6 +140,8 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     error: str | None = None
     error_param: str | None = None  # the request field at fault: the client must change the request
     timing: RequestTiming | None = None  # with the first token, or the end of a prompt without one
+    num_proposed_tokens: int = 0  # of the whole choice so far: that were computed on a guess,
+    num_accepted_tokens: int = 0  # and of them those that came
     score: float | None = None  # of a beam search's winner; index 0 has the highest
 
 
@@ -169,6 +180,9 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_used_state_slots: int = 0  # kept states included
     num_images_encoded: int = 0  # counter
     num_image_hits: int = 0  # counter: images of requests whose features, or whose place in the cache, were there
+    num_drafts: int = 0  # counter: of steps, the sequences that had tokens proposed
+    num_draft_tokens: int = 0  # counter: tokens proposed
+    num_accepted_tokens: int = 0  # counter: of these, those that came
     encoding_s: float = 0.0  # counter: time that the vision encoder took
 
 

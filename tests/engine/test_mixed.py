@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any  # sampling parameters are forwarded as they are
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -13,8 +14,10 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types import EngineRequest, FinishReason, SpeculationParams
 from tests.engine.requests import MAX_STEPS, Result, Results, collect, make_request, run_alone
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids
 
@@ -162,3 +165,57 @@ def test_each_gets_what_it_gets_alone(
         for index, alone in enumerate(run_alone(roomy, request)):
             assert_is_part_of(results[request.request_id, index], alone, request)
             assert is_shaky or results[request.request_id, index].finish_reason is not FinishReason.ERROR
+
+
+def predicted(request: EngineRequest, outputs: list[Result], random: Random) -> EngineRequest:
+    """The same request, which expects the output of one of its choices, with a few tokens changed."""
+    token_ids = [each if random.random() < 0.9 else random.randrange(300) for each in random.choice(outputs).token_ids]
+    params = SpeculationParams(
+        predicted_token_ids=token_ids,
+        max_proposed_tokens=random.choice([None, None, 1, 5]),
+        max_ngram_size=random.choice([None, None, 1, 3]),
+    )
+    return msgspec.structs.replace(request, speculation=params)
+
+
+@pytest.mark.parametrize("is_shaky", [False, True])
+@pytest.mark.parametrize("prefix_caching", [True, False])
+@pytest.mark.parametrize(("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)])
+def test_proposed_tokens_change_nothing(
+    compiler: GrammarCompiler,
+    roomy: EngineCore,
+    *,
+    seed: int,
+    num_kept: int | None,
+    prefix_caching: bool,
+    is_shaky: bool,
+) -> None:
+    """Where rows are for nothing, so that as many tokens as there are guesses are proposed."""
+    random = Random(seed)
+    common = [random.randrange(300) for _ in range(20)]
+    requests, outputs = [], {}
+    for _ in range(30):
+        request = mixed_request(random, common)
+        outputs[request.request_id] = run_alone(roomy, request)
+        requests.append(predicted(request, outputs[request.request_id], random))
+    sizes = {"num_blocks": 32, "max_num_seqs": 6, "max_num_batched_tokens": 12, "num_kept_states": num_kept}
+    speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
+    engine = EngineCore(
+        ShakyRunner(random if is_shaky else None, **sizes),
+        prefix_caching=prefix_caching,
+        grammars=compiler,
+        speculation=speculation,
+    )
+
+    results = run_mixed(engine, requests, random)
+
+    stats = engine.stats()
+    assert stats.num_used_state_slots <= (num_kept or 0)
+    assert stats.num_used_blocks == stats.num_running == stats.num_waiting == 0
+    assert 0 < stats.num_accepted_tokens < stats.num_draft_tokens
+    for request in requests:
+        for index, alone in enumerate(outputs[request.request_id]):
+            result = results[request.request_id, index]
+            assert_is_part_of(result, alone, request)
+            assert is_shaky or result.finish_reason is not FinishReason.ERROR
+            assert 0 <= result.final.num_accepted_tokens <= result.final.num_proposed_tokens

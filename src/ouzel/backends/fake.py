@@ -116,6 +116,9 @@ class FakeEngine:
     def has_unfinished(self) -> bool:
         return bool(self._choices or self._outputs)
 
+    def use_idle_time(self) -> bool:
+        return False
+
     def stats(self) -> EngineStats:
         return EngineStats(
             num_running=len(self._choices),

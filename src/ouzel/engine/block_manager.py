@@ -158,6 +158,10 @@ class BlockManager:
         child.block_table.append(self._take())
         return parent.block_table[num_full], child.block_table[num_full]
 
+    def unused_blocks(self, number: int) -> list[int] | None:
+        """Returns blocks that hold nothing, and go on holding nothing: something may be tried on them; or too few."""
+        return self._free[-number:] if number <= len(self._free) else None
+
     def can_fork(self) -> bool:
         return self.num_free_blocks >= 1
 

@@ -1,8 +1,7 @@
 """An engine takes requests and gives outputs, one `step()` of its runner after the other.
 
 Rules
-1. A fault while sampling ends the sequences at fault; one of the forward pass ends those in the batch.
-   The engine goes on.
+1. A fault of the forward pass ends the sequences in the batch. The engine goes on.
 2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
 3. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step,
    and so is the end of a reasoning whose budget is used up.
@@ -10,6 +9,7 @@ Rules
 
 import logging
 import time
+from collections.abc import Iterable
 from heapq import merge
 from itertools import count, islice
 from operator import attrgetter
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
-from ouzel.engine.batch import build_batch
+from ouzel.engine.batch import build_batch, split_logits
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.chunks import Chunks
@@ -28,19 +28,20 @@ from ouzel.engine.constraints import Constraints, Refusal
 from ouzel.engine.grammars.compilation import CompilerOverloaded
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.matcher import GrammarRefused
-from ouzel.engine.grammars.session import GrammarBroken, Session
+from ouzel.engine.grammars.session import Session
 from ouzel.engine.image_encoder import EncodingFailed, ImageEncoder
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of
 from ouzel.engine.own_logprobs import score
 from ouzel.engine.prompt_images import PromptImages
+from ouzel.engine.proposals import Proposals, Speculation
 from ouzel.engine.request_faults import faults_of
-from ouzel.engine.sampler import Sampled, draw, prepare, why_none
 from ouzel.engine.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.state_slots import state_slots
 from ouzel.engine.stats import stats_of
+from ouzel.engine.token_taker import TokenTaker
 from ouzel.errors import STOPS
 from ouzel.types import (
     EngineInfo,
@@ -57,7 +58,12 @@ class EngineCore:
     """Implements `Engine` over any `ModelRunner`."""
 
     def __init__(
-        self, runner: ModelRunner, *, prefix_caching: bool = True, grammars: GrammarCompiler | None = None
+        self,
+        runner: ModelRunner,
+        *,
+        prefix_caching: bool = True,
+        grammars: GrammarCompiler | None = None,
+        speculation: Speculation | None = None,
     ) -> None:
         self._info = info = msgspec.structs.replace(runner.info, has_grammars=grammars is not None)
         self._runner = runner
@@ -76,8 +82,10 @@ class EngineCore:
             max_num_batched_tokens=info.max_num_batched_tokens,
             chunks=Chunks(self._blocks, self._images, cuts_images=not info.sees_images_whole),
         )
+        self._proposals = None if speculation is None else Proposals(runner, self._blocks, speculation)
         self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
+        self._taker = TokenTaker(self._requests, self._constraints, self._blocks, info.max_model_len)
         self._arrivals = count()
 
     @property
@@ -116,7 +124,10 @@ class EngineCore:
         return bool(self._requests)
 
     def stats(self) -> EngineStats:
-        return stats_of(self._scheduler, self._blocks, self._images)
+        return stats_of(self._scheduler, self._blocks, self._images, self._proposals)
+
+    def use_idle_time(self) -> bool:
+        return self._proposals is not None and self._proposals.measure()
 
     def close(self) -> None:
         self._constraints.close()
@@ -127,6 +138,8 @@ class EngineCore:
         if self._images is not None:
             self._encode(self._images)
         scheduled = self._scheduler.schedule()
+        if self._proposals is not None:
+            self._proposals.add_to(scheduled)
         if scheduled:
             try:
                 self._compute(scheduled)
@@ -136,6 +149,8 @@ class EngineCore:
                 logger.exception("step failed with %d sequences", len(scheduled))
                 for sequence in self._touched(scheduled):
                     self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
+        if self._proposals is not None:
+            self._proposals.note(scheduled)
         self._blocks.step_done()
         return self._requests.take_outputs()
 
@@ -190,27 +205,21 @@ class EngineCore:
         return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
-        sampled_from = [entry.sequence for entry in scheduled if entry.completes_prompt]
         logits = self._runner.run(self._batch(scheduled))
+        sampled, scored = split_logits(scheduled, logits)
         for entry in scheduled:
-            self._blocks.mark_computed(entry.sequence, entry.num_new_tokens)
-        num_sampled = len(sampled_from)
-        self._score_prompts(scheduled, logits[num_sampled:])
-        for sequence in sampled_from:
-            if sequence.params.max_tokens == 0:
-                sequence.first_token_at = time.monotonic()
-                self._requests.end_with_forks(sequence, FinishReason.LENGTH)
-        unfinished = [
-            (row, sequence)
-            for row, sequence in zip(logits[:num_sampled], sampled_from, strict=True)
-            if not sequence.is_finished
-        ]
-        rows = [(row, sequence) for row, sequence in unfinished if not sequence.beams]
-        for row, sequence in [each for each in rows if each[1].forks]:
-            rows += [(row.copy(), fork) for fork in self._start_forks(sequence)]
-        self._take_tokens(rows)
+            if self._blocks.states is None or not entry.sequence.proposal:
+                self._blocks.mark_computed(entry.sequence, entry.num_new_tokens)
+        self._score_prompts(scheduled, scored)
+        self._end_without_tokens(sequence for sequence, _ in sampled)
+        unfinished = [(sequence, own_rows) for sequence, own_rows in sampled if not sequence.is_finished]
+        rows = [(sequence, own_rows) for sequence, own_rows in unfinished if not sequence.beams]
+        for sequence, own_rows in [each for each in rows if each[0].forks]:
+            rows += [(fork, own_rows.copy()) for fork in self._start_forks(sequence)]
+        self._taker.take(rows)
+        self._drop_proposals(scheduled)
         if self._requests.searches:
-            beam_rows = {sequence: row for row, sequence in unfinished if sequence.beams}
+            beam_rows = {sequence: own_rows[0] for sequence, own_rows in unfinished if sequence.beams}
             self._copy_blocks(advance_searches(beam_rows, self._requests, self._scheduler, self._constraints))
 
     def _batch(self, scheduled: list[Scheduled]) -> ForwardBatch:
@@ -219,6 +228,19 @@ class EngineCore:
             for entry in scheduled:
                 states.take(entry.sequence)
         return build_batch(scheduled, self._blocks.block_size, self._images, has_states=states is not None)
+
+    def _drop_proposals(self, scheduled: list[Scheduled]) -> None:
+        for entry in scheduled:
+            entry.sequence.proposal = ()
+            if self._blocks.states is not None:
+                self._blocks.states.go_back(entry.sequence)
+
+    def _end_without_tokens(self, sequences: Iterable[Sequence]) -> None:
+        """Ends those whose prompt is all that was to be computed."""
+        for sequence in sequences:
+            if sequence.params.max_tokens == 0:
+                sequence.first_token_at = time.monotonic()
+                self._requests.end_with_forks(sequence, FinishReason.LENGTH)
 
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
         """Gives the logprobs of the prompt tokens after the scored rows; `logits` has those rows, entry by entry."""
@@ -260,39 +282,3 @@ class EngineCore:
         if sources_and_destinations:
             sources, destinations = zip(*sources_and_destinations, strict=True)
             self._runner.copy_blocks(list(sources), list(destinations))
-
-    def _take_tokens(self, rows: list[tuple[NDArray[np.float32], Sequence]]) -> None:
-        prepared = []
-        for row, sequence in rows:
-            try:
-                prepared.append(prepare(row, sequence))
-            except STOPS:
-                raise
-            except BaseException as error:  # one request's fault must not end its batch neighbours
-                logger.exception("sampling failed for request %s", sequence.request.request_id)
-                self._requests.end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
-        broken = self._constraints.mask(prepared)
-        if broken:
-            for sequence, why in broken.items():
-                self._requests.end_broken([sequence], why)
-            prepared = [each for each in prepared if not each.sequence.is_finished]
-        for each, sampled in zip(prepared, draw(prepared), strict=True):
-            if sampled is None:
-                self._requests.end(each.sequence, *why_none(each))
-            else:
-                self._take_token(each.sequence, sampled)
-
-    def _take_token(self, sequence: Sequence, sampled: Sampled) -> None:
-        max_model_len = self._runner.info.max_model_len
-        num_tokens = sequence.num_tokens
-        sequence.append(sampled.token_id, max_model_len)
-        is_followed = sequence.session is not None or sequence.reasoning_limit is not None
-        if is_followed and not sequence.is_finished:
-            try:
-                self._constraints.follow(sequence, max_model_len)
-            except GrammarBroken as error:
-                self._requests.end_broken([sequence], error)
-                return
-        self._requests.outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
-        if sequence.is_finished:
-            self._requests.retire(sequence)

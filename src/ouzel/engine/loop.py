@@ -73,7 +73,8 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
 
 def _step_until_shutdown(engine: Engine, heart: Heart, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
     while True:
-        commands = _receive(inbox, wait=not engine.has_unfinished())
+        is_idle = not engine.has_unfinished() and not (inbox.empty() and engine.use_idle_time())
+        commands = _receive(inbox, wait=is_idle)
         heart.begin_turn()
         for command in commands:
             match command:

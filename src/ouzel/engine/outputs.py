@@ -24,6 +24,8 @@ def output_of(
         stop_token_id=sequence.stop_token_id,
         error=sequence.error,
         error_param=sequence.error_param,
+        num_proposed_tokens=sequence.num_proposed_tokens,
+        num_accepted_tokens=sequence.num_accepted_tokens,
         timing=sequence.timing() if _is_first_result(sequence, len(token_ids or ())) else None,
     )
 

@@ -6,10 +6,12 @@ exactly one token left to compute decodes; with more it prefills (after a preemp
 
 import time
 from enum import Enum, auto
+from itertools import takewhile
 
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.reasoning_limit import ReasoningLimit
+from ouzel.engine.speculation.prompt_lookup import PromptLookup
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming
@@ -47,6 +49,10 @@ class Sequence:
         self.beams: list[Sequence] = []  # of a beam: all of its search that are alive, itself among them
         self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised
         self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
+        self.proposal: tuple[int, ...] = ()  # tokens that may come next, which the step in progress computes
+        self.lookup: PromptLookup | None = None  # kept by `proposals`
+        self.num_proposed_tokens = 0
+        self.num_accepted_tokens = 0
         self.num_blocks_wanted = 0  # of a beam that starts again: what its search had when it ran out of blocks
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
@@ -150,6 +156,19 @@ class Sequence:
             self.finish(FinishReason.STOP)
         elif num_output_tokens >= self.params.max_tokens or self.num_tokens >= max_model_len:
             self.finish(FinishReason.LENGTH)
+
+    def propose(self, token_ids: tuple[int, ...]) -> None:
+        """Lets the coming step compute these as well."""
+        self.proposal = token_ids
+        self.num_proposed_tokens += len(token_ids)
+
+    def compare_with_proposal(self, begin: int) -> int:
+        """Counts how many of the new tokens, those from `begin` on, came as they were proposed; the rest is left."""
+        pairs = zip(self.token_ids[begin:], self.proposal, strict=False)
+        num_accepted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        self.num_accepted_tokens += num_accepted
+        self.proposal = self.proposal[num_accepted:] if begin + num_accepted == len(self.token_ids) else ()
+        return num_accepted
 
     def anew(self) -> "Sequence":
         """Returns another beam of the same search, which has the prompt only and holds nothing."""

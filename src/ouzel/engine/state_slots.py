@@ -10,6 +10,9 @@ Rules
    that starts on cached blocks starts where a state is kept.
 5. Kept states go, least recently used first, when there are more than `num_kept`; and with their block.
 6. Two slots for every running sequence and those of rule 5 are enough: `take` never fails.
+7. A step that computes proposed tokens writes a slot that nobody has, so it needs a spare one. That becomes the state
+   where all of them come. Else it is given up, and the tokens that came are computed again: their rows cost next to
+   nothing, where a state behind each of them would take slots and an operation that gives it.
 """
 
 from collections import OrderedDict
@@ -32,10 +35,19 @@ class StateSlots:
         """Counts the slots that somebody holds, kept ones included."""
         return len(self._num_holders) - 1 - len(self._free)
 
+    def num_spare(self, num_sequences: int) -> int:
+        """Counts the slots that nobody needs when so many sequences take one each."""
+        return max(0, len(self._free) - num_sequences)
+
+    def unused_slot(self) -> int | None:
+        """Returns a slot that holds nothing, and goes on holding nothing: something may be tried on it."""
+        return self._free[-1] if self._free else None
+
     def take(self, sequence: Sequence) -> None:
         """Chooses the slot that the coming step writes for the sequence."""
-        assert sequence.next_state_slot == 0, "a step ends with `advance` or `release`"
-        is_own = sequence.state_slot != 0 and self._num_holders[sequence.state_slot] == 1
+        assert sequence.next_state_slot == 0, "a step ends with `advance`, `go_back` or `release`"
+        is_alone = sequence.state_slot != 0 and self._num_holders[sequence.state_slot] == 1
+        is_own = is_alone and not sequence.proposal
         sequence.next_state_slot = self._hold(sequence.state_slot if is_own else self._free.pop())
 
     def advance(self, sequence: Sequence, *, is_boundary: bool) -> None:
@@ -46,6 +58,11 @@ class StateSlots:
             self._give_up(sequence.boundary_slot)
             sequence.boundary_slot = self._hold(sequence.state_slot)
             sequence.num_boundary_tokens = sequence.num_computed_tokens
+
+    def go_back(self, sequence: Sequence) -> None:
+        """Gives up a slot that was written, where it has not become the state: that is the one before the step."""
+        self._give_up(sequence.next_state_slot)
+        sequence.next_state_slot = 0
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
         child.state_slot = self._hold(parent.state_slot)

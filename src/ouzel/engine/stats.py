@@ -2,11 +2,14 @@
 
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.image_encoder import ImageEncoder
+from ouzel.engine.proposals import Proposals
 from ouzel.engine.scheduler import Scheduler
 from ouzel.types import EngineStats
 
 
-def stats_of(scheduler: Scheduler, blocks: BlockManager, images: ImageEncoder | None) -> EngineStats:
+def stats_of(
+    scheduler: Scheduler, blocks: BlockManager, images: ImageEncoder | None, proposals: Proposals | None
+) -> EngineStats:
     return EngineStats(
         num_running=len(scheduler.running),
         num_waiting=len(scheduler.waiting),
@@ -18,5 +21,8 @@ def stats_of(scheduler: Scheduler, blocks: BlockManager, images: ImageEncoder | 
         num_used_state_slots=0 if blocks.states is None else blocks.states.num_used,
         num_images_encoded=0 if images is None else images.num_encoded,
         num_image_hits=0 if images is None else images.num_hits,
+        num_drafts=0 if proposals is None else proposals.num_drafts,
+        num_draft_tokens=0 if proposals is None else proposals.num_draft_tokens,
+        num_accepted_tokens=0 if proposals is None else proposals.num_accepted_tokens,
         encoding_s=0.0 if images is None else images.encoding_s,
     )

@@ -63,6 +63,10 @@ class Session:
         """Says whether this token may come next."""
         return self._matcher.validate_tokens([token_id]) == 1
 
+    def num_allowed(self, token_ids: Sequence[int]) -> int:
+        """Counts how many of these tokens may come next, one after the other, until one may not."""
+        return self._matcher.validate_tokens(list(token_ids))
+
     def forced(self) -> list[int]:
         """Returns the tokens that must follow, in the tokenizer's spelling, and accepts none. Raises GrammarBroken."""
         token_ids = self._matcher.compute_ff_tokens()

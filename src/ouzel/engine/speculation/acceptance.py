@@ -1,0 +1,35 @@
+"""How often a guess comes true is counted, by how good the reason for it was."""
+
+from collections.abc import Sequence
+
+_OWN_WEIGHT = 4.0  # guesses that it takes to believe a sequence rather than all of them
+_OWN_MEMORY = 0.9  # by which older guesses count less, with each new one
+_COMMON_MEMORY = 0.99
+
+
+class AcceptanceRates:
+    """Counts for all sequences, or for one of them, which begins with what is known of all."""
+
+    def __init__(self, begin: "Sequence[float] | AcceptanceRates") -> None:
+        """`begin` has a chance for each class of guesses."""
+        self._common = begin if isinstance(begin, AcceptanceRates) else None
+        self._first = () if isinstance(begin, AcceptanceRates) else tuple(begin)
+        num_classes = begin.num_classes if isinstance(begin, AcceptanceRates) else len(begin)
+        self._num_tried = [0.0] * num_classes
+        self._num_came = [0.0] * num_classes
+
+    @property
+    def num_classes(self) -> int:
+        return len(self._num_tried)
+
+    def chance(self, number: int) -> float:
+        """Returns the probability that a guess of this class comes true, if those before it did."""
+        begin = self._first[number] if self._common is None else self._common.chance(number)
+        return (self._num_came[number] + _OWN_WEIGHT * begin) / (self._num_tried[number] + _OWN_WEIGHT)
+
+    def note(self, number: int, *, came: bool) -> None:
+        memory = _COMMON_MEMORY if self._common is None else _OWN_MEMORY
+        self._num_tried[number] = memory * self._num_tried[number] + 1
+        self._num_came[number] = memory * self._num_came[number] + came
+        if self._common is not None:
+            self._common.note(number, came=came)

@@ -1,0 +1,63 @@
+"""How many guesses a step computes is chosen so that it gives most tokens per second.
+
+A guess is worth its probability, and costs a row; one of a draft model costs a step of that as well. Rows go to the
+likeliest guesses, over all sequences, as long as they make the whole faster by what is expected.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from ouzel.engine.speculation.step_costs import StepCosts
+
+MAX_ROWS = 64  # to sample from, of a step with guesses: 39 MB of logits with Qwen3's vocabulary
+MIN_GAIN = 1.03  # below it, noise of the measurement may be all
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One sequence could have these guesses, one after the other."""
+
+    chances: tuple[float, ...]  # of each, that it and all before it come true: they do not rise
+    num_context_tokens: int  # that a row attends to
+    is_drafted: bool = False  # each costs a step of the draft model, which others may share
+
+
+class _Guess(msgspec.Struct, frozen=True):
+    chance: float
+    depth: int
+    offer: int
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What is computed in any case."""
+
+    num_rows: int
+    num_tokens: int  # that come of it
+    num_context_tokens: int  # that its rows attend to, summed over them
+
+
+def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
+    """Returns how many guesses each offer gets."""
+    guesses = [
+        _Guess(chance, depth, number)
+        for number, offer in enumerate(offers)
+        for depth, chance in enumerate(offer.chances)
+    ]
+    guesses.sort(key=lambda guess: (-guess.chance, guess.depth))
+    best = MIN_GAIN * step.num_tokens / costs.of(step.num_rows, step.num_context_tokens)
+    num_best, num_tokens, num_context_tokens, draft_s = 0, float(step.num_tokens), step.num_context_tokens, 0.0
+    num_drafted = Counter[int]()  # sequences, by depth
+    for place, guess in enumerate(guesses[: max(0, MAX_ROWS - step.num_tokens)], start=1):
+        offer = offers[guess.offer]
+        num_tokens += guess.chance
+        num_context_tokens += offer.num_context_tokens
+        if offer.is_drafted and draft is not None:
+            num_beside = num_drafted[guess.depth]
+            draft_s += draft.of(num_beside + 1) - (draft.of(num_beside) if num_beside else 0.0)
+            num_drafted[guess.depth] += 1
+        speed = num_tokens / (costs.of(step.num_rows + place, num_context_tokens) + draft_s)
+        if speed > best:
+            num_best, best = place, speed
+    taken = Counter(guess.offer for guess in guesses[:num_best])
+    return [taken[number] for number in range(len(offers))]

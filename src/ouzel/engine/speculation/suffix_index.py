@@ -1,0 +1,67 @@
+"""A text is searched for the longest stretch that ends as another one does.
+
+Places that stand behind equal pairs of tokens form chains, newest first, as in compressors of the LZ77 kind (RFC 1951,
+section 4): a look-up walks one chain, however long the text is.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+MAX_MATCH = 32  # a longer one says no more
+_MAX_CANDIDATES = 16  # of a chain: a common pair has many
+
+
+class Match(msgspec.Struct, frozen=True):
+    """The tokens before `place` are those that the other text ends with."""
+
+    place: int
+    length: int
+
+
+class SuffixIndex:
+    """Knows one text, which may grow at its end."""
+
+    def __init__(self) -> None:
+        self._newest: dict[tuple[int, int], int] = {}  # the last place behind each pair
+        self._newest_single: dict[int, int] = {}  # and behind each token
+        self._before: list[int] = []  # of each place: the one before it in its chain, or -1
+
+    def follow(self, text: Sequence[int]) -> None:
+        """Takes note of what was added to the text since the last call."""
+        begin = len(self._before)
+        for place in range(begin, len(text)):
+            if place < 2:
+                self._before.append(-1)
+            else:
+                pair = (text[place - 2], text[place - 1])
+                self._before.append(self._newest.get(pair, -1))
+                self._newest[pair] = place
+            if place:
+                self._newest_single[text[place - 1]] = place
+
+    def longest(self, text: Sequence[int], end: Sequence[int], max_length: int = MAX_MATCH) -> Match | None:
+        """Returns where the known `text` goes on after the longest end of the other one; of equals the newest."""
+        max_length = min(max_length, MAX_MATCH)
+        best = None
+        if max_length >= 2 and len(end) >= 2:
+            place = self._newest.get((end[-2], end[-1]), -1)
+            for _ in range(_MAX_CANDIDATES):
+                if place < 0 or (best is not None and best.length == max_length):
+                    break
+                length = _common_length(text, place, end, max_length)
+                if best is None or length > best.length:
+                    best = Match(place, length)
+                place = self._before[place]
+        if best is None and end and (single := self._newest_single.get(end[-1])) is not None:
+            best = Match(single, 1)
+        return best
+
+
+def _common_length(text: Sequence[int], place: int, end: Sequence[int], max_length: int) -> int:
+    """Returns how many tokens before `place` are those that `end` has last; two are known to be."""
+    length = 2
+    limit = min(max_length, place, len(end))
+    while length < limit and text[place - 1 - length] == end[-1 - length]:
+        length += 1
+    return length

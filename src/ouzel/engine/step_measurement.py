@@ -1,0 +1,80 @@
+"""The costs of steps are measured on the machine that runs them, in moments in which nothing is asked.
+
+Steps of several row counts run on blocks that nobody has, each of them twice, the faster one counting.
+"""
+
+import time
+from collections.abc import Generator
+from itertools import pairwise
+
+import numpy as np
+
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.speculation.step_costs import StepCosts, rising
+
+_ROW_COUNTS = (1, 2, 4, 8, 16, 32)
+_LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
+_LONG_ROWS = 8
+_NUM_RUNS = 2
+
+
+def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, None, StepCosts | None]:
+    """Runs a step between any two yields. Returns None where there are too few blocks to measure on."""
+    info = runner.info
+    counts = [num for num in _ROW_COUNTS if num <= min(info.max_model_len, info.max_num_batched_tokens)]
+    if len(counts) < 2:
+        return None
+    seconds = []
+    for num_rows in counts:
+        fastest = yield from _fastest(runner, blocks, num_rows, 0)
+        if fastest is None:
+            return None
+        seconds.append(fastest)
+    costs = StepCosts(tuple(counts), tuple(rising(seconds)))
+    num_rows = min(_LONG_ROWS, counts[-1])
+    num_past = min(_LONG_CONTEXT, info.max_model_len - num_rows, (info.num_blocks - 1) * info.block_size - num_rows)
+    slow = (yield from _fastest(runner, blocks, num_rows, num_past)) if num_past > 0 else None
+    if slow is None:
+        return costs
+    more = max(0.0, slow - costs.of(num_rows))
+    return StepCosts(costs.num_rows, costs.seconds, more / (num_rows * num_past))
+
+
+def _fastest(
+    runner: ModelRunner, blocks: BlockManager, num_rows: int, num_past: int
+) -> Generator[None, None, float | None]:
+    fastest = None
+    for _ in range(_NUM_RUNS):
+        yield
+        batch = _batch(blocks, num_rows, num_past)
+        if batch is None:
+            return None
+        begin = time.perf_counter()
+        runner.run(batch)
+        seconds = time.perf_counter() - begin
+        fastest = seconds if fastest is None else min(fastest, seconds)
+    return fastest
+
+
+def _batch(blocks: BlockManager, num_rows: int, num_past: int) -> ForwardBatch | None:
+    """Makes rows of one sequence as `build_batch` does for one that proposes tokens; None without free blocks."""
+    states = blocks.states
+    num_blocks = -(-(num_past + num_rows) // blocks.block_size)
+    free, slot = blocks.unused_blocks(num_blocks), 0 if states is None else states.unused_slot()
+    if free is None or slot is None:
+        return None
+    begins = np.array([0, num_rows]) if states is not None else np.arange(num_rows + 1)
+    past_lens = num_past + begins[:-1]
+    tables = [free[: -(-(num_past + end) // blocks.block_size)] for _, end in pairwise(begins.tolist())]
+    return ForwardBatch(
+        token_ids=np.zeros(num_rows, np.int64),
+        positions=np.arange(num_past, num_past + num_rows, dtype=np.int64),
+        past_lens=past_lens.astype(np.int32),
+        subsequence_begins=begins.astype(np.int32),
+        block_indices=np.concatenate(tables).astype(np.int32),
+        block_indices_begins=np.cumsum([0, *map(len, tables)]).astype(np.int32),
+        max_context_len=num_past + num_rows,
+        sampled_rows=np.arange(num_rows, dtype=np.int64),
+        state_slots=None if states is None else np.array([[0, slot]], np.int32),
+    )

@@ -1,0 +1,101 @@
+"""Tokens are sampled from the logits of a step, and given to their sequences.
+
+Rules
+1. A fault of one sequence ends that one, whatever its neighbours do.
+2. Rows of tokens that were only proposed (`speculation`) are sampled one after the other, by the same way as any: with
+   the seed, the counts, the bans and the grammar as they are behind the tokens before. So a sequence gets what it would
+   get without proposals, and as many rows count as what comes is what was proposed.
+"""
+
+import logging
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.columns import Row
+from ouzel.engine.constraints import Constraints
+from ouzel.engine.grammars.session import GrammarBroken
+from ouzel.engine.open_requests import OpenRequests
+from ouzel.engine.outputs import output_of
+from ouzel.engine.sampler import Sampled, draw, prepare, why_none
+from ouzel.engine.sequence import Sequence
+from ouzel.errors import STOPS
+from ouzel.types import FinishReason
+
+logger = logging.getLogger(__name__)
+
+Rows = NDArray[np.float32]  # [rows, vocab_size] logits
+
+
+class TokenTaker:
+    def __init__(
+        self, requests: OpenRequests, constraints: Constraints, blocks: BlockManager, max_model_len: int
+    ) -> None:
+        self._requests = requests
+        self._constraints = constraints
+        self._blocks = blocks
+        self._max_model_len = max_model_len
+
+    def take(self, rows_by_sequence: Iterable[tuple[Sequence, Rows]]) -> None:
+        """Takes, of each sequence, the row behind its last token, and those behind each token that it proposed."""
+        pending = list(rows_by_sequence)
+        while pending:
+            num_accepted = self._sample([(rows[0], sequence) for sequence, rows in pending])
+            pending = [
+                (sequence, rows[num_accepted[sequence] :]) for sequence, rows in pending if sequence in num_accepted
+            ]
+
+    def _sample(self, rows: list[tuple[Row, Sequence]]) -> dict[Sequence, int]:
+        """Returns how many tokens came of those sequences whose tokens were all proposed."""
+        prepared = []
+        for row, sequence in rows:
+            try:
+                prepared.append(prepare(row, sequence))
+            except STOPS:
+                raise
+            except BaseException as error:  # one request's fault must not end its batch neighbours
+                logger.exception("sampling failed for request %s", sequence.request.request_id)
+                self._requests.end(sequence, FinishReason.ERROR, f"sampling failed: {error}")
+        broken = self._constraints.mask(prepared)
+        if broken:
+            for sequence, why in broken.items():
+                self._requests.end_broken([sequence], why)
+            prepared = [each for each in prepared if not each.sequence.is_finished]
+        num_accepted = {}
+        for each, sampled in zip(prepared, draw(prepared), strict=True):
+            if sampled is None:
+                self._requests.end(each.sequence, *why_none(each))
+            elif (num := self._give(each.sequence, sampled)) and not each.sequence.is_finished:
+                num_accepted[each.sequence] = num
+        return num_accepted
+
+    def _give(self, sequence: Sequence, sampled: Sampled) -> int:
+        """Returns how many tokens came, if all of them were proposed; else 0."""
+        num_tokens = sequence.num_tokens
+        sequence.append(sampled.token_id, self._max_model_len)
+        is_followed = sequence.session is not None or sequence.reasoning_limit is not None
+        if is_followed and not sequence.is_finished:
+            try:
+                self._constraints.follow(sequence, self._max_model_len)
+            except GrammarBroken as error:
+                self._requests.end_broken([sequence], error)
+                return 0
+        num_new_tokens = sequence.num_tokens - num_tokens
+        num_accepted = self._accept(sequence, num_tokens) if sequence.proposal else 0
+        self._requests.outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
+        if sequence.is_finished:
+            self._requests.retire(sequence)
+        return num_accepted if num_accepted == num_new_tokens else 0
+
+    def _accept(self, sequence: Sequence, begin: int) -> int:
+        """Notes which of the new tokens, those from `begin` on, are computed, as they were proposed; returns how many.
+
+        States are those behind the last proposed token, so they hold only if all came.
+        """
+        num_left = len(sequence.proposal)
+        num_accepted = sequence.compare_with_proposal(begin)
+        if num_accepted == num_left or (num_accepted and self._blocks.states is None):
+            self._blocks.mark_computed(sequence, begin + num_accepted - sequence.num_computed_tokens)
+        return num_accepted
