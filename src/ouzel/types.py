@@ -99,6 +99,7 @@ class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=Tr
     """It says how tokens are proposed for a request, which changes no output, only how soon it comes."""
 
     max_proposed_tokens: int | None = None  # in a step; 0: none; None: as many as pay
+    confidence_threshold: float | None = None  # a draft model proposes what it finds at least so probable
     max_ngram_size: int | None = None  # tokens that are compared to find where the text stood before; None: the default
     predicted_token_ids: list[int] = []  # of the output, as the client expects it
 
@@ -163,6 +164,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     load_s: float
     num_state_slots: int = 0  # of recurrent layers; 0: the model has none
     has_grammars: bool = False  # it can hold an output to a grammar
+    has_prompt_lookup: bool = False  # it guesses tokens from where the text stood before
+    has_draft_model: bool = False  # it guesses tokens with a smaller model
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
 

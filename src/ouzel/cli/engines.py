@@ -13,6 +13,7 @@ from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
+from ouzel.engine.proposals import Speculation
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import special_token_ids
 from ouzel.tokenizer.model_files import (
@@ -38,7 +39,8 @@ def openvino_engine(options: dict[str, object]) -> Engine:
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)
     grammars = None if tokenizer is None else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
-    return EngineCore(runner, prefix_caching=engine.prefix_caching, grammars=grammars)
+    speculation = Speculation() if engine.prompt_lookup else None
+    return EngineCore(runner, prefix_caching=engine.prefix_caching, grammars=grammars, speculation=speculation)
 
 
 def expected_vocab_size(directory: Path) -> int:

@@ -78,6 +78,13 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option("API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."),
     ] = False
+    prompt_lookup: Annotated[
+        bool,
+        option(
+            "Guess tokens from where the text stood before, and compute as many beside the last one as pay; no answer "
+            "changes."
+        ),
+    ] = True
     grammar_timeout_s: Annotated[
         float, Meta(gt=0, le=600), option("How long a response format or a tool's schema may take to be compiled.")
     ] = 5.0

@@ -65,7 +65,9 @@ class EngineCore:
         grammars: GrammarCompiler | None = None,
         speculation: Speculation | None = None,
     ) -> None:
-        self._info = info = msgspec.structs.replace(runner.info, has_grammars=grammars is not None)
+        self._info = info = msgspec.structs.replace(
+            runner.info, has_grammars=grammars is not None, has_prompt_lookup=speculation is not None
+        )
         self._runner = runner
         self._blocks = BlockManager(
             num_blocks=info.num_blocks,
