@@ -1,0 +1,53 @@
+"""Families with proposed tokens: what comes is what transformers gives, in fewer steps."""
+
+from random import Random
+
+import msgspec
+import numpy as np
+import pytest
+
+from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.types import EngineRequest, SpeculationParams
+from tests.backends import of_kinds
+from tests.backends.conftest import Golden, Load
+from tests.engine.requests import make_request, run
+
+FREE_ROWS = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
+
+
+def predicted(golden: Golden, output: list[int], share: float, **options: object) -> EngineRequest:
+    """Predicts so much of an output rightly."""
+    random = Random(share)
+    token_ids = [each if random.random() < share else random.randrange(200) for each in output]
+    request = make_request(golden.prompt, max_tokens=len(output), **options)  # type: ignore[arg-type]
+    return msgspec.structs.replace(request, speculation=SpeculationParams(predicted_token_ids=token_ids))
+
+
+@pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
+def test_each_gets_its_continuation_whatever_was_guessed(golden: Golden, load: Load) -> None:
+    engine = EngineCore(load(golden.directory), speculation=FREE_ROWS)
+    requests = [predicted(golden, golden.greedy, share, cache_salt=f"{share}") for share in (0.0, 0.5, 0.9, 1.0)]
+    results = run(engine, requests)
+    for request in requests:
+        assert results[request.request_id, 0].token_ids == golden.greedy
+    assert results[requests[-1].request_id, 0].final.num_accepted_tokens > len(golden.greedy) * 0.8
+
+
+@pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
+def test_logprobs_and_samples_stay_what_they_are(golden: Golden, load: Load) -> None:
+    asked = [{"num_logprobs": 2}, {"temperature": 0.9, "seed": 5, "top_p": 0.9}]
+    alone = [make_request(golden.prompt, max_tokens=48, **options) for options in asked]  # type: ignore[arg-type]
+    plain = run(EngineCore(load(golden.directory)), alone)
+    outputs = [plain[request.request_id, 0] for request in alone]
+    requests = [
+        predicted(golden, output.token_ids, 0.8, **options) for output, options in zip(outputs, asked, strict=True)
+    ]
+    results = run(EngineCore(load(golden.directory), speculation=FREE_ROWS), requests)
+    for request, output in zip(requests, outputs, strict=True):
+        result = results[request.request_id, 0]
+        assert result.token_ids == output.token_ids
+        assert result.final.num_accepted_tokens > 0
+        logprobs = [[each.sampled.logprob for each in found.logprobs] for found in (result, output)]
+        np.testing.assert_allclose(*logprobs, atol=1e-4)
