@@ -1,6 +1,7 @@
 """Families with proposed tokens: what comes is what transformers gives, in fewer steps."""
 
 from random import Random
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,11 +18,11 @@ from tests.engine.requests import make_request, run
 FREE_ROWS = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
 
 
-def predicted(golden: Golden, output: list[int], share: float, **options: object) -> EngineRequest:
+def predicted(golden: Golden, output: list[int], share: float, **options: Any) -> EngineRequest:
     """Predicts so much of an output rightly."""
     random = Random(share)
     token_ids = [each if random.random() < share else random.randrange(200) for each in output]
-    request = make_request(golden.prompt, max_tokens=len(output), **options)  # type: ignore[arg-type]
+    request = make_request(golden.prompt, max_tokens=len(output), **options)
     return msgspec.structs.replace(request, speculation=SpeculationParams(predicted_token_ids=token_ids))
 
 
@@ -37,8 +38,8 @@ def test_each_gets_its_continuation_whatever_was_guessed(golden: Golden, load: L
 
 @pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
 def test_logprobs_and_samples_stay_what_they_are(golden: Golden, load: Load) -> None:
-    asked = [{"num_logprobs": 2}, {"temperature": 0.9, "seed": 5, "top_p": 0.9}]
-    alone = [make_request(golden.prompt, max_tokens=48, **options) for options in asked]  # type: ignore[arg-type]
+    asked: list[dict[str, Any]] = [{"num_logprobs": 2}, {"temperature": 0.9, "seed": 5, "top_p": 0.9}]
+    alone = [make_request(golden.prompt, max_tokens=48, **options) for options in asked]
     plain = run(EngineCore(load(golden.directory)), alone)
     outputs = [plain[request.request_id, 0] for request in alone]
     requests = [
@@ -49,5 +50,5 @@ def test_logprobs_and_samples_stay_what_they_are(golden: Golden, load: Load) -> 
         result = results[request.request_id, 0]
         assert result.token_ids == output.token_ids
         assert result.final.num_accepted_tokens > 0
-        logprobs = [[each.sampled.logprob for each in found.logprobs] for found in (result, output)]
-        np.testing.assert_allclose(*logprobs, atol=1e-4)
+        logprobs, expected = ([each.sampled.logprob for each in found.logprobs] for found in (result, output))
+        np.testing.assert_allclose(logprobs, expected, atol=1e-4)

@@ -1,7 +1,7 @@
 """The MODEL argument becomes a local directory and a name."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ouzel.config import ModelConfig
@@ -20,6 +20,7 @@ _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
 class LocalModel:
     directory: Path
     name: str  # what clients call it, unless --served-model-name says otherwise
+    draft: Path | None = None  # the directory of the draft model
 
 
 _DEMOS: dict[Demo, LocalModel] = {
@@ -30,7 +31,10 @@ _DEMOS: dict[Demo, LocalModel] = {
 
 def located(options: ModelConfig) -> LocalModel:
     """Returns a bundled demo model where none is named. Raises ModelLoadError."""
-    return locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
+    local = locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
+    if not options.draft_model:
+        return local
+    return replace(local, draft=locate_model(options.draft_model, options.cache_dir).directory)
 
 
 def locate_model(model: str, cache_dir: str = "") -> LocalModel:

@@ -57,7 +57,8 @@ async def serve(
 
 def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
-    model = msgspec.structs.replace(options.model, model=str(local.directory))
+    draft = "" if local.draft is None else str(local.draft)
+    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
     return EngineSpec(
         factory="ouzel.cli.engines:openvino_engine",
         options={"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(options.engine)},

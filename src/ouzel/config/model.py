@@ -22,6 +22,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = ""
+    draft_model: Annotated[
+        str,
+        option(
+            "A smaller model with the same tokens, named as MODEL is: it guesses tokens, and no answer changes.",
+            unset="none",
+        ),
+    ] = ""
     demo: Annotated[
         Demo,
         option("The demo, if no model is named."),

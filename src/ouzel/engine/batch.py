@@ -1,6 +1,7 @@
 """A runner takes what is scheduled as flat arrays."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 import msgspec
@@ -12,8 +13,11 @@ from ouzel.engine.image_encoder import ImageEncoder
 from ouzel.engine.scheduler import Scheduled
 from ouzel.engine.sequence import Sequence
 
+Span = tuple[list[int], int, list[int]]
+"""Block table, number of tokens in the cache, new tokens of a subsequence."""
 
-class _Span(msgspec.Struct, frozen=True):
+
+class _Piece(msgspec.Struct, frozen=True):
     """Tokens of a sequence that follow one another, and see the ones before them in the cache."""
 
     sequence: Sequence
@@ -33,30 +37,42 @@ def build_batch(
     The rows whose logits it asks for are first those of the sequences whose last token is computed, to sample from,
     and of the tokens that they propose; then the scored ones.
 
-    Without states a proposed token is a span of its own over the same blocks: attention writes all keys and values
-    before it reads, and several rows of one span take a path in it that is slower by a fifth.
+    Without states a proposed token is a subsequence of its own over the same blocks: attention writes all keys and
+    values before it reads, and several rows of one subsequence take a path in it that is slower by a fifth.
     """
-    spans = list(chain.from_iterable(_spans(entry, is_whole=has_states) for entry in scheduled))
-    new_lens = np.array([len(span.token_ids) for span in spans], dtype=np.int32)
-    past_lens = np.array([span.begin for span in spans], dtype=np.int32)
-    context_lens = past_lens + new_lens
-    num_blocks = -(-context_lens // block_size)
-    span_begins = _prefix_sums(new_lens)
-    begins = _prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
-    tables = (span.sequence.block_table[:count] for span, count in zip(spans, num_blocks.tolist(), strict=True))
+    pieces = list(chain.from_iterable(_pieces(entry, is_whole=has_states) for entry in scheduled))
+    begins = prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
     image_rows, image_features = _image_rows(scheduled, begins, images)
-    return ForwardBatch(
-        token_ids=np.array(list(chain.from_iterable(span.token_ids for span in spans)), dtype=np.int64),
-        positions=_grid_positions(spans, _positions(past_lens, new_lens), span_begins),
-        past_lens=past_lens,
-        subsequence_begins=span_begins,
-        block_indices=np.array(list(chain.from_iterable(tables)), dtype=np.int32),
-        block_indices_begins=_prefix_sums(num_blocks),
-        max_context_len=int(context_lens.max()),
-        sampled_rows=np.concatenate([_sampled_rows(scheduled, begins), *_scored_rows(scheduled, begins)]),
+    batch = batch_of(
+        [(piece.sequence.block_table, piece.begin, piece.token_ids) for piece in pieces],
+        np.concatenate([_sampled_rows(scheduled, begins), *_scored_rows(scheduled, begins)]),
+        block_size,
+    )
+    return replace(
+        batch,
+        positions=_grid_positions(pieces, batch.positions, batch.subsequence_begins),
         state_slots=np.array(list(map(_slots, scheduled)), dtype=np.int32) if has_states else None,
         image_rows=image_rows,
         image_features=image_features,
+    )
+
+
+def batch_of(spans: list[Span], sampled_rows: NDArray[np.int64], block_size: int) -> ForwardBatch:
+    """Puts the new tokens of all one after the other; positions count on."""
+    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], dtype=np.int32)
+    past_lens = np.array([past for _, past, _ in spans], dtype=np.int32)
+    context_lens = past_lens + new_lens
+    num_blocks = -(-context_lens // block_size)
+    tables = (table[:count] for (table, _, _), count in zip(spans, num_blocks.tolist(), strict=True))
+    return ForwardBatch(
+        token_ids=np.array(list(chain.from_iterable(token_ids for _, _, token_ids in spans)), dtype=np.int64),
+        positions=_positions(past_lens, new_lens),
+        past_lens=past_lens,
+        subsequence_begins=prefix_sums(new_lens),
+        block_indices=np.array(list(chain.from_iterable(tables)), dtype=np.int32),
+        block_indices_begins=prefix_sums(num_blocks),
+        max_context_len=int(context_lens.max()),
+        sampled_rows=sampled_rows,
     )
 
 
@@ -77,16 +93,16 @@ def _num_rows(entry: Scheduled) -> int:
     return entry.num_new_tokens + len(entry.sequence.proposal)
 
 
-def _spans(entry: Scheduled, *, is_whole: bool) -> Iterator[_Span]:
+def _pieces(entry: Scheduled, *, is_whole: bool) -> Iterator[_Piece]:
     sequence, begin = entry.sequence, entry.sequence.num_computed_tokens
     end = begin + entry.num_new_tokens
     known = sequence.token_ids[begin:end]
     if is_whole:
-        yield _Span(sequence, begin, [*known, *sequence.proposal])
+        yield _Piece(sequence, begin, [*known, *sequence.proposal])
         return
-    yield _Span(sequence, begin, known)
+    yield _Piece(sequence, begin, known)
     for place, token_id in enumerate(sequence.proposal, start=end):
-        yield _Span(sequence, place, [token_id])
+        yield _Piece(sequence, place, [token_id])
 
 
 def _slots(entry: Scheduled) -> tuple[int, int]:
@@ -126,20 +142,20 @@ def _image_rows(
     return (np.concatenate(rows), np.concatenate(features, axis=1)) if rows else (None, None)
 
 
-def _grid_positions(spans: list[_Span], positions: NDArray[np.int64], begins: NDArray[np.int32]) -> NDArray[np.int64]:
+def _grid_positions(pieces: list[_Piece], positions: NDArray[np.int64], begins: NDArray[np.int32]) -> NDArray[np.int64]:
     """Gives each token three positions where an image has a grid of them."""
     grids = positions
-    for span, begin in zip(spans, begins.tolist(), strict=False):
-        images = span.sequence.images
-        own = None if images is None else images.positions(span.begin, span.end)
+    for piece, begin in zip(pieces, begins.tolist(), strict=False):
+        images = piece.sequence.images
+        own = None if images is None else images.positions(piece.begin, piece.end)
         if own is not None:
             if grids is positions:
                 grids = np.repeat(positions[None], 3, axis=0)
-            grids[:, begin : begin + len(span.token_ids)] = own
+            grids[:, begin : begin + len(piece.token_ids)] = own
     return grids
 
 
-def _prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:
+def prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:
     sums = np.zeros(lens.size + 1, dtype=np.int32)
     np.cumsum(lens, out=sums[1:])
     return sums
@@ -149,5 +165,5 @@ def _positions(past_lens: NDArray[np.int32], new_lens: NDArray[np.int32]) -> NDA
     """Counts on from each sequence's past: 0, 1, 2, ... where it has none."""
     if new_lens.max() == 1:
         return past_lens.astype(np.int64)
-    starts = np.repeat(past_lens - _prefix_sums(new_lens)[:-1], new_lens)
+    starts = np.repeat(past_lens - prefix_sums(new_lens)[:-1], new_lens)
     return starts.astype(np.int64) + np.arange(starts.size, dtype=np.int64)

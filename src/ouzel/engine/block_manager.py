@@ -78,6 +78,7 @@ class BlockManager:
         for block in reversed(sequence.block_table):
             self._unreference(block)
         sequence.block_table.clear()
+        sequence.drafting = None  # it was in these blocks
 
     def share_prefix(self, sequence: Sequence) -> bool:
         """Fills an empty block table with cached blocks of the sequence's own tokens, `num_shareable_tokens` at most.

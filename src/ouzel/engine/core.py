@@ -66,7 +66,10 @@ class EngineCore:
         speculation: Speculation | None = None,
     ) -> None:
         self._info = info = msgspec.structs.replace(
-            runner.info, has_grammars=grammars is not None, has_prompt_lookup=speculation is not None
+            runner.info,
+            has_grammars=grammars is not None,
+            has_prompt_lookup=speculation is not None and speculation.prompt_lookup,
+            has_draft_model=speculation is not None and speculation.draft is not None,
         )
         self._runner = runner
         self._blocks = BlockManager(
@@ -133,6 +136,8 @@ class EngineCore:
 
     def close(self) -> None:
         self._constraints.close()
+        if self._proposals is not None:
+            self._proposals.close()
         self._runner.close()
 
     def step(self) -> list[StepOutput]:
@@ -140,10 +145,10 @@ class EngineCore:
         if self._images is not None:
             self._encode(self._images)
         scheduled = self._scheduler.schedule()
-        if self._proposals is not None:
-            self._proposals.add_to(scheduled)
         if scheduled:
             try:
+                if self._proposals is not None:
+                    self._proposals.add_to(scheduled)
                 self._compute(scheduled)
             except STOPS:
                 raise

@@ -6,8 +6,10 @@ Rules
    grammar forbids is not.
 3. How many are computed is planned for the whole step (`speculation.row_plan`), from what the machine's steps cost and
    from how often guesses came true. A sequence whose guesses do not pay tries one now and then.
-4. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
-5. An answer that ended is remembered for those to come, under its request's cache salt.
+4. A sequence has its tokens from where the text stood before, or from a draft model: whichever is likelier right.
+5. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
+6. An answer that ended is remembered for those to come, under its request's cache salt.
+7. A fault of the draft model ends it, and nothing else.
 """
 
 import logging
@@ -18,14 +20,17 @@ import msgspec
 
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.draft_model import DraftModel, Want
 from ouzel.engine.scheduler import Scheduled
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.speculation.acceptance import AcceptanceRates
+from ouzel.engine.speculation.drafting import DEFAULT_NUM_DRAFTED
 from ouzel.engine.speculation.past_texts import PastTexts
 from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
 from ouzel.engine.speculation.row_plan import Offer, Step, row_plan
 from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.engine.step_measurement import measurement
+from ouzel.engine.step_measurement import MeasuredCosts
+from ouzel.errors import STOPS
 
 logger = logging.getLogger(__name__)
 
@@ -37,74 +42,92 @@ _NUM_REMEMBERED_PROMPT_TOKENS = 16  # before an answer: by them its beginning is
 class Speculation:
     """It says what an engine does to propose tokens."""
 
+    prompt_lookup: bool = True
+    draft: ModelRunner | None = None
     costs: StepCosts | None = None  # None: they are measured
+    draft_costs: StepCosts | None = None
 
 
 class _Idea(msgspec.Struct, frozen=True):
     sequence: Sequence
-    token_ids: tuple[int, ...]
-    chances: tuple[float, ...]
-    guesses: Guesses | None  # None: tokens that a grammar forces
+    token_ids: tuple[int, ...]  # of a draft: none yet
+    chances: tuple[float, ...]  # of each, that it and all before it come true
+    lookup: Guesses | None = None
+    is_drafted: bool = False
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """In the step in progress a sequence has proposed tokens."""
+
+    idea: _Idea
+    num_proposed: int
+    num_tokens: int  # that it had
+    num_accepted: int  # before the step
 
 
 class Proposals:
     def __init__(self, runner: ModelRunner, blocks: BlockManager, speculation: Speculation) -> None:
         self._blocks = blocks
-        self._max_model_len = runner.info.max_model_len
+        self._info = runner.info
+        self._looks_up = speculation.prompt_lookup
         self._rates = AcceptanceRates(FIRST_CHANCES)
         self._past = PastTexts()
-        self._given: list[tuple[_Idea, int, int]] = []  # of the step in progress: tokens proposed; accepted before
-        self._costs = speculation.costs
-        self._measurement = measurement(runner, blocks) if self._costs is None else None
+        self._draft = None if speculation.draft is None else DraftModel(speculation.draft, runner.info.vocab_size)
+        self._given: list[_Given] = []
+        self._costs = MeasuredCosts(runner, blocks, speculation.costs)
+        self._draft_costs = None
+        if speculation.draft is not None:
+            self._draft_costs = MeasuredCosts(speculation.draft, blocks, speculation.draft_costs)
         self.num_drafts = 0  # counters: sequences of steps with proposals,
         self.num_draft_tokens = 0  # what they proposed,
         self.num_accepted_tokens = 0  # and what of it came
 
     def measure(self) -> bool:
         """Takes one of the steps that tell what steps cost; returns whether there are more."""
-        if self._measurement is None:
-            return False
-        try:
-            next(self._measurement)
-        except StopIteration as end:
-            self._measurement, self._costs = None, end.value
-            logger.info("costs of steps: %s", self._costs)
-        return self._measurement is not None
+        return self._costs.advance() or (self._draft_costs is not None and self._draft_costs.advance())
 
     def add_to(self, scheduled: list[Scheduled]) -> None:
         """Lets the sequences of a step propose tokens, as many as pay."""
-        ideas = [idea for entry in scheduled if self._may_propose(entry) and (idea := self._idea(entry.sequence))]
+        ideas = [idea for entry in scheduled if _may_propose(entry) and (idea := self._idea(entry.sequence))]
         if not ideas:
             return
-        if self._costs is None:
+        costs, draft_costs = self._costs.known, None if self._draft_costs is None else self._draft_costs.known
+        if costs is None or (self._draft_costs is not None and draft_costs is None):
             self.measure()
             return
-        numbers = row_plan(
-            [Offer(idea.chances, idea.sequence.num_tokens) for idea in ideas],
-            Step(
-                num_rows=sum(entry.num_new_tokens for entry in scheduled),
-                num_tokens=sum(entry.completes_prompt for entry in scheduled),
-                num_context_tokens=sum(entry.sequence.num_tokens for entry in scheduled if entry.num_new_tokens == 1),
-            ),
-            self._costs,
-        )
-        spare = len(scheduled) if self._blocks.states is None else self._blocks.states.num_spare(len(scheduled))
+        offers = [Offer(idea.chances, idea.sequence.num_tokens, idea.is_drafted) for idea in ideas]
+        numbers = row_plan(offers, _step_of(scheduled), costs, draft_costs)
+        drafting = []
+        for idea, number in self._affordable(ideas, numbers, len(scheduled)):
+            if idea.is_drafted:
+                drafting.append((idea, number))
+            else:
+                self._propose(idea, idea.token_ids[:number])
+        if drafting:
+            self._propose_drafts(drafting)
+
+    def _affordable(self, ideas: list[_Idea], numbers: list[int], num_sequences: int) -> Iterable[tuple[_Idea, int]]:
+        """Gives those that have blocks and slots, with the number of tokens for which they have."""
+        num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
         for idea, number in zip(ideas, numbers, strict=True):
             wanted = number or int(idea.sequence.num_output_tokens % _TRY_EVERY == 0)
-            if spare and (fitting := self._fitting(idea.sequence, wanted, len(scheduled))):
-                spare -= 1
-                self._given.append((idea, fitting, idea.sequence.num_accepted_tokens))
-                idea.sequence.propose(idea.token_ids[:fitting])
+            fitting = self._fitting(idea.sequence, wanted, num_sequences) if wanted and num_spare else 0
+            if fitting:
+                num_spare -= 1
+                yield idea, fitting
 
     def note(self, scheduled: Iterable[Scheduled]) -> None:
         """Takes note of what came in a step."""
-        for idea, num_proposed, num_before in self._given:
-            num_came = idea.sequence.num_accepted_tokens - num_before
-            self.num_drafts += 1
-            self.num_draft_tokens += num_proposed
+        for given in self._given:
+            sequence = given.idea.sequence
+            num_came = sequence.num_accepted_tokens - given.num_accepted
+            self.num_drafts += given.num_proposed > 0
+            self.num_draft_tokens += given.num_proposed
             self.num_accepted_tokens += num_came
-            if idea.guesses is not None and idea.sequence.lookup is not None:
-                idea.sequence.lookup.note(idea.guesses, num_proposed, num_came)
+            if given.idea.lookup is not None and sequence.lookup is not None:
+                sequence.lookup.note(given.idea.lookup, given.num_proposed, num_came)
+            if given.idea.is_drafted and self._draft is not None:
+                self._draft.note(sequence, given.num_tokens, given.num_proposed, num_came)
         self._given.clear()
         for sequence in (entry.sequence for entry in scheduled):
             if sequence.is_finished and sequence.lookup is not None:
@@ -112,48 +135,97 @@ class Proposals:
                 self._past.add(sequence.request.cache_salt, sequence.token_ids[begin:])
                 sequence.lookup = None
 
-    def _may_propose(self, entry: Scheduled) -> bool:
-        sequence = entry.sequence
-        return entry.completes_prompt and sequence.is_past_prompt and not sequence.beams and not sequence.forks
+    def close(self) -> None:
+        if self._draft is not None:
+            self._draft.close()
 
     def _idea(self, sequence: Sequence) -> _Idea | None:
-        request = sequence.request
-        settings = request.speculation
         num_left = min(
-            sequence.params.max_tokens - sequence.num_output_tokens, self._max_model_len - sequence.num_tokens
+            sequence.params.max_tokens - sequence.num_output_tokens, self._info.max_model_len - sequence.num_tokens
         )
         if num_left <= 1:
             return None  # the last token is not computed
         if forced := _forced(sequence)[: num_left - 1]:
-            return _Idea(sequence, forced, (1.0,) * len(forced), None)
-        if settings.max_proposed_tokens == 0:
+            return _Idea(sequence, forced, (1.0,) * len(forced))
+        looked_up = self._looked_up(sequence, num_left - 1) if self._looks_up else None
+        drafted = self._drafted(sequence, num_left - 1)
+        if looked_up is None or drafted is None:
+            return looked_up or drafted
+        return looked_up if looked_up.chances[0] >= drafted.chances[0] else drafted
+
+    def _looked_up(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
+        settings = sequence.request.speculation
+        asked = settings.max_proposed_tokens
+        if asked == 0:
             return None
         if sequence.lookup is None:
             sequence.lookup = PromptLookup(self._rates, settings.predicted_token_ids, sequence.num_prompt_tokens)
         guesses = sequence.lookup.guess(
             sequence.token_ids,
-            self._past.of(request.cache_salt),
-            max_length=min(num_left - 1, settings.max_proposed_tokens or num_left),
+            self._past.of(sequence.request.cache_salt),
+            max_length=max_tokens if asked is None else min(max_tokens, asked),
             max_ngram=settings.max_ngram_size,
         )
         if guesses is None:
             return None
-        token_ids = guesses.token_ids
-        if sequence.session is not None:
-            token_ids = token_ids[: sequence.session.num_allowed(token_ids)]
+        token_ids = _allowed(sequence, guesses.token_ids)
         chances = sequence.lookup.chances(guesses)[: len(token_ids)]
-        return _Idea(sequence, token_ids, tuple(chances), guesses) if token_ids else None
+        return _Idea(sequence, token_ids, tuple(chances), lookup=guesses) if token_ids else None
+
+    def _drafted(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
+        asked = sequence.request.speculation.max_proposed_tokens
+        number = min(max_tokens, DEFAULT_NUM_DRAFTED if asked is None else asked)
+        if self._draft is None or number == 0 or (drafting := self._draft.begin(sequence)) is None:
+            return None
+        return _Idea(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
+
+    def _propose_drafts(self, drafting: list[tuple[_Idea, int]]) -> None:
+        assert self._draft is not None
+        ideas = {idea.sequence: idea for idea, _ in drafting}
+        try:
+            self._draft.catch_up(ideas, self._info.max_num_batched_tokens)
+            wants = [Want(sequence, number) for sequence, (_, number) in zip(ideas, drafting, strict=True)]
+            drafts = self._draft.draft([want for want in wants if not self._draft.lags(want.sequence)])
+        except STOPS:
+            raise
+        except BaseException:  # the model that answers is another one
+            logger.exception("the draft model failed, and drafts no more")
+            self._draft = self._draft_costs = None
+            return
+        for sequence, token_ids in drafts.items():
+            self._propose(ideas[sequence], _allowed(sequence, tuple(token_ids)))
+
+    def _propose(self, idea: _Idea, token_ids: tuple[int, ...]) -> None:
+        sequence = idea.sequence
+        self._given.append(_Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens))
+        sequence.propose(token_ids)
 
     def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:
         """Allocates blocks for the tokens wanted, but for those that would take one somebody may need next."""
-        if not wanted:
-            return 0
         num_tokens = sequence.num_tokens + wanted
         missing = self._blocks.num_missing_blocks(sequence, num_tokens)
         if missing and self._blocks.num_free_blocks - missing < num_sequences:
             return min(wanted, len(sequence.block_table) * self._blocks.block_size - sequence.num_tokens)
         self._blocks.allocate(sequence, num_tokens)
         return wanted
+
+
+def _may_propose(entry: Scheduled) -> bool:
+    sequence = entry.sequence
+    return entry.completes_prompt and sequence.is_past_prompt and not sequence.beams and not sequence.forks
+
+
+def _step_of(scheduled: list[Scheduled]) -> Step:
+    return Step(
+        num_rows=sum(entry.num_new_tokens for entry in scheduled),
+        num_tokens=sum(entry.completes_prompt for entry in scheduled),
+        num_context_tokens=sum(entry.sequence.num_tokens for entry in scheduled if entry.num_new_tokens == 1),
+    )
+
+
+def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the first ones, which the grammar takes."""
+    return token_ids if sequence.session is None else token_ids[: sequence.session.num_allowed(token_ids)]
 
 
 def _forced(sequence: Sequence) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine import row_memory
 from ouzel.engine.columns import ColumnSums, Row, largest
+from ouzel.engine.draws import Draw
 from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.philox import uniform, uniforms
 from ouzel.engine.sequence import Sequence
@@ -139,7 +140,7 @@ def _leave_only(row: Row, token_id: int) -> None:
 # Choosing
 
 
-def choose_tokens(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
+def choose_tokens(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     """Returns one token id per row, None for a row without a finite largest logit."""
     token_ids: list[int | None] = [None] * len(rows)
     with_top_k: list[int] = []
@@ -163,7 +164,7 @@ def _has_candidates(params: SamplingParams, row: Row) -> bool:
     return 0 < params.top_k < min(row.size, _MAX_CANDIDATES)
 
 
-def draw_from_top_k(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
+def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     """Does everything from temperature on with the candidates of each row, most likely first."""
     params = [sequence.params for sequence in sequences]
     candidates = [largest(row, each.top_k) for row, each in zip(rows, params, strict=True)]
@@ -212,13 +213,13 @@ def keep_typical(
     return np.where(deviation <= bound, weights, 0.0)
 
 
-def draw_from_all(rows: list[Row], sequences: list[Sequence]) -> list[int | None]:
+def draw_from_all(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     """Takes row by row, while it is in the CPU's cache; only the random numbers are made for all at once."""
     firsts = _uniforms(sequences).tolist()
     return [draw_from_row(row, each, first) for row, each, first in zip(rows, sequences, firsts, strict=True)]
 
 
-def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | None:
+def draw_from_row(row: Row, sequence: Draw, first_uniform: float) -> int | None:
     """Does everything from temperature on with a whole row."""
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
@@ -231,7 +232,7 @@ def draw_from_row(row: Row, sequence: Sequence, first_uniform: float) -> int | N
     return token_id
 
 
-def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Sequence, first_uniform: float) -> int:
+def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Draw, first_uniform: float) -> int:
     """Overwrites all three rows; `log_weights` holds the logits, of which the largest is 0."""
     params = sequence.params
     if 0 < params.top_k < log_weights.size:
@@ -283,7 +284,7 @@ def _column(params: list[SamplingParams], name: str) -> NDArray[np.float64]:
     return np.array([[getattr(each, name)] for each in params], dtype=np.float64)
 
 
-def _uniforms(sequences: list[Sequence]) -> NDArray[np.float64]:
+def _uniforms(sequences: list[Draw]) -> NDArray[np.float64]:
     if len(sequences) < _MANY_ROWS:
         return np.array([uniform(each.params.seed, each.index, each.num_output_tokens, 0) for each in sequences])
     return uniforms(
@@ -294,6 +295,6 @@ def _uniforms(sequences: list[Sequence]) -> NDArray[np.float64]:
     )
 
 
-def _further_uniforms(sequence: Sequence) -> Iterator[float]:
+def _further_uniforms(sequence: Draw) -> Iterator[float]:
     for draw_number in count(1):
         yield uniform(sequence.params.seed, sequence.index, sequence.num_output_tokens, draw_number)

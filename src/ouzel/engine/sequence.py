@@ -11,6 +11,7 @@ from itertools import takewhile
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.reasoning_limit import ReasoningLimit
+from ouzel.engine.speculation.drafting import Drafting
 from ouzel.engine.speculation.prompt_lookup import PromptLookup
 from ouzel.engine.token_bans import TokenBans
 from ouzel.engine.token_counts import TokenCounts
@@ -51,6 +52,7 @@ class Sequence:
         self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
         self.proposal: tuple[int, ...] = ()  # tokens that may come next, which the step in progress computes
         self.lookup: PromptLookup | None = None  # kept by `proposals`
+        self.drafting: Drafting | None = None  # kept by `draft_model`
         self.num_proposed_tokens = 0
         self.num_accepted_tokens = 0
         self.num_blocks_wanted = 0  # of a beam that starts again: what its search had when it ran out of blocks

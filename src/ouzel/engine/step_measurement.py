@@ -3,6 +3,7 @@
 Steps of several row counts run on blocks that nobody has, each of them twice, the faster one counting.
 """
 
+import logging
 import time
 from collections.abc import Generator
 from itertools import pairwise
@@ -13,10 +14,32 @@ from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.speculation.step_costs import StepCosts, rising
 
+logger = logging.getLogger(__name__)
+
 _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
 _LONG_ROWS = 8
 _NUM_RUNS = 2
+
+
+class MeasuredCosts:
+    """They become known step by step."""
+
+    def __init__(self, runner: ModelRunner, blocks: BlockManager, known: StepCosts | None = None) -> None:
+        self.known = known
+        self._name = runner.info.model_type
+        self._measurement = measurement(runner, blocks) if known is None else None
+
+    def advance(self) -> bool:
+        """Takes one of the steps that tell what steps cost; returns whether there are more."""
+        if self._measurement is None:
+            return False
+        try:
+            next(self._measurement)
+        except StopIteration as end:
+            self._measurement, self.known = None, end.value
+            logger.info("costs of steps of %s: %s", self._name, self.known)
+        return self._measurement is not None
 
 
 def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, None, StepCosts | None]:

@@ -3,6 +3,7 @@
 import logging
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,14 @@ import msgspec
 from ouzel.backends.openvino.compilation import check_options, compile_graph, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import KvCache, accept_shorter_context, cache_tables, context_length, plan_cache
+from ouzel.backends.openvino.kv_cache import (
+    KvCache,
+    accept_shorter_context,
+    cache_tables,
+    context_length,
+    plan_cache,
+    plan_of,
+)
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
@@ -31,13 +39,17 @@ __all__ = ["create_runner"]
 logger = logging.getLogger(__name__)
 
 
-def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
-    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend."""
+def create_runner(model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None = None) -> ModelRunner:
+    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend.
+
+    With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides.
+    """
     started = time.perf_counter()
     core = ov.Core()
     check_options(core, engine)
     config = read_config(Path(model.model))
-    runner = checked_runner(core, config, model, engine) or checked_runner(core, config, model, engine)
+    make = partial(checked_runner, core, config, model, engine, num_blocks=num_blocks)
+    runner = make() or make()
     assert runner is not None, "without its entry the model is not a cached one"
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
@@ -45,13 +57,15 @@ def create_runner(model: ModelConfig, engine: EngineConfig) -> ModelRunner:
     return runner
 
 
-def checked_runner(core: ov.Core, config: HfConfig, model: ModelConfig, engine: EngineConfig) -> OpenVINORunner | None:
+def checked_runner(
+    core: ov.Core, config: HfConfig, model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None
+) -> OpenVINORunner | None:
     """Returns None where weights of an earlier start fail the self-check: their entry is gone then.
 
     Raises SelfCheckFailed where the weights were made just now.
     """
     language_model = load(core, Path(model.model), config, model)
-    runner = make_runner(core, language_model, config, model, engine)
+    runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks)
     try:
         with pages_given_back(language_model.mappings):
             check_runner(runner, language_model.num_relative_positions, is_rotary=is_rotary(language_model, config))
@@ -67,7 +81,13 @@ def checked_runner(core: ov.Core, config: HfConfig, model: ModelConfig, engine: 
 
 
 def make_runner(
-    core: ov.Core, language_model: LanguageModel, config: HfConfig, model: ModelConfig, engine: EngineConfig
+    core: ov.Core,
+    language_model: LanguageModel,
+    config: HfConfig,
+    model: ModelConfig,
+    engine: EngineConfig,
+    *,
+    num_blocks: int | None = None,
 ) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
@@ -80,7 +100,10 @@ def make_runner(
     free_bytes = available_bytes()
     state_plan = plan_states(states, engine, free_bytes)
     max_num_seqs = state_plan.max_num_seqs
-    plan = plan_cache(cache, max_model_len, max_num_seqs, engine.kv_cache_gib, free_bytes - state_plan.num_bytes)
+    if num_blocks is None:
+        plan = plan_cache(cache, max_model_len, max_num_seqs, engine.kv_cache_gib, free_bytes - state_plan.num_bytes)
+    else:
+        plan = plan_of(cache, max_model_len, num_blocks)
     if plan.max_model_len < max_model_len:
         accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
     info = EngineInfo(

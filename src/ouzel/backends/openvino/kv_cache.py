@@ -51,7 +51,7 @@ def plan_cache(
     free_bytes: int,
 ) -> CachePlan:
     """Raises ModelLoadError where what is asked for, or a share of what is free, does not hold two blocks."""
-    block_size = next(table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
+    block_size = block_size_of(tables)
     block_bytes = sum(table.row_bytes for table in tables)
     wanted = max_num_seqs * -(-max_model_len // block_size)
     if kv_cache_gib is not None:
@@ -64,7 +64,17 @@ def plan_cache(
             + (f"kv_cache_gib is {kv_cache_gib}" if kv_cache_gib is not None else "the memory left is less")
         )
     logger.info("KV cache: %d blocks of %d tokens, %.2f GiB", num_blocks, block_size, num_blocks * block_bytes / 2**30)
+    return plan_of(tables, max_model_len, num_blocks)
+
+
+def plan_of(tables: list[Table], max_model_len: int, num_blocks: int) -> CachePlan:
+    block_size = block_size_of(tables)
     return CachePlan(num_blocks, block_size, min(max_model_len, num_blocks * block_size))
+
+
+def block_size_of(tables: list[Table]) -> int:
+    """Returns the tokens of a block."""
+    return next(table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
 
 
 class KvCache:

@@ -1,0 +1,22 @@
+"""What is known of one sequence's drafts."""
+
+from ouzel.engine.speculation.acceptance import AcceptanceRates
+
+DEFAULT_NUM_DRAFTED = 5  # as OpenVINO GenAI and its servers have it
+FIRST_CHANCES = (0.6,)
+
+
+class Drafting:
+    def __init__(self, common_rates: AcceptanceRates, num_cached_tokens: int) -> None:
+        self.rates = AcceptanceRates(common_rates)
+        self.num_cached_tokens = num_cached_tokens  # the draft model has the first ones in its cache, as they are
+        self.num_noted_blocks = 0
+
+    def chances(self, number: int) -> list[float]:
+        """Returns for each of so many guesses the probability that it and all before it come true."""
+        chance = self.rates.chance(0)
+        return [chance**depth for depth in range(1, number + 1)]
+
+    def note(self, num_tried: int, num_came: int) -> None:
+        for number in range(min(num_tried, num_came + 1)):
+            self.rates.note(0, came=number < num_came)

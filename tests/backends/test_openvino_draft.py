@@ -1,0 +1,78 @@
+"""A draft model beside a model, both on OpenVINO: as `--draft-model` loads them."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ouzel.backends.openvino import create_runner
+from ouzel.cli.engines import draft_runner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ModelRunner
+from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.errors import ModelLoadError
+from tests.backends import GOLDEN
+from tests.backends.conftest import read_golden
+from tests.engine.requests import make_request, run
+
+CHEAP, CHEAPER = StepCosts((1, 100), (1.0, 1.01)), StepCosts((1, 100), (0.001, 0.00101))
+ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+
+
+def copied(name: str, directory: Path, token: str = "a") -> Path:
+    """Adds a tokenizer of two tokens, one of which is named."""
+    shutil.copytree(GOLDEN / name, directory)
+    tokens = {"model": {"type": "BPE", "vocab": {token: 0}}, "added_tokens": [{"id": 1, "content": "<end>"}]}
+    (directory / "tokenizer.json").write_text(json.dumps(tokens))
+    return directory
+
+
+def loaded(model: Path, draft: Path, tmp_path: Path) -> tuple[ModelRunner, ModelRunner]:
+    config = ModelConfig(model=str(model), draft_model=str(draft), weights="f32", cache_dir=str(tmp_path / "cache"))
+    runner = create_runner(config, ENGINE)
+    return runner, draft_runner(config, ENGINE, runner.info)
+
+
+def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
+    """Then every draft is right: the two caches hold the same, whatever is shared, freed and forked."""
+    golden = read_golden("qwen3")
+    directory = copied("qwen3", tmp_path / "model")
+    runner, draft = loaded(directory, directory, tmp_path)
+    assert draft.info.num_blocks == runner.info.num_blocks
+    engine = EngineCore(
+        runner, speculation=Speculation(prompt_lookup=False, draft=draft, costs=CHEAP, draft_costs=CHEAPER)
+    )
+    plain = EngineCore(
+        create_runner(ModelConfig(model=str(directory), weights="f32", cache_dir=str(tmp_path / "cache")), ENGINE)
+    )
+    options: list[dict[str, Any]] = [
+        {},
+        {"n": 3, "temperature": 1.0, "seed": 2},
+        {"num_logprobs": 1},
+        {"temperature": 0.7, "top_k": 5, "seed": 8},
+    ]
+    requests = [make_request(golden.prompt, max_tokens=48, **each) for each in options]
+    results = run(engine, requests)
+    expected = run(plain, [msgspec.structs.replace(each) for each in requests])
+    assert results[requests[0].request_id, 0].token_ids == golden.greedy[:48]
+    for key, result in results.items():
+        assert result.token_ids == expected[key].token_ids
+        assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 30
+
+
+def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
+    directory = copied("qwen3", tmp_path / "model")
+    other = copied("qwen3", tmp_path / "other", token="b")
+    with pytest.raises(ModelLoadError, match=r"draft_model: its tokens must be those of the model, but 2 of 2 differ"):
+        loaded(directory, other, tmp_path)
+
+
+def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
+    directory, hybrid = copied("qwen3", tmp_path / "model"), copied("lfm2", tmp_path / "hybrid")
+    with pytest.raises(ModelLoadError, match=r"draft_model: a lfm2 has recurrent layers, and cannot draft"):
+        loaded(directory, hybrid, tmp_path)
