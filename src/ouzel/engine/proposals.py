@@ -27,7 +27,7 @@ from ouzel.engine.speculation.acceptance import AcceptanceRates
 from ouzel.engine.speculation.drafting import DEFAULT_NUM_DRAFTED
 from ouzel.engine.speculation.past_texts import PastTexts
 from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
-from ouzel.engine.speculation.row_plan import Offer, Step, row_plan
+from ouzel.engine.speculation.row_plan import MAX_ROWS, Offer, Step, row_plan
 from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.engine.step_measurement import MeasuredCosts
 from ouzel.errors import STOPS
@@ -35,6 +35,7 @@ from ouzel.errors import STOPS
 logger = logging.getLogger(__name__)
 
 _TRY_EVERY = 32  # tokens of a sequence whose guesses do not pay
+_MIN_LONGEST = 4  # guesses of a sequence, however many there are
 _NUM_REMEMBERED_PROMPT_TOKENS = 16  # before an answer: by them its beginning is found
 
 
@@ -88,7 +89,9 @@ class Proposals:
 
     def add_to(self, scheduled: list[Scheduled]) -> None:
         """Lets the sequences of a step propose tokens, as many as pay."""
-        ideas = [idea for entry in scheduled if _may_propose(entry) and (idea := self._idea(entry.sequence))]
+        proposing = [entry.sequence for entry in scheduled if _may_propose(entry)]
+        longest = max(_MIN_LONGEST, MAX_ROWS // max(len(proposing), 1))
+        ideas = [idea for sequence in proposing if (idea := self._idea(sequence, longest))]
         if not ideas:
             return
         costs, draft_costs = self._costs.known, None if self._draft_costs is None else self._draft_costs.known
@@ -139,16 +142,17 @@ class Proposals:
         if self._draft is not None:
             self._draft.close()
 
-    def _idea(self, sequence: Sequence) -> _Idea | None:
+    def _idea(self, sequence: Sequence, longest: int) -> _Idea | None:
         num_left = min(
             sequence.params.max_tokens - sequence.num_output_tokens, self._info.max_model_len - sequence.num_tokens
         )
-        if num_left <= 1:
-            return None  # the last token is not computed
-        if forced := _forced(sequence)[: num_left - 1]:
+        longest = min(longest, num_left - 1)  # the last token is not computed
+        if longest < 1:
+            return None
+        if forced := _forced(sequence)[:longest]:
             return _Idea(sequence, forced, (1.0,) * len(forced))
-        looked_up = self._looked_up(sequence, num_left - 1) if self._looks_up else None
-        drafted = self._drafted(sequence, num_left - 1)
+        looked_up = self._looked_up(sequence, longest) if self._looks_up else None
+        drafted = self._drafted(sequence, longest)
         if looked_up is None or drafted is None:
             return looked_up or drafted
         return looked_up if looked_up.chances[0] >= drafted.chances[0] else drafted
@@ -170,7 +174,7 @@ class Proposals:
             return None
         token_ids = _allowed(sequence, guesses.token_ids)
         chances = sequence.lookup.chances(guesses)[: len(token_ids)]
-        return _Idea(sequence, token_ids, tuple(chances), lookup=guesses) if token_ids else None
+        return _Idea(sequence, token_ids[: len(chances)], tuple(chances), lookup=guesses) if token_ids else None
 
     def _drafted(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
         asked = sequence.request.speculation.max_proposed_tokens

@@ -1,6 +1,6 @@
 """The costs of steps are measured on the machine that runs them, in moments in which nothing is asked.
 
-Steps of several row counts run on blocks that nobody has, each of them twice, the faster one counting.
+Steps of several row counts run on blocks that nobody has, each of them a few times, the fastest one counting.
 """
 
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
 _LONG_ROWS = 8
-_NUM_RUNS = 2
+_NUM_RUNS = 3
 
 
 class MeasuredCosts:

@@ -16,6 +16,7 @@ from ouzel.engine.speculation.suffix_index import MAX_MATCH, Match, SuffixIndex
 
 MAX_GUESSES = 31  # with the row in front of them: a power of two
 _LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # with which a class of matches begins
+_MIN_CHANCE = 0.03
 FIRST_CHANCES = (0.15, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)  # of each class, until some were tried
 
 
@@ -54,10 +55,12 @@ class PromptLookup:
         return None if best is None else _guesses(best, source, num_guesses)
 
     def chances(self, guesses: Guesses) -> list[float]:
-        """Returns for each guess the probability that it and all before it come true."""
-        chances, chance = [], 1.0
+        """Returns for each guess the probability that it and all before it come true, until that is next to nothing."""
+        chances, chance = list[float](), 1.0
         for number in range(len(guesses.token_ids)):
             chance *= self.rates.chance(_class_of(guesses.match_length + number))
+            if chance < _MIN_CHANCE and chances:
+                break
             chances.append(chance)
         return chances
 

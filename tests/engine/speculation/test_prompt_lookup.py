@@ -1,0 +1,69 @@
+from ouzel.engine.speculation.acceptance import AcceptanceRates
+from ouzel.engine.speculation.past_texts import BETWEEN, PastTexts
+from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
+
+
+def lookup_for(predicted: list[int] | None = None, num_prompt_tokens: int = 3) -> PromptLookup:
+    return PromptLookup(AcceptanceRates(FIRST_CHANCES), predicted or [], num_prompt_tokens)
+
+
+def guessed(lookup: PromptLookup, token_ids: list[int], past: PastTexts | None = None, salt: str = "") -> list[int]:
+    found = lookup.guess(token_ids, (past or PastTexts()).of(salt), max_length=4, max_ngram=None)
+    return [] if found is None else list(found.token_ids)
+
+
+def test_what_followed_before_follows_again() -> None:
+    assert guessed(lookup_for(), [1, 2, 3, 4, 5, 6, 7, 1, 2, 3]) == [4, 5, 6, 7]
+    assert guessed(lookup_for(), [1, 2, 3, 4]) == []
+
+
+def test_an_output_begins_as_its_prediction_does_and_is_found_again_where_it_parts() -> None:
+    predicted = [10, 11, 12, 13, 14, 15, 16]
+    lookup = lookup_for(predicted)
+    prompt = [1, 10, 2]
+    assert guessed(lookup, [*prompt, 10]) == [11, 12, 13, 14]
+    assert guessed(lookup, [*prompt, 10, 99]) == []
+    assert guessed(lookup, [*prompt, 10, 99, 13, 14]) == [15, 16]
+
+
+def test_earlier_answers_are_searched_under_their_own_salt() -> None:
+    past = PastTexts()
+    past.add("a", [5, 6, 7, 8])
+    past.add("a", [20, 21])
+    assert guessed(lookup_for(), [1, 2, 3, 5, 6], past, "a") == [7, 8]  # and not into the next text
+    assert guessed(lookup_for(), [1, 2, 3, 5, 6], past, "b") == []
+    assert all(BETWEEN not in guessed(lookup_for(), [1, 2, 3, each], past, "a") for each in (5, 6, 7, 8, 20, 21))
+
+
+def test_old_answers_go() -> None:
+    past = PastTexts()
+    past.add("", [1, 2, 3])
+    for number in range(40):
+        past.add("", [100 + number] * 5000)
+    assert sum(len(text.token_ids) for text in past.of("")) < 160_000
+    assert guessed(lookup_for(), [9, 9, 9, 1, 2], past) == []
+    for number in range(100):
+        past.add(f"{number}", [1, 2, 3])
+    assert past.of("") == []
+
+
+def test_chances_are_learned_by_the_length_of_the_match() -> None:
+    lookup = lookup_for()
+    guesses = Guesses((4, 5, 6), match_length=2)
+    first = lookup.chances(guesses)
+    assert first == sorted(first, reverse=True)
+    for _ in range(30):
+        lookup.note(guesses, 3, 1)  # the first one comes, the second does not; of the third nothing is known
+    chances = lookup.chances(guesses)
+    assert chances[0] > 0.8
+    assert sum(chances[1:]) < 0.1
+    long = Guesses((4, 5, 6), match_length=20)
+    assert lookup.chances(long) == lookup_for().chances(long)
+
+
+def test_what_one_sequence_learns_others_begin_with() -> None:
+    common = AcceptanceRates(FIRST_CHANCES)
+    guesses = Guesses((4, 5, 6), match_length=2)
+    before = PromptLookup(common, [], 1).chances(guesses)[0]
+    PromptLookup(common, [], 1).note(guesses, 1, 1)
+    assert PromptLookup(common, [], 1).chances(guesses)[0] > before
