@@ -212,7 +212,11 @@ class EngineCore:
         return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
-        logits = self._runner.run(self._batch(scheduled))
+        batch = self._batch(scheduled)
+        begin = time.perf_counter()
+        logits = self._runner.run(batch)
+        if self._proposals is not None:
+            self._proposals.time_step(scheduled, time.perf_counter() - begin)
         sampled, scored = split_logits(scheduled, logits)
         for entry in scheduled:
             if self._blocks.states is None or not entry.sequence.proposal:

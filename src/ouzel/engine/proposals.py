@@ -119,6 +119,13 @@ class Proposals:
                 num_spare -= 1
                 yield idea, fitting
 
+    def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
+        """Takes note of how long a step took, where it has only decoded."""
+        if any(entry.num_new_tokens > 1 for entry in scheduled):
+            return
+        sizes = [(1 + len(entry.sequence.proposal), entry.sequence.num_tokens) for entry in scheduled]
+        self._costs.note(sum(rows for rows, _ in sizes), sum(rows * num_tokens for rows, num_tokens in sizes), seconds)
+
     def note(self, scheduled: Iterable[Scheduled]) -> None:
         """Takes note of what came in a step."""
         for given in self._given:

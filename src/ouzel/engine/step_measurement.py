@@ -1,6 +1,8 @@
 """The costs of steps are measured on the machine that runs them, in moments in which nothing is asked.
 
-Steps of several row counts run on blocks that nobody has, each of them a few times, the fastest one counting.
+Steps of several row counts run one after the other on blocks that nobody has, in a few rounds; of each the fastest one
+counts. Later every step that only decodes says how far that was right: what disturbs a step makes it slower, so a
+faster one is believed at once and a slower one little by little.
 """
 
 import logging
@@ -19,7 +21,8 @@ logger = logging.getLogger(__name__)
 _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
 _LONG_ROWS = 8
-_NUM_RUNS = 3
+_NUM_ROUNDS = 3
+_BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 
 
 class MeasuredCosts:
@@ -27,8 +30,9 @@ class MeasuredCosts:
 
     def __init__(self, runner: ModelRunner, blocks: BlockManager, known: StepCosts | None = None) -> None:
         self.known = known
+        self._is_given = known is not None
         self._name = runner.info.model_type
-        self._measurement = measurement(runner, blocks) if known is None else None
+        self._measurement = None if self._is_given else measurement(runner, blocks)
 
     def advance(self) -> bool:
         """Takes one of the steps that tell what steps cost; returns whether there are more."""
@@ -41,43 +45,37 @@ class MeasuredCosts:
             logger.info("costs of steps of %s: %s", self._name, self.known)
         return self._measurement is not None
 
+    def note(self, num_rows: int, num_context_tokens: int, seconds: float) -> None:
+        """Corrects them by what a step took."""
+        if self.known is None or self._is_given:
+            return
+        ratio = seconds / self.known.of(num_rows, num_context_tokens)
+        belief = _BELIEF_IN_FASTER if ratio < 1 else _BELIEF_IN_SLOWER
+        self.known = self.known.corrected(num_rows, 1 + belief * (min(ratio, 2.0) - 1))
+
 
 def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, None, StepCosts | None]:
     """Runs a step between any two yields. Returns None where there are too few blocks to measure on."""
     info = runner.info
     counts = [num for num in _ROW_COUNTS if num <= min(info.max_model_len, info.max_num_batched_tokens)]
-    if len(counts) < 2:
+    longest = min(info.max_model_len, (info.num_blocks - 1) * info.block_size) - counts[-1]
+    if len(counts) < 2 or longest < 1:
         return None
-    seconds = []
-    for num_rows in counts:
-        fastest = yield from _fastest(runner, blocks, num_rows, 0)
-        if fastest is None:
-            return None
-        seconds.append(fastest)
-    costs = StepCosts(tuple(counts), tuple(rising(seconds)))
-    num_rows = min(_LONG_ROWS, counts[-1])
-    num_past = min(_LONG_CONTEXT, info.max_model_len - num_rows, (info.num_blocks - 1) * info.block_size - num_rows)
-    slow = (yield from _fastest(runner, blocks, num_rows, num_past)) if num_past > 0 else None
-    if slow is None:
-        return costs
-    more = max(0.0, slow - costs.of(num_rows))
-    return StepCosts(costs.num_rows, costs.seconds, more / (num_rows * num_past))
-
-
-def _fastest(
-    runner: ModelRunner, blocks: BlockManager, num_rows: int, num_past: int
-) -> Generator[None, None, float | None]:
-    fastest = None
-    for _ in range(_NUM_RUNS):
-        yield
-        batch = _batch(blocks, num_rows, num_past)
-        if batch is None:
-            return None
-        begin = time.perf_counter()
-        runner.run(batch)
-        seconds = time.perf_counter() - begin
-        fastest = seconds if fastest is None else min(fastest, seconds)
-    return fastest
+    long_rows, long_past = min(_LONG_ROWS, counts[-1]), min(_LONG_CONTEXT, longest)
+    fastest: dict[tuple[int, int], float] = {}
+    for _ in range(_NUM_ROUNDS):
+        for num_rows, num_past in (*((count, 0) for count in counts), (long_rows, long_past)):
+            yield
+            batch = _batch(blocks, num_rows, num_past)
+            if batch is None:
+                return None
+            begin = time.perf_counter()
+            runner.run(batch)
+            seconds = time.perf_counter() - begin
+            fastest[num_rows, num_past] = min(fastest.get((num_rows, num_past), seconds), seconds)
+    costs = StepCosts(tuple(counts), tuple(rising([fastest[count, 0] for count in counts])))
+    more = max(0.0, fastest[long_rows, long_past] - costs.of(long_rows))
+    return StepCosts(costs.num_rows, costs.seconds, more / (long_rows * long_past))
 
 
 def _batch(blocks: BlockManager, num_rows: int, num_past: int) -> ForwardBatch | None:

@@ -74,3 +74,15 @@ def test_costs_lie_between_and_beyond_those_measured() -> None:
     assert CPU.of(48) == pytest.approx(0.125)
     assert CPU.of(1, 1000) == pytest.approx(0.0301)
     assert rising([3.0, 2.0, 2.5, 9.0, 8.0]) == [2.0, 2.0, 2.5, 8.0, 8.0]
+
+
+def test_costs_are_corrected_where_they_were_wrong() -> None:
+    costs = CPU
+    for _ in range(50):
+        costs = costs.corrected(8, 0.036 / costs.of(8))
+        costs = costs.corrected(6, 0.035 / costs.of(6))
+    assert costs.of(8) == pytest.approx(0.036)
+    assert costs.of(6) == pytest.approx(0.035)
+    assert costs.of(1) == CPU.of(1)
+    assert costs.of(32) == CPU.of(32)
+    assert CPU.corrected(64, 1.1).of(32) == pytest.approx(0.099)

@@ -12,10 +12,24 @@ class StepCosts(msgspec.Struct, frozen=True):
 
     def of(self, num_rows: int, num_context_tokens: int = 0) -> float:
         """Returns the seconds of a step whose rows attend to so many tokens, summed over its rows."""
-        above = min(max(bisect_left(self.num_rows, num_rows), 1), len(self.num_rows) - 1)
+        above = self._above(num_rows)
         (low, high), (less, more) = self.num_rows[above - 1 : above + 1], self.seconds[above - 1 : above + 1]
         slope = (more - less) / (high - low)
         return less + slope * (num_rows - low) + self.seconds_per_context_token * num_context_tokens
+
+    def corrected(self, num_rows: int, factor: float) -> "StepCosts":
+        """Returns the costs after steps of so many rows turned out to take `factor` of what they should."""
+        above = self._above(num_rows)
+        low, high = self.num_rows[above - 1 : above + 1]
+        share = min((num_rows - low) / (high - low), 1.0)  # of the upper one in what such a step should take
+        seconds = list(self.seconds)
+        seconds[above - 1] *= 1 + (1 - share) * (factor - 1)
+        seconds[above] *= 1 + share * (factor - 1)
+        return StepCosts(self.num_rows, tuple(rising(seconds)), self.seconds_per_context_token)
+
+    def _above(self, num_rows: int) -> int:
+        """Returns the place of the measured count from which to reckon downwards, not the first."""
+        return min(max(bisect_left(self.num_rows, num_rows), 1), len(self.num_rows) - 1)
 
 
 def rising(seconds: list[float]) -> list[float]:
