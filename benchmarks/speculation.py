@@ -1,0 +1,192 @@
+"""What guesses gain and cost, on a model of real size whose guesses come true as often as is asked.
+
+usage: uv run python -m benchmarks.speculation MODEL [--draft DIR] [--weights int4] [--batches 1 8 32] [--rounds 5]
+
+A checkpoint with random weights says nothing that could be guessed, so the rows of its logits are made to say a
+scripted text, after the model has computed them: the time is that of the model, the text is known. With `copying A`
+the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft) says it, and A of
+its tokens are right. `nothing` is a text in which nothing returns, without a prediction. One engine with guesses and
+one without take turns on the same model; printed are tokens per second of each and, round by round, the ratio; the last
+line is JSON.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from random import Random
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.sampling import SamplingParams
+from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
+
+PROMPT_LEN, OUTPUT_LEN = 256, 96
+SHARES = (0.0, 0.3, 0.6, 0.9, 1.0)
+VOCABULARY = range(1000, 50_000)
+
+_ids = count()
+
+
+class Scripted:
+    """Says the script, whatever the model says; `share` of it, at random, if it is to be wrong at times."""
+
+    def __init__(self, runner: ModelRunner, script: NDArray[np.int64]) -> None:
+        self._runner = runner
+        self._script = script
+        self._random = np.random.default_rng(0)
+        self.share = 1.0
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._runner.info
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        logits = self._runner.run(batch)
+        following = self._script[batch.positions[batch.sampled_rows] + 1]
+        is_wrong = self._random.random(len(following)) >= self.share
+        logits[np.arange(len(logits)), following + is_wrong] = 1e6
+        return logits
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._runner.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+@dataclass(frozen=True)
+class Row:
+    guesses: str
+    batch: int
+    tokens_per_s: float
+    without: float
+    ratio: float
+    lowest: float
+    highest: float
+    accepted: float  # of what was proposed
+    proposed: float  # for each token of output
+
+
+@dataclass(frozen=True)
+class Run:
+    tokens_per_s: float  # behind the first token of the last
+    num_proposed: int
+    num_accepted: int
+
+
+def run(engine: EngineCore, requests: list[EngineRequest]) -> Run:
+    for request in requests:
+        engine.add(request)
+    numbers = dict.fromkeys((request.request_id for request in requests), 0)
+    begin, num_before, num_proposed, num_accepted = 0.0, 0, 0, 0
+    while engine.has_unfinished():
+        for output in engine.step():
+            numbers[output.request_id] += len(output.token_ids)
+            if output.finish_reason is not None:
+                num_proposed += output.num_proposed_tokens
+                num_accepted += output.num_accepted_tokens
+        if not begin and all(numbers.values()):
+            begin, num_before = time.perf_counter(), sum(numbers.values())
+    return Run((sum(numbers.values()) - num_before) / (time.perf_counter() - begin), num_proposed, num_accepted)
+
+
+def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineRequest]:
+    random = Random(seed)
+    return [
+        EngineRequest(
+            request_id=f"{next(_ids)}",
+            prompt_token_ids=random.sample(VOCABULARY, PROMPT_LEN),
+            params=SamplingParams(max_tokens=OUTPUT_LEN, temperature=0.0),
+            speculation=SpeculationParams(predicted_token_ids=predicted),
+            cache_salt=f"{next(_ids)}",  # nobody finds another's answer
+        )
+        for _ in range(batch)
+    ]
+
+
+def measured(name: str, batch: int, engines: tuple[EngineCore, EngineCore], predicted: list[int], rounds: int) -> Row:
+    """Takes engines with and without guesses."""
+    pairs = []
+    for seed in range(rounds + 1):
+        requests = [requests_of(batch, predicted, seed) for _ in engines]
+        pairs.append([run(engine, each) for engine, each in zip(engines, requests, strict=True)])
+    pairs = pairs[1:]  # the first one learns
+    ratios = [ours.tokens_per_s / plain.tokens_per_s for ours, plain in pairs]
+    num_proposed = sum(ours.num_proposed for ours, _ in pairs)
+    return Row(
+        guesses=name,
+        batch=batch,
+        tokens_per_s=median(ours.tokens_per_s for ours, _ in pairs),
+        without=median(plain.tokens_per_s for _, plain in pairs),
+        ratio=median(ratios),
+        lowest=min(ratios),
+        highest=max(ratios),
+        accepted=sum(ours.num_accepted for ours, _ in pairs) / max(num_proposed, 1),
+        proposed=num_proposed / (rounds * batch * OUTPUT_LEN),
+    )
+
+
+def engine_of(runner: ModelRunner, speculation: Speculation | None) -> EngineCore:
+    engine = EngineCore(runner, prefix_caching=False, speculation=speculation)
+    while engine.use_idle_time():
+        pass
+    return engine
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure what guesses gain and cost.")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--draft", type=Path)
+    parser.add_argument("--weights", default="int8")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    script = np.array(Random(0).sample(VOCABULARY, PROMPT_LEN + OUTPUT_LEN + 64), np.int64)
+    text = script[PROMPT_LEN : PROMPT_LEN + OUTPUT_LEN].tolist()
+    config = EngineConfig(max_num_seqs=32, kv_cache_gib=1.0, precision=options.precision)
+    model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=1024)
+    runner = Scripted(create_runner(model, config), script)
+    plain = engine_of(runner, None)
+    rows = []
+
+    def show(row: Row) -> None:
+        rows.append(row)
+        print(
+            f"| {row.guesses} | {row.batch} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.ratio:.2f} "
+            f"| {row.lowest:.2f} - {row.highest:.2f} | {row.accepted:.2f} | {row.proposed:.2f} |",
+            flush=True,
+        )
+
+    print("| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed |\n|---|" + "---:|" * 7)
+    random = Random(1)
+    for batch in options.batches:
+        show(measured("nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds))
+        for share in SHARES:
+            predicted = [each if random.random() < share else each + 1 for each in text]
+            engines = engine_of(runner, Speculation()), plain
+            show(measured(f"copying {share}", batch, engines, predicted, options.rounds))
+    if options.draft is not None:
+        large = plain.info
+        config_of_draft = ModelConfig(model=str(options.draft), weights=options.weights)
+        draft = Scripted(create_runner(config_of_draft, config, num_blocks=large.num_blocks), script)
+        for batch in options.batches:
+            for draft.share in SHARES:
+                speculation = Speculation(prompt_lookup=False, draft=draft)
+                engines = engine_of(runner, speculation), plain
+                show(measured(f"draft {draft.share}", batch, engines, [], options.rounds))
+    print(json.dumps({"rows": [asdict(row) for row in rows]}))
+
+
+if __name__ == "__main__":
+    main()
