@@ -32,7 +32,9 @@ def load(checkout: Path, model: Path, cache_dir: str, options: Sequence[str]) ->
     command = [str(checkout / ".venv/bin/python"), "-m", "ouzel", "serve", str(model), "--port", "0", "--no-store"]
     command += ["--log-level", "error", "--cache-dir", cache_dir, *options]
     started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout)
+    # Without what keeps Python from keeping compiled modules, which would be measured instead.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout, env=environment)
     try:
         assert process.stdout is not None
         announcement = ""
@@ -88,7 +90,7 @@ def measure_round(checkout: Path, model: Path, *, cold: bool, options: Sequence[
 
 
 def main() -> None:
-    own, options = sys.argv[1:], []
+    own, options = sys.argv[1:], list[str]()
     if "--" in own:
         own, options = own[: own.index("--")], own[own.index("--") + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,10 +105,10 @@ def main() -> None:
         for checkout in checkouts[:: 1 if number % 2 else -1]:
             measured = measure_round(checkout, arguments.model.resolve(), cold=arguments.cold, options=options)
             rounds[checkout].append(measured)
-    for checkout, measured in rounds.items():
+    for checkout, all_rounds in rounds.items():
         print(checkout)
-        for name, figures in measured[0].items():
-            medians = {what: round(statistics.median(each[name][what] for each in measured), 2) for what in figures}
+        for name, figures in all_rounds[0].items():
+            medians = {what: round(statistics.median(each[name][what] for each in all_rounds), 2) for what in figures}
             print(f"  {name}: {medians}")
 
 
