@@ -108,7 +108,7 @@ def test_int4_rows_are_encoded_each_by_itself(monkeypatch: pytest.MonkeyPatch) -
     """Neither the threads nor the blocks that they work on change anything, but for the order of sums."""
     rows = matrix(7, 96)
     whole = encode_int4(rows)
-    monkeypatch.setattr("ouzel.backends.openvino.weights.encodings.SEARCHED_AT_ONCE", 64)
+    monkeypatch.setattr("ouzel.backends.openvino.weights.encodings.COMPUTED_AT_ONCE", 64)
     for name, part in whole.items():
         alone = np.concatenate([encode_int4(row[None])[name] for row in rows])
         np.testing.assert_allclose(alone.astype(np.float32), part.astype(np.float32), rtol=1e-6)
@@ -139,3 +139,13 @@ def test_bf16_rounds_to_nearest_even() -> None:
 
 def test_f32_stays_as_it_is() -> None:
     np.testing.assert_array_equal(encode_f32(matrix())["values"], matrix())
+
+
+def test_int8_rows_are_encoded_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = matrix(7, 96)
+    whole = encode_int8(rows)
+    monkeypatch.setattr("ouzel.backends.openvino.weights.encodings.COMPUTED_AT_ONCE", 64)
+    for name, part in whole.items():
+        alone = np.concatenate([encode_int8(row[None])[name] for row in rows])
+        np.testing.assert_array_equal(alone, part)
+        np.testing.assert_array_equal(encode_int8(rows)[name], part)

@@ -20,6 +20,7 @@ from ouzel.backends.openvino.weights.encodings import (
     encoding_of,
     int8_of_mxfp4,
 )
+from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
@@ -79,9 +80,9 @@ class CompressedWeights:
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
             rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))
-            return map(encoder(origin.encoding), rows)
+            return map_in_threads(encoder(origin.encoding), rows)
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
-        return parts if origin.stored == origin.encoding else map(int8_of_mxfp4, parts)
+        return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
 
 
 def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:

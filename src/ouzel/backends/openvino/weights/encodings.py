@@ -12,9 +12,7 @@ Parts of R rows with C columns in G groups (of four bits: two values to a byte, 
 Rows are independent, so a matrix may be compressed a few rows at a time and the pieces concatenated.
 """
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -32,7 +30,7 @@ AUTO_WIDTH: Width = "int8"
 INT4_GROUP_SIZES = (64, 32)  # columns; activations in int8 take twice the time with the second
 INT4_TARGETS = (-7.3, -8.0, -8.9, -10.0)  # where a group's extreme is tried to lie, on levels that end at -8
 SMALLEST_QUICK_GROUP = 32  # the smallest that activations are quantised in (compilation.py)
-SEARCHED_AT_ONCE = 2**16  # weights, so that what is computed on stays in the cache of a core
+COMPUTED_AT_ONCE = 2**16  # weights, so that they stay in the cache of a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +111,15 @@ def encode_int8(rows: NDArray[np.float32]) -> Parts:
     high = np.maximum(rows.max(axis=1, keepdims=True), 0.0)
     scales = np.maximum((high - low) / np.float32(255), np.float32(1e-12))
     zeros = np.rint(-low / scales)
-    levels = rows / scales
-    np.rint(levels, out=levels)
-    levels += zeros
-    np.clip(levels, 0, 255, out=levels)
-    return {"values": levels.astype(np.uint8), "zeros": zeros.astype(np.uint8), "scales": scales.astype(np.float32)}
+    values = np.empty(rows.shape, np.uint8)
+    step = max(1, COMPUTED_AT_ONCE // rows.shape[1])
+    for start in range(0, len(rows), step):
+        some = slice(start, start + step)
+        levels = rows[some] / scales[some]
+        np.rint(levels, out=levels)
+        levels += zeros[some]
+        values[some] = np.clip(levels, 0, 255, out=levels)
+    return {"values": values, "zeros": zeros.astype(np.uint8), "scales": scales.astype(np.float32)}
 
 
 def encode_int8_in_groups(rows: NDArray[np.float32]) -> Parts:
@@ -132,11 +134,7 @@ def encode_int8_in_groups(rows: NDArray[np.float32]) -> Parts:
 def encode_int4(rows: NDArray[np.float32]) -> Parts:
     """Makes i4 with a scale for each group."""
     num_rows, columns = rows.shape
-    group = int4_group_size(columns)
-    pieces = np.array_split(rows, min(num_rows, os.cpu_count() or 1))
-    with ThreadPoolExecutor(len(pieces)) as threads:  # numpy works without the interpreter's lock
-        searched = threads.map(lambda piece: search_scales(piece.reshape(-1, group)), pieces)
-    levels, scales = (np.concatenate(each) for each in zip(*searched, strict=True))
+    levels, scales = search_scales(rows.reshape(-1, int4_group_size(columns)))
     return {"values": pack_nibbles(levels.reshape(num_rows, columns)), "scales": scales.reshape(num_rows, -1)}
 
 
@@ -144,7 +142,7 @@ def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArr
     """Returns levels [groups, size], in two's complement, and scales [groups]."""
     num_groups, size = groups.shape
     levels, scales = np.empty((num_groups, size), np.uint8), np.empty(num_groups, np.float32)
-    step = max(1, SEARCHED_AT_ONCE // size)
+    step = max(1, COMPUTED_AT_ONCE // size)
     for start in range(0, num_groups, step):
         some = slice(start, start + step)
         levels[some], scales[some] = search_some_scales(groups[some])

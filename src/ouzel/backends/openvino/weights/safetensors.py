@@ -27,7 +27,7 @@ from ouzel.tokenizer.model_files import brief
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
-CHUNK_BYTES = 32 * 2**20  # of float32 rows handed out at a time
+CHUNK_BYTES = 8 * 2**20  # of float32 rows handed out at a time: they stay in the processor's last cache
 MAX_HEADER_BYTES = 32 * 2**20  # of a header or an index: ten times what a model of 100,000 tensors has
 PLAIN_TYPES = ("BF16", "F16", "F32")
 _READ_AS: dict[str, np.dtype[Any]] = {  # Any: one of many element types

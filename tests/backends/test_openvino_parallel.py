@@ -1,0 +1,44 @@
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ouzel.backends.openvino.weights.parallel import map_in_threads
+
+
+def test_results_come_in_the_order_of_the_pieces() -> None:
+    def slower_at_first(number: int) -> int:
+        time.sleep(0.02 / (number + 1))
+        return number * number
+
+    assert list(map_in_threads(slower_at_first, range(20))) == [number * number for number in range(20)]
+
+
+def test_no_more_pieces_are_taken_than_the_threads_need() -> None:
+    taken: list[int] = []
+
+    def pieces() -> Iterator[int]:
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    results = map_in_threads(abs, pieces())
+    next(results)
+    assert len(taken) <= (os.cpu_count() or 1) + 1
+    results.close()  # type: ignore[attr-defined]  # it is a generator
+    assert len(taken) < 100
+
+
+def test_what_goes_wrong_with_a_piece_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_threads(lambda number: 1 // number, [2, 1, 0, 1]))
+
+
+def test_what_goes_wrong_with_the_pieces_is_raised() -> None:
+    def pieces() -> Iterator[int]:
+        yield 1
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        list(map_in_threads(abs, pieces()))
