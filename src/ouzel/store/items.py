@@ -8,6 +8,7 @@ from ouzel.errors import ItemNotFound
 from ouzel.store.records import Item, Page, PageRequest
 from ouzel.store.tables import items
 
+_ADD = insert(items)
 _ROW_BYTES = 128  # what a row costs beside its bodies, with its place in the indexes
 
 
@@ -38,7 +39,7 @@ def add_items(
         }
         for index, item in enumerate(new_items)
     ]
-    connection.execute(insert(items), rows)
+    connection.execute(_ADD, rows)
 
 
 def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Row, delete, insert, literal, select, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, bindparam, delete, insert, literal, select, update
 
 from ouzel.store.batches import pack, unpack
 from ouzel.store.conversations import append_and_unlock, lock, unlock
@@ -15,6 +15,27 @@ _ROW_BYTES = 512  # what a response costs beside its bytes
 COLUMNS = [responses.c[name] for name in StoredResponse.__struct_fields__]
 _APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # what a conversation goes on from
 
+# Statements of every response are made once: making them takes as long as the database does.
+_ADD = insert(responses).values(created_at=unix_now(), used_at=unix_now())
+_ADD_EVENTS = insert(events)
+_MOVE_ON = (
+    update(responses)
+    .where(
+        responses.c.id == bindparam("of_id"),
+        responses.c.status.in_(RUNNING),
+        responses.c.num_events == bindparam("known_events"),
+    )
+    .values(
+        status=bindparam("new_status"),
+        body=bindparam("new_body"),
+        num_events=bindparam("new_num_events"),
+        owner=bindparam("new_owner"),
+        size_bytes=responses.c.size_bytes + bindparam("added_bytes"),
+    )
+    .returning(responses.c.key_id, responses.c.conversation_id, responses.c.num_items)
+)
+_END = _MOVE_ON.values(request=None, used_at=unix_now())
+
 
 def add(connection: Connection, new: NewResponse, owner: str, output_items: Sequence[Item] = ()) -> None:
     """Raises ConversationNotFound, ConversationLocked."""
@@ -24,26 +45,23 @@ def add(connection: Connection, new: NewResponse, owner: str, output_items: Sequ
     batch = pack(new.events) if new.events else b""
     num_bytes = len(new.body) + len(new.request or b"") + len(batch)
     size_bytes = _ROW_BYTES + num_bytes + size_of([*new.input_items, *output_items])
-    connection.execute(
-        insert(responses).values(
-            id=new.id,
-            key_id=new.key_id,
-            model=new.model,
-            status=new.status.value,
-            is_background=new.is_background,
-            previous_response_id=new.previous_response_id,
-            conversation_id=new.conversation_id,
-            num_conversation_items=num_conversation_items,
-            body=new.body,
-            request=new.request,
-            num_items=len(new.input_items),
-            num_events=len(new.events),
-            owner=None if new.status.is_final else owner,
-            created_at=unix_now(),
-            used_at=unix_now(),
-            size_bytes=size_bytes,
-        )
-    )
+    row = {
+        "id": new.id,
+        "key_id": new.key_id,
+        "model": new.model,
+        "status": new.status.value,
+        "is_background": new.is_background,
+        "previous_response_id": new.previous_response_id,
+        "conversation_id": new.conversation_id,
+        "num_conversation_items": num_conversation_items,
+        "body": new.body,
+        "request": new.request,
+        "num_items": len(new.input_items),
+        "num_events": len(new.events),
+        "owner": None if new.status.is_final else owner,
+        "size_bytes": size_bytes,
+    }
+    connection.execute(_ADD, row)
     add_items(connection, new.id, new.key_id, new.input_items, position=0)
     add_items(connection, new.id, new.key_id, output_items, position=len(new.input_items), is_output=True)
     _add_events(connection, new.id, 0, len(new.events), batch)
@@ -55,27 +73,17 @@ def record(connection: Connection, response_id: str, progress: Progress, first_e
     Who moves it on owns it: of two servers that both believe to run it, the one that is refused drops it.
     """
     batch = pack(progress.events) if progress.events else b""
-    changes: dict[str, Any] = {
-        "status": progress.status.value,
-        "body": progress.body,
-        "num_events": first_event + len(progress.events),
-        "owner": server_id,
-        "size_bytes": responses.c.size_bytes + len(batch),
+    is_final = progress.status.is_final
+    values = {
+        "of_id": response_id,
+        "known_events": first_event,
+        "new_status": progress.status.value,
+        "new_body": progress.body,
+        "new_num_events": first_event + len(progress.events),
+        "new_owner": None if is_final else server_id,
+        "added_bytes": len(batch) + (size_of(progress.output_items) if is_final else 0),
     }
-    if progress.status.is_final:
-        changes |= {
-            "request": None,
-            "owner": None,
-            "used_at": unix_now(),
-            "size_bytes": responses.c.size_bytes + len(batch) + size_of(progress.output_items),
-        }
-    query = (
-        update(responses)
-        .where(responses.c.id == response_id, responses.c.status.in_(RUNNING), responses.c.num_events == first_event)
-        .values(changes)
-        .returning(responses.c.key_id, responses.c.conversation_id, responses.c.num_items)
-    )
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_END if is_final else _MOVE_ON, values).one_or_none()
     if row is None:
         return False
     _add_events(connection, response_id, first_event, len(progress.events), batch)
@@ -103,11 +111,13 @@ def _input_items(connection: Connection, response_id: str) -> list[Item]:
 
 def _add_events(connection: Connection, response_id: str, first_event: int, num_events: int, batch: bytes) -> None:
     if num_events:
-        connection.execute(
-            insert(events).values(
-                response_id=response_id, first_event=first_event, end_event=first_event + num_events, batch=batch
-            )
-        )
+        row = {
+            "response_id": response_id,
+            "first_event": first_event,
+            "end_event": first_event + num_events,
+            "batch": batch,
+        }
+        connection.execute(_ADD_EVENTS, row)
 
 
 def response_of(row: Row[Any]) -> StoredResponse:
