@@ -88,6 +88,21 @@ class Maker:
         finally:
             _engine_may_work.set()
 
+    @property
+    def has_computed(self) -> bool:
+        """Tells whether the engine has made a step."""
+        return self._model.engine.stats() is not None
+
+    @contextmanager
+    def held_store(self) -> Iterator[None]:
+        """Nothing can be written meanwhile; it can be read."""
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            finally:
+                connection.execute("ROLLBACK")
+
     @contextmanager
     def broken_store(self, moment: str, fault: str = "json('no JSON')") -> Iterator[None]:
         """The database fails at that moment; without `fault` as one does that is out of order."""

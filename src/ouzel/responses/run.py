@@ -1,6 +1,6 @@
 """A run makes one response, whoever listens. It goes through the stages of `stage.py`; `stored_progress.py` keeps it.
 
-    _make: begin ─> generate (may be cancelled) ─> end; meanwhile the store is told how far it has come
+    _make: generate (may be cancelled) ─> end; meanwhile the store is told how far it has come, first that it begins
 
 Only what `_cancellable` starts is ever cancelled, so every response that has begun ends exactly once.
 """
@@ -139,7 +139,6 @@ class Run:
             begin_span()
         try:
             with self._place:
-                await self._begin()
                 is_whole = await self._generate()
             await self._end(is_whole=is_whole)
         except STOPS:
@@ -165,6 +164,7 @@ class Run:
         """Returns False where it was stopped before its end."""
         async with aclosing(self.generation.events()) as steps:
             async with self._cancellable(_first_of(steps)) as first:
+                await self._begin()  # beside the prompt: nobody sees anything of it before both are done
                 await asyncio.wait({first})
             if first.cancelled():
                 return False

@@ -1,8 +1,8 @@
 """A response that is made here, as the store is told of it.
 
 1.  Every write says whether the response is still ours: another server may have ended or deleted it.
-2.  A response that somebody can ask for by its id is added before anything of it is made, and so is one in a
-    conversation, which it locks. Any other is added with the first news of it, in one transaction.
+2.  A response that somebody can ask for by its id is added before anything of it is seen, while its prompt is computed,
+    and so is one in a conversation, which it locks. Any other is added with the first news of it, in one transaction.
 3.  News may fail to be kept: what is not kept now is kept with what follows.
 4.  The end must be kept. One in the background waits until it is, unless the server stops; whoever waits for another
     is told.
