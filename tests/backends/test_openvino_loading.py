@@ -7,17 +7,21 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from ouzel.backends.fake_runner import FakeRunner
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.models.mistral import sliding_window
+from ouzel.backends.openvino.selfcheck import SelfCheckFailed, warm_up
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter
 from ouzel.backends.openvino.weights.entry_check import is_remembered, seal_entry
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.engine.base import ModelRunner
+from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 from tests.backends.conftest import read_golden
@@ -344,6 +348,60 @@ def test_a_cached_model_that_fails_its_self_check_is_made_again(
     with caplog.at_level(logging.WARNING, logger="ouzel"):  # whatever other tests set it to
         assert logits_error(create(directory)) < 1e-5
     assert caplog.text == ""
+
+
+def make_another_file(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_checked"),
+    [
+        (lambda entry, monkeypatch: None, False),
+        (lambda entry, monkeypatch: make_another_file(entry / "weights.bin"), True),
+        (lambda entry, monkeypatch: make_another_file(entry / "index.json"), True),
+        (lambda entry, monkeypatch: (entry / "self_check.json").unlink(), True),
+        (lambda entry, monkeypatch: (entry / "self_check.json").write_text("{"), True),
+        (lambda entry, monkeypatch: monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"), True),
+    ],
+)
+def test_the_self_check_is_made_where_something_has_changed(
+    directory: Path,
+    change: Callable[[Path, pytest.MonkeyPatch], object],
+    is_checked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    create(directory)
+    [entry] = entries(directory)
+    change(entry, monkeypatch)
+    for made in (is_checked, False):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.selfcheck"):
+            assert logits_error(create(directory)) < 1e-5
+        assert ("self-check: chunks change" in caplog.text) == made
+
+
+@pytest.mark.parametrize("settings", [{"kv_cache_dtype": "f16"}, {"num_threads": 1}, {"kv_cache_gib": 0.001}])
+def test_other_settings_need_a_self_check_of_their_own(
+    directory: Path, settings: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    create(directory)
+    with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.selfcheck"):
+        create(directory, msgspec.structs.replace(EXACT, **settings))
+    assert "self-check: chunks change" in caplog.text
+
+
+def test_a_warm_up_that_gives_no_numbers_fails() -> None:
+    class Runner(FakeRunner):
+        def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+            return np.full_like(super().run(batch), np.nan)
+
+    warm_up(FakeRunner())
+    with pytest.raises(SelfCheckFailed, match="no numbers"):
+        warm_up(Runner())
 
 
 def test_a_model_that_fails_its_self_check_when_just_made_is_refused(directory: Path) -> None:

@@ -23,8 +23,9 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
+from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
 from ouzel.backends.openvino.runner import OpenVINORunner
-from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner
+from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
 from ouzel.backends.openvino.state_tables import StateTables, plan_states, state_tables
 from ouzel.backends.openvino.vision_runner import VisionRunner
@@ -66,18 +67,35 @@ def checked_runner(
     """
     language_model = load(core, Path(model.model), config, model)
     runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks)
+    entry = language_model.cache_entry
     try:
         with pages_given_back(language_model.mappings):
-            check_runner(runner, language_model.num_relative_positions, is_rotary=is_rotary(language_model, config))
+            check_or_warm_up(core, runner, language_model, engine, is_rotary=is_rotary(language_model, config))
     except SelfCheckFailed as error:
-        entry = language_model.cache_entry
-        if entry is None:
+        if entry is None or language_model.is_entry_new:
             raise
         logger.warning("cache entry %s will be made again: %s", entry, error)
         shutil.rmtree(entry, ignore_errors=True)
         runner.close()
         return None
     return runner
+
+
+def check_or_warm_up(
+    core: ov.Core, runner: OpenVINORunner, language_model: LanguageModel, engine: EngineConfig, *, is_rotary: bool
+) -> None:
+    """Raises SelfCheckFailed. Either way the weights have been brought into the layout of the processor."""
+    entry = language_model.cache_entry
+    try:
+        facts = None if entry is None else facts_of_check(core, engine, entry, runner.info.max_model_len)
+    except OSError:  # another process has removed it
+        facts = None
+    if entry is not None and facts is not None and has_passed(entry, facts):
+        warm_up(runner)
+        return
+    check_runner(runner, language_model.num_relative_positions, is_rotary=is_rotary)
+    if entry is not None and facts is not None:
+        remember_pass(entry, facts)
 
 
 def make_runner(

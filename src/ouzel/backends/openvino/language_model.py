@@ -29,7 +29,8 @@ class LanguageModel:
     mappings: tuple[mmap.mmap, ...] = ()  # the files that arrays lie in, the vision encoder's too
     vision: VisionModel | None = None  # where the checkpoint sees
     sees_images_whole: bool = False  # the tokens of an image attend to each other
-    cache_entry: Path | None = None  # of an earlier start, that the weights were taken from
+    cache_entry: Path | None = None  # that the weights are mapped from
+    is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
 
     @property
     def num_relative_positions(self) -> int:

@@ -55,7 +55,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
     files = [directory / "config.json", *stored.files]
     entry = entry_path(cache_dir, directory, files, str(plan))
     if (cached := load_cached(entry, build)) is not None:
-        return replace(cached, cache_entry=entry)
+        return cached
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
     tensors, summary = stored.open()
     try:
@@ -63,7 +63,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
         cached = load_cached(entry, build)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
-    return cached or build_first(CompressedWeights(tensors, MemoryWriter()))
+    return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))
 
 
 def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> tuple[LanguageModel, MeasuredWeights]:
@@ -138,7 +138,7 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
     try:
         weights = CachedWeights(entry)
-        return replace(build(weights), mappings=(weights.mapping,))
+        return replace(build(weights), mappings=(weights.mapping,), cache_entry=entry)
     except (OSError, ValueError, KeyError, TypeError) as error:
         logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
         shutil.rmtree(entry, ignore_errors=True)

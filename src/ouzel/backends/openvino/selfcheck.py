@@ -58,6 +58,16 @@ def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary:
     raise failure
 
 
+def warm_up(runner: ModelRunner) -> None:
+    """Runs the first chunk of a check, where it has been passed before. Raises SelfCheckFailed for no numbers."""
+    num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
+    if num_tokens < COMPARED_ROWS:
+        return
+    token_ids = np.random.default_rng(0).integers(0, runner.info.vocab_size, num_tokens)
+    if not np.isfinite(run_chunk(runner, token_ids, slice(0, num_tokens))).all():
+        raise SelfCheckFailed("self-check: the logits are no numbers. This model does not run correctly on this device")
+
+
 def check_prompt(
     runner: ModelRunner, token_ids: NDArray[np.int64], num_relative_positions: int, *, is_rotary: bool
 ) -> None:

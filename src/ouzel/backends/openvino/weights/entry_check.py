@@ -3,6 +3,7 @@
     index.json    a line with the checksum of what follows it; then the document that cache.py describes, with the
                   entry's name and the checksums of the blocks of weights.bin
     checked.json  what the system said of weights.bin (size, times, inode) when its blocks were last found right
+    self_check.json  with what the model of it has passed its self-check (passed_check.py)
 
 Reading gigabytes takes longer than the start has: so while the system says the same of the file, it is not read again.
 Checksums are for accidents, such as a failing disk, a copy that was cut off, or a full file system: who can write to
@@ -74,18 +75,24 @@ def block_checksum(file: int, start: int) -> int:
 
 def is_remembered(entry: Path) -> bool:
     try:
-        return bool(json.loads((entry / CHECKED_FILE).read_text(encoding="utf-8")) == identity(entry))
+        return bool(json.loads((entry / CHECKED_FILE).read_text(encoding="utf-8")) == identity(entry / WEIGHTS_FILE))
     except (OSError, ValueError):
         return False
 
 
 def remember(entry: Path) -> None:
     with suppress(OSError):  # a cache that may only be read is checked at every start
-        with tempfile.NamedTemporaryFile("w", dir=entry, encoding="utf-8", delete=False) as file:
-            json.dump(identity(entry), file)
-        Path(file.name).replace(entry / CHECKED_FILE)
+        write_whole(entry / CHECKED_FILE, identity(entry / WEIGHTS_FILE))
 
 
-def identity(entry: Path) -> list[int]:
-    stat = (entry / WEIGHTS_FILE).stat()
+def write_whole(path: Path, content: object) -> None:
+    """Writes JSON, so that the file is there with all of it or not at all. Raises OSError."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
+        json.dump(content, file)
+    Path(file.name).replace(path)
+
+
+def identity(path: Path) -> list[int]:
+    """Returns what the system says of a file, which changes with its content."""
+    stat = path.stat()
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]

@@ -1,0 +1,71 @@
+"""A self-check that kept weights have passed is not made again while all that it depends on stays as it was.
+
+It is a file of the cache entry, `self_check.json`, with the facts that held: which weights (what the system says of
+their file and index), which processor, which settings, and which code of ours. The versions of openvino and ouzel, and
+the checkpoint with its config.json, are in the entry's name already.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from contextlib import suppress
+from pathlib import Path
+
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.weights.entry_check import INDEX_FILE, WEIGHTS_FILE, identity, write_whole
+from ouzel.config import EngineConfig
+
+PASSED_FILE = "self_check.json"
+SETTINGS = ("device", "precision", "kv_cache_dtype", "num_threads")
+LIBRARY_VARIABLES = ("DNNL_", "ONEDNN_", "OPENVINO_", "OV_", "TBB_")  # they may choose other kernels
+
+Facts = dict[str, str]
+
+
+def has_passed(entry: Path, facts: Facts) -> bool:
+    try:
+        return bool(json.loads((entry / PASSED_FILE).read_text(encoding="utf-8")) == facts)
+    except (OSError, ValueError):
+        return False
+
+
+def remember_pass(entry: Path, facts: Facts) -> None:
+    with suppress(OSError):  # with a cache that may only be read the check is made at every start
+        write_whole(entry / PASSED_FILE, facts)
+
+
+def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_len: int) -> Facts:
+    """Raises OSError where the entry is gone."""
+    library = {name: value for name, value in os.environ.items() if name.startswith(LIBRARY_VARIABLES)}
+    return {
+        "weights": str([identity(entry / name) for name in (WEIGHTS_FILE, INDEX_FILE)]),
+        "processor": digest([*device_facts(core, engine.device), platform.machine(), instructions()]),
+        "settings": str([getattr(engine, name) for name in SETTINGS]),
+        "max_model_len": str(max_model_len),
+        "library": digest([f"{name}={value}" for name, value in sorted(library.items())]),
+        "code": digest(code_facts()),
+    }
+
+
+def device_facts(core: ov.Core, device: str) -> list[str]:
+    return [str(core.get_property(device, name)) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
+
+
+def instructions() -> str:
+    """Returns the processor's extensions as Linux names them; elsewhere the name of the device has to do."""
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
+            return next((line for line in file if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        return ""
+
+
+def code_facts() -> list[str]:
+    """Says of each module of this package whether it was changed, as whoever works on them does."""
+    stats = [(path, path.stat()) for path in sorted(Path(__file__).parent.rglob("*.py"))]
+    return [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
+
+
+def digest(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
