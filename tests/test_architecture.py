@@ -158,6 +158,20 @@ def test_the_api_loads_no_library_that_it_may_not_need() -> None:
     assert done.stdout.split() == []
 
 
+def test_the_engine_is_started_before_numpy_is_imported() -> None:
+    """It takes a tenth of a second, which the engine's process would begin later."""
+    script = "import sys, ouzel.cli.app; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_converter_of_models_is_imported_where_somebody_wants_it() -> None:
+    script = (
+        "import sys, ouzel.backends.openvino.library; assert 'openvino.tools.ovc' not in sys.modules; "
+        "from openvino.tools.ovc import convert_model"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_the_http_process_loads_no_grammar_engine() -> None:
     script = "import sys, ouzel.cli.serve, ouzel.cli.front; sys.exit('llguidance' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

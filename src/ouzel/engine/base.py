@@ -1,11 +1,15 @@
 """The rest of Ouzel knows this much of an engine, and an engine knows this much of a device."""
 
+from __future__ import annotations  # so that numpy, of which these are types, is not imported
+
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    # `ouzel serve` starts the engine's process before it needs numpy itself, which takes a tenth of a second.
+    import numpy as np
+    from numpy.typing import NDArray
 
 from ouzel.types import EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
 

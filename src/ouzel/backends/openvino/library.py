@@ -3,6 +3,9 @@
 `import openvino` starts a thread that sends an event to an analytics host, and writes a client id and statistics to the
 home directory. It takes a stand-in that does nothing where the package `openvino_telemetry` is missing: so that is
 declared missing in this process first. An embedding program that has imported either before has decided for itself.
+
+Half of that import is the converter of other frameworks' models, `openvino.convert_model`, which is left out in the
+same way and may be imported later from where it is, `openvino.tools.ovc`.
 """
 
 import sys
@@ -10,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: importing it fails from now on
+_CONVERTER = "openvino.tools.ovc"
+_leaves_converter_out = sys.modules.setdefault(_CONVERTER, None) is None  # type: ignore[arg-type]
 
 import openvino as ov  # noqa: E402
 from openvino import op  # noqa: E402
@@ -18,6 +23,9 @@ from openvino import opset13 as ops  # noqa: E402
 from openvino import opset17 as ops17  # noqa: E402
 from openvino._offline_transformations import paged_attention_transformation  # noqa: E402
 from openvino.utils.node_factory import NodeFactory  # noqa: E402
+
+if _leaves_converter_out:
+    del sys.modules[_CONVERTER]
 
 __all__ = ["internal_operations", "op", "ops", "ops1", "ops17", "ov", "paged_attention_transformation"]
 

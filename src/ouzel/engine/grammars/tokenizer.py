@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from llguidance import LLTokenizer
 
 from ouzel.errors import ModelLoadError
@@ -50,7 +51,9 @@ def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tupl
     if not eos:
         raise ModelLoadError("this model has no end token, so that grammars could never end")
     try:
-        return LLTokenizer(json.dumps(_sanitised(content)), n_vocab=max(vocab_size, num_known), eos_token=eos)
+        return LLTokenizer(
+            msgspec.json.encode(_sanitised(content)).decode(), n_vocab=max(vocab_size, num_known), eos_token=eos
+        )
     except BaseException as error:  # the library panics, which is no Exception, e.g. at tokens of over 1,024 bytes
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
