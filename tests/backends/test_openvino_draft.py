@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.cli.engines import draft_runner
+from ouzel.cli.drafting import draft_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
