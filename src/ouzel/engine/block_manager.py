@@ -14,10 +14,8 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, takewhile
 
-import numpy as np
-
-from ouzel.engine.prefix_cache import PrefixCache, chain_key, root_key
-from ouzel.engine.prompt_images import PromptImages
+from ouzel.engine.block_content import block_content
+from ouzel.engine.prefix_cache import PrefixCache
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.state_slots import StateSlots
 
@@ -90,7 +88,7 @@ class BlockManager:
             return True
         num_full = sequence.num_shareable_tokens // self.block_size
         for position in range(num_full):
-            key, token_ids = self._block_content(sequence, position)
+            key, token_ids = block_content(sequence, position, self.block_size)
             block = self._cache.find(key, token_ids)
             if block is None:
                 if self._cache.is_expected(key):
@@ -107,7 +105,7 @@ class BlockManager:
     def num_cached_tokens(self, sequence: Sequence) -> int:
         """Counts the tokens that `share_prefix` would find now."""
         num_full = sequence.num_shareable_tokens // self.block_size if self._prefix_caching else 0
-        blocks = (self._cache.find(*self._block_content(sequence, position)) for position in range(num_full))
+        blocks = (self._cache.find(*block_content(sequence, position, self.block_size)) for position in range(num_full))
         num_blocks = sum(1 for _ in takewhile(lambda block: block is not None, blocks))
         return self._num_resumable(sequence, num_blocks) * self.block_size
 
@@ -119,12 +117,12 @@ class BlockManager:
     def expect_blocks(self, sequence: Sequence, num_new_tokens: int) -> None:
         """Announces the blocks that the coming step fills for this sequence."""
         for position in self._blocks_filled(sequence, num_new_tokens):
-            self._cache.expect(self._block_content(sequence, position)[0])
+            self._cache.expect(block_content(sequence, position, self.block_size)[0])
 
     def mark_computed(self, sequence: Sequence, num_new_tokens: int) -> None:
         """Notes what a step computed: blocks that it filled are findable, and the state is one further."""
         for position in self._blocks_filled(sequence, num_new_tokens):
-            self._cache.insert(sequence.block_table[position], *self._block_content(sequence, position))
+            self._cache.insert(sequence.block_table[position], *block_content(sequence, position, self.block_size))
         is_kept = num_new_tokens == self._num_tokens_to_keep(sequence)
         sequence.num_computed_tokens += num_new_tokens
         if self.states is not None:
@@ -168,7 +166,9 @@ class BlockManager:
 
     def _keep_boundary(self, sequence: Sequence, states: StateSlots) -> None:
         if sequence.num_boundary_tokens:
-            key, token_ids = self._block_content(sequence, sequence.num_boundary_tokens // self.block_size - 1)
+            key, token_ids = block_content(
+                sequence, sequence.num_boundary_tokens // self.block_size - 1, self.block_size
+            )
             if self._cache.find(key, token_ids) is not None:
                 states.keep(key, sequence)
 
@@ -230,19 +230,3 @@ class BlockManager:
             return range(0)
         num_computed = sequence.num_computed_tokens
         return range(num_computed // self.block_size, (num_computed + num_new_tokens) // self.block_size)
-
-    def _block_content(self, sequence: Sequence, position: int) -> tuple[bytes, bytes]:
-        """Returns key and content of one full block; keys are computed once per sequence."""
-        keys = sequence.block_keys
-        while len(keys) <= position:
-            parent_key = keys[-1] if keys else root_key(sequence.request.cache_salt)
-            keys.append(chain_key(parent_key, self._block_tokens(sequence, len(keys))))
-        return keys[position], self._block_tokens(sequence, position)
-
-    def _block_tokens(self, sequence: Sequence, position: int) -> bytes:
-        begin = position * self.block_size
-        token_ids = np.array(sequence.token_ids[begin : begin + self.block_size], dtype=np.int64).tobytes()
-        return token_ids if sequence.images is None else token_ids + self._pictures(sequence.images, begin)
-
-    def _pictures(self, images: PromptImages, begin: int) -> bytes:
-        return images.content_between(begin, begin + self.block_size)

@@ -1,0 +1,97 @@
+"""What the prefix cache costs for each block, few or many being cached, and what a hit of a long prompt saves.
+
+usage: uv run python -m benchmarks.prefix_cache [--model DIR] [--prompt-len 8192] [--rounds 5]
+
+The first table is of a block manager alone, in microseconds of CPU time for each block of 32 tokens; medians. With
+--model an engine computes prompts of so many random tokens cold, and each again with other words at its end.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.one_prompt import Prompts, request, seconds_to_first_token
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.sequence import Sequence
+
+BLOCK_SIZE = 32
+NUM_PROMPT_BLOCKS = 250
+NUM_ROUNDS = 7
+NUMS_CACHED = (2_000, 100_000)
+
+
+def sequence_of(token_ids: list[int]) -> Sequence:
+    return Sequence(request([*token_ids, 1]), 0, 0)
+
+
+def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, list[list[int]]]:
+    """Returns a manager all of whose blocks are cached, and the prompts that they hold."""
+    blocks = BlockManager(num_blocks=num_blocks, block_size=BLOCK_SIZE, prefix_caching=True)
+    num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
+    cached = [prompts.random(num_tokens) for _ in range(num_blocks // NUM_PROMPT_BLOCKS)]
+    for token_ids in cached:
+        sequence = sequence_of(token_ids)
+        blocks.allocate(sequence, num_tokens)
+        blocks.mark_computed(sequence, num_tokens)
+        blocks.release(sequence)
+    return blocks, cached
+
+
+def costs(num_blocks: int) -> dict[str, float]:
+    """Returns microseconds for each block, by what is done."""
+    prompts = Prompts(seed=num_blocks)
+    blocks, cached = full_of_prompts(num_blocks, prompts)
+    num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
+    found: dict[str, list[float]] = {}
+
+    def measure(name: str, work: Callable[[], object]) -> None:
+        started = time.thread_time()
+        work()
+        found.setdefault(name, []).append((time.thread_time() - started) / NUM_PROMPT_BLOCKS * 1e6)
+
+    for _ in range(NUM_ROUNDS):
+        hit = sequence_of(cached[-1])
+        measure("count, keys new", lambda hit=hit: blocks.num_cached_tokens(hit))  # type: ignore[misc]
+        measure("look up and share", lambda hit=hit: blocks.share_prefix(hit))  # type: ignore[misc]
+        measure("release", lambda hit=hit: blocks.release(hit))  # type: ignore[misc]
+        cached.append(prompts.random(num_tokens))
+        new = sequence_of(cached[-1])
+        measure("evict and allocate", lambda new=new: blocks.allocate(new, num_tokens))  # type: ignore[misc]
+        measure("make findable", lambda new=new: blocks.mark_computed(new, num_tokens))  # type: ignore[misc]
+        blocks.release(new)
+    return {name: median(times) for name, times in found.items()}
+
+
+def print_hits(model: Path, prompt_len: int, num_rounds: int) -> None:
+    from ouzel.cli.engines import openvino_engine  # noqa: PLC0415  it loads OpenVINO
+
+    options = {"model": {"model": str(model)}, "engine": {"kv_cache_gib": 2}}
+    engine, prompts = openvino_engine({**options}), Prompts(seed=1)
+    seconds_to_first_token(engine, prompts.random(600))
+    rows = []
+    for _ in range(num_rounds):
+        token_ids = prompts.random(prompt_len)
+        cold = seconds_to_first_token(engine, token_ids)
+        rows.append((cold, seconds_to_first_token(engine, [*token_ids[:-8], *prompts.random(8)])))
+    cold, hit = (median(column) for column in zip(*rows, strict=True))
+    print(f"{prompt_len} tokens: cold {cold:.2f} s, hit {hit:.3f} s, {100 * hit / cold:.2f} %")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--prompt-len", type=int, default=8192)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    tables = {num: costs(num) for num in NUMS_CACHED}
+    print(f"{'microseconds a block':24}" + "".join(f"{num:>12,}" for num in NUMS_CACHED))
+    for name in tables[NUMS_CACHED[0]]:
+        print(f"{name:24}" + "".join(f"{table[name]:12.2f}" for table in tables.values()))
+    if arguments.model:
+        print_hits(arguments.model, arguments.prompt_len, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
