@@ -168,6 +168,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_draft_model: bool = False  # it guesses tokens with a smaller model
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
+    cache_identity: str = ""  # what is cached under another means something else; it can be a file's name
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -187,6 +188,11 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_draft_tokens: int = 0  # counter: tokens proposed
     num_accepted_tokens: int = 0  # counter: of these, those that came
     encoding_s: float = 0.0  # counter: time that the vision encoder took
+    num_store_bytes: int = 0  # of records in the prefix cache directory
+    num_store_written: int = 0  # counters of records: blocks and states
+    num_store_loaded: int = 0
+    num_store_damaged: int = 0  # dropped when they were to be loaded
+    num_store_skipped: int = 0  # left out, since their block went before, or too many waited to be written
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.

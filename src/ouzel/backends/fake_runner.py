@@ -5,12 +5,12 @@ features of images, so that a wrong block table, a wrongly shared block or a for
 """
 
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.base import ForwardBatch
+from ouzel.engine.base import CacheRows, ForwardBatch
 from ouzel.engine.state_slots import num_slots
 from ouzel.types import EngineInfo, ImageInput
 
@@ -30,6 +30,7 @@ class FakeRunner:
         num_kept_states: int | None = None,
         num_encoder_parts: int = 0,
         sees_images_whole: bool = False,
+        cache_identity: str = "fake",
     ) -> None:
         """With `num_encoder_parts` it takes images, each of which is encoded in so many parts."""
         self._num_encoder_parts = num_encoder_parts
@@ -54,6 +55,7 @@ class FakeRunner:
             num_state_slots=num_state_slots,
             has_vision=num_encoder_parts > 0,
             sees_images_whole=sees_images_whole,
+            cache_identity=cache_identity,
             load_s=0.0,
         )
 
@@ -96,12 +98,49 @@ class FakeRunner:
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._slots[destinations] = self._slots[sources]
 
+    @property
+    def cache_rows(self) -> Mapping[str, CacheRows]:
+        blocks = {"block": FakeBlocks(self._slots)}
+        return blocks | {"state": FakeStates(self._states, self.info.max_model_len)} if self._states else blocks
+
     def close(self) -> None:
         pass
 
     def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
         generator = np.random.Generator(np.random.Philox(zlib.crc32(context.tobytes())))
         return generator.normal(scale=3.0, size=self.info.vocab_size).astype(np.float32)
+
+
+class FakeBlocks:
+    """Implements `CacheRows`."""
+
+    def __init__(self, slots: NDArray[np.int64]) -> None:
+        self._rows = slots.view(np.uint8)
+        self.row_bytes = self._rows.shape[1]
+
+    def read(self, row: int, record: NDArray[np.uint8]) -> None:
+        record[:] = self._rows[row]
+
+    def write(self, row: int, record: NDArray[np.uint8]) -> None:
+        self._rows[row] = record
+
+
+class FakeStates:
+    """Implements `CacheRows`: how many tokens a state has seen, and those."""
+
+    def __init__(self, states: list[NDArray[np.int64]], max_len: int) -> None:
+        self._states = states
+        self.row_bytes = 8 * (1 + max_len)
+
+    def read(self, row: int, record: NDArray[np.uint8]) -> None:
+        state = self._states[row]
+        numbers = record.view(np.int64)
+        numbers[:] = 0
+        numbers[0], numbers[1 : 1 + len(state)] = len(state), state
+
+    def write(self, row: int, record: NDArray[np.uint8]) -> None:
+        numbers = np.frombuffer(record.tobytes(), np.int64)
+        self._states[row] = numbers[1 : 1 + numbers[0]]
 
 
 def _contents(batch: ForwardBatch) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations  # so that numpy, of which these are types, is not imported
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -89,4 +89,33 @@ class ImageRunner(Protocol):
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
         """Computes an image's features [1 + what enters further layers, rows, hidden size], a part at each `next`."""
+        ...
+
+
+class CacheRows(Protocol):
+    """The rows of one of a runner's caches, blocks or slots for states, are bytes; any thread may ask for them.
+
+    Whoever asks sees to it that nobody else writes the row, or reads one that is written.
+    """
+
+    @property
+    def row_bytes(self) -> int: ...
+
+    def read(self, row: int, record: NDArray[np.uint8]) -> None:
+        """Copies the row into `record` [row_bytes]."""
+        ...
+
+    def write(self, row: int, record: NDArray[np.uint8]) -> None: ...
+
+
+@runtime_checkable
+class StorableRunner(Protocol):
+    """A runner is this, too, where its caches' content can outlive it; `info.cache_identity` says for whom."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    @property
+    def cache_rows(self) -> Mapping[str, CacheRows]:
+        """Has `block` and, where the model has states, `state`."""
         ...

@@ -8,6 +8,7 @@ Rules
 4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so that of one chain
    the end is evicted before the beginning.
 5. Where a model has states (`state_slots`), what is shared ends where one is kept.
+6. What a `store` has of earlier runs is as good as cached: it is loaded behind the blocks that are.
 """
 
 from collections import Counter
@@ -16,17 +17,28 @@ from itertools import chain, takewhile
 
 from ouzel.engine.block_content import block_content
 from ouzel.engine.prefix_cache import PrefixCache
+from ouzel.engine.prefix_store import PrefixStore, StoredRow, block_name
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.state_slots import StateSlots
+from ouzel.engine.stored_rows import stored_rows
 
 
 class BlockManager:
     """Gives blocks to sequences and takes them back."""
 
     def __init__(
-        self, *, num_blocks: int, block_size: int, prefix_caching: bool, states: StateSlots | None = None
+        self,
+        *,
+        num_blocks: int,
+        block_size: int,
+        prefix_caching: bool,
+        states: StateSlots | None = None,
+        store: PrefixStore | None = None,
     ) -> None:
+        """A `store` needs `prefix_caching`."""
+        assert prefix_caching or store is None
         self.states = states
+        self.store = store
         self.num_blocks = num_blocks
         self.block_size = block_size
         self._prefix_caching = prefix_caching
@@ -73,6 +85,8 @@ class BlockManager:
         if self.states is not None:
             self._keep_boundary(sequence, self.states)
             self.states.release(sequence)
+        elif sequence.is_past_prompt:
+            self._offer(sequence, sequence.num_prompt_tokens)
         for block in reversed(sequence.block_table):
             self._unreference(block)
         sequence.block_table.clear()
@@ -81,33 +95,27 @@ class BlockManager:
     def share_prefix(self, sequence: Sequence) -> bool:
         """Fills an empty block table with cached blocks of the sequence's own tokens, `num_shareable_tokens` at most.
 
-        Returns False when the next block is just being computed for another sequence: wait one step and share it.
+        Returns False when the next block is just being computed for another sequence, or the store has more than is
+        loaded in one step: wait one step and share it.
         """
         assert not sequence.block_table
         if not self._prefix_caching:
             return True
-        num_full = sequence.num_shareable_tokens // self.block_size
-        for position in range(num_full):
-            key, token_ids = block_content(sequence, position, self.block_size)
-            block = self._cache.find(key, token_ids)
-            if block is None:
-                if self._cache.is_expected(key):
-                    self._forget_prefix(sequence)
-                    return False
-                break
-            self._reference(block)
-            sequence.block_table.append(block)
+        is_done = self._share_cached(sequence, sequence.num_shareable_tokens // self.block_size)
+        if is_done and self.store is not None:
+            is_done = self._share_stored(sequence, self.store)
+        if not is_done:
+            self.release(sequence)
+            sequence.num_computed_tokens = 0
+            return False
         if self.states is not None:
             self._resume(sequence, self.states)
         sequence.num_computed_tokens = len(sequence.block_table) * self.block_size
         return True
 
     def num_cached_tokens(self, sequence: Sequence) -> int:
-        """Counts the tokens that `share_prefix` would find now."""
-        num_full = sequence.num_shareable_tokens // self.block_size if self._prefix_caching else 0
-        blocks = (self._cache.find(*block_content(sequence, position, self.block_size)) for position in range(num_full))
-        num_blocks = sum(1 for _ in takewhile(lambda block: block is not None, blocks))
-        return self._num_resumable(sequence, num_blocks) * self.block_size
+        """Counts the tokens that `share_prefix` would find now, though it may take more than one step."""
+        return self._num_resumable(sequence, self._num_found(sequence)) * self.block_size
 
     def count_lookup(self, sequence: Sequence) -> None:
         """Counts what `share_prefix` found for a sequence that starts on it."""
@@ -137,6 +145,8 @@ class BlockManager:
 
     def step_done(self) -> None:
         self._cache.step_done()
+        if self.store is not None:
+            self.store.step_done()
 
     def fork(self, parent: Sequence, child: Sequence) -> tuple[int, int] | None:
         """Gives the child the parent's computed tokens, and shares full blocks.
@@ -150,6 +160,7 @@ class BlockManager:
             child.block_table.append(block)
         child.block_keys = parent.block_keys[:num_full]
         child.num_computed_tokens = parent.num_computed_tokens
+        child.num_offered_tokens = parent.num_prompt_tokens  # the same, by the parent
         if self.states is not None:
             self.states.fork(parent, child)
         if num_partial == 0:
@@ -164,6 +175,63 @@ class BlockManager:
     def can_fork(self) -> bool:
         return self.num_free_blocks >= 1
 
+    def _share_cached(self, sequence: Sequence, end: int) -> bool:
+        """Appends the cached ones of the first `end` blocks; returns False where the next one is being computed."""
+        for position in range(len(sequence.block_table), end):
+            key, token_ids = block_content(sequence, position, self.block_size)
+            block = self._cache.find(key, token_ids)
+            if block is None:
+                return not self._cache.is_expected(key)
+            self._reference(block)
+            sequence.block_table.append(block)
+        return True
+
+    def _share_stored(self, sequence: Sequence, store: PrefixStore) -> bool:
+        """Appends blocks that are stored, and cached ones between them; returns False where this step loads no more."""
+        num_wanted = self._num_resumable(sequence, self._num_found(sequence))
+        while len(sequence.block_table) < num_wanted and self.num_free_blocks:
+            if not store.num_loadable:
+                return False
+            is_whole = self._load(sequence, num_wanted, store)
+            if not self._share_cached(sequence, num_wanted):
+                return False
+            if not is_whole:
+                break
+        return True
+
+    def _load(self, sequence: Sequence, end: int, store: PrefixStore) -> bool:
+        """Appends some of the first `end` blocks, out of the store; returns False where the next one cannot be had."""
+        begin = len(sequence.block_table)
+        rows = []
+        for position in range(begin, min(end, begin + store.num_loadable, begin + self.num_free_blocks)):
+            key, token_ids = block_content(sequence, position, self.block_size)
+            if block_name(key) not in store or self._cache.find(key, token_ids) is not None:
+                break
+            rows.append(StoredRow(block_name(key), token_ids, self._take()))
+        num_loaded = store.load(rows)
+        for row in rows[:num_loaded]:
+            self._cache.insert(row.row, sequence.block_keys[len(sequence.block_table)], row.content)
+            sequence.block_table.append(row.row)
+        for row in rows[num_loaded:]:
+            self._unreference(row.row)
+        return 0 < num_loaded == len(rows)
+
+    def _offer(self, sequence: Sequence, num_tokens: int) -> None:
+        """Lets the store keep the first so many tokens, if they are of the prompt, once."""
+        if self.store is not None and sequence.num_offered_tokens < num_tokens <= sequence.num_prompt_tokens:
+            sequence.num_offered_tokens = num_tokens
+            self.store.offer(stored_rows(sequence, num_tokens, self.block_size, self._cache, self.states))
+
+    def _num_found(self, sequence: Sequence) -> int:
+        """Counts the sequence's first full blocks that are cached or stored."""
+        num_full = sequence.num_shareable_tokens // self.block_size if self._prefix_caching else 0
+        contents = (block_content(sequence, position, self.block_size) for position in range(num_full))
+        return sum(1 for _ in takewhile(self._is_found, contents))
+
+    def _is_found(self, content: tuple[bytes, bytes]) -> bool:
+        is_stored = self.store is not None and block_name(content[0]) in self.store
+        return is_stored or self._cache.find(*content) is not None
+
     def _keep_boundary(self, sequence: Sequence, states: StateSlots) -> None:
         if sequence.num_boundary_tokens:
             key, token_ids = block_content(
@@ -171,6 +239,7 @@ class BlockManager:
             )
             if self._cache.find(key, token_ids) is not None:
                 states.keep(key, sequence)
+                self._offer(sequence, sequence.num_boundary_tokens)
 
     def _num_tokens_to_keep(self, sequence: Sequence) -> int:
         """Counts a prompt's tokens up to where its state will be kept; 0 for none."""
@@ -187,12 +256,14 @@ class BlockManager:
         if self.states is None:
             return num_blocks
         keys = sequence.block_keys
-        return next((count for count in range(num_blocks, 0, -1) if self.states.is_kept(keys[count - 1])), 0)
+        return next((count for count in range(num_blocks, 0, -1) if self.states.is_found(keys[count - 1])), 0)
 
     def _resume(self, sequence: Sequence, states: StateSlots) -> None:
         """Gives back the blocks behind the last kept state, and remembers how far they went."""
-        num_found = len(sequence.block_table)
-        num_used = self._num_resumable(sequence, num_found)
+        num_found = self._num_found(sequence)
+        num_used = self._num_resumable(sequence, len(sequence.block_table))
+        while num_used and not states.fetch(sequence.block_keys[num_used - 1]):
+            num_used = self._num_resumable(sequence, num_used)
         sequence.num_diverged_tokens = num_found * self.block_size if num_used < num_found else 0
         for block in reversed(sequence.block_table[num_used:]):
             self._unreference(block)
@@ -205,6 +276,8 @@ class BlockManager:
             block = self._free.pop()
         else:
             block, key = self._cache.evict()
+            if self.store is not None:
+                self.store.withdraw(block_name(key))
             if self.states is not None:
                 self.states.forget(key)
         self._num_references[block] = 1
@@ -219,10 +292,6 @@ class BlockManager:
         self._num_references[block] -= 1
         if self._num_references[block] == 0 and not self._cache.release(block):
             self._free.append(block)
-
-    def _forget_prefix(self, sequence: Sequence) -> None:
-        self.release(sequence)
-        sequence.num_computed_tokens = 0
 
     def _blocks_filled(self, sequence: Sequence, num_new_tokens: int) -> range:
         """Returns the positions in the block table that become full by computing `num_new_tokens` more."""

@@ -33,6 +33,7 @@ from ouzel.engine.image_encoder import EncodingFailed, ImageEncoder
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of
 from ouzel.engine.own_logprobs import score
+from ouzel.engine.prefix_store import PrefixStore
 from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.proposals import Proposals, Speculation
 from ouzel.engine.request_faults import faults_of
@@ -43,13 +44,7 @@ from ouzel.engine.state_slots import state_slots
 from ouzel.engine.stats import stats_of
 from ouzel.engine.token_taker import TokenTaker
 from ouzel.errors import STOPS
-from ouzel.types import (
-    EngineInfo,
-    EngineRequest,
-    EngineStats,
-    FinishReason,
-    StepOutput,
-)
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, StepOutput
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +59,7 @@ class EngineCore:
         prefix_caching: bool = True,
         grammars: GrammarCompiler | None = None,
         speculation: Speculation | None = None,
+        store: PrefixStore | None = None,
     ) -> None:
         self._info = info = msgspec.structs.replace(
             runner.info,
@@ -76,7 +72,8 @@ class EngineCore:
             num_blocks=info.num_blocks,
             block_size=info.block_size,
             prefix_caching=prefix_caching,
-            states=state_slots(info),
+            states=state_slots(info, store),
+            store=store,
         )
         self._images = None
         if info.has_vision and isinstance(runner, ImageRunner):
@@ -138,6 +135,8 @@ class EngineCore:
         self._constraints.close()
         if self._proposals is not None:
             self._proposals.close()
+        if self._blocks.store is not None:
+            self._blocks.store.close()
         self._runner.close()
 
     def step(self) -> list[StepOutput]:

@@ -45,6 +45,7 @@ class Sequence:
         self.next_state_slot = 0  # that the coming step writes
         self.boundary_slot = 0  # of the state behind the first `num_boundary_tokens`, whole blocks
         self.num_boundary_tokens = 0
+        self.num_offered_tokens = 0  # so many of the prompt the store was asked to keep, for this one or another
         self.num_diverged_tokens = 0  # so many had their blocks cached, when it started, but no state
         self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
         self.beams: list[Sequence] = []  # of a beam: all of its search that are alive, itself among them

@@ -8,7 +8,8 @@ Rules
 4. A boundary is kept, under the key of that block, when its sequence ends or is preempted; the one behind a prompt's
    last full block at once, and so is one up to which another sequence had the same blocks and no state. A sequence
    that starts on cached blocks starts where a state is kept.
-5. Kept states go, least recently used first, when there are more than `num_kept`; and with their block.
+5. Kept states go, least recently used first, when there are more than `num_kept`; and with their block. The `store` of
+   earlier runs may have others, which become kept ones when a sequence starts there.
 6. Two slots for every running sequence and those of rule 5 are enough: `take` never fails.
 7. A step that computes proposed tokens writes a slot that nobody has, so it needs a spare one. That becomes the state
    where all of them come. Else it is given up, and the tokens that came are computed again: their rows cost next to
@@ -17,6 +18,7 @@ Rules
 
 from collections import OrderedDict
 
+from ouzel.engine.prefix_store import PrefixStore, StoredRow, state_name
 from ouzel.engine.sequence import Sequence
 from ouzel.types import EngineInfo
 
@@ -24,7 +26,8 @@ from ouzel.types import EngineInfo
 class StateSlots:
     """Hands out slots; a model without recurrent layers has none."""
 
-    def __init__(self, *, max_num_seqs: int, num_kept: int) -> None:
+    def __init__(self, *, max_num_seqs: int, num_kept: int, store: PrefixStore | None = None) -> None:
+        self._store = store
         self._num_kept = num_kept
         self._free = list(range(num_slots(max_num_seqs, num_kept) - 1, 0, -1))
         self._num_holders = [0] * (len(self._free) + 1)
@@ -74,8 +77,14 @@ class StateSlots:
             self._give_up(slot)
         sequence.state_slot = sequence.next_state_slot = sequence.boundary_slot = sequence.num_boundary_tokens = 0
 
-    def is_kept(self, key: bytes) -> bool:
-        return key in self._kept
+    def is_found(self, key: bytes) -> bool:
+        """Tells whether a state is kept or, since an earlier run, stored."""
+        is_stored = self._store is not None and self._num_kept > 0 and state_name(key) in self._store
+        return is_stored or key in self._kept
+
+    def kept_slot(self, key: bytes) -> int:
+        """Returns 0 where no state is kept."""
+        return self._kept.get(key, 0)
 
     def keep(self, key: bytes, sequence: Sequence) -> None:
         """Keeps the sequence's boundary as the state behind the block with this key."""
@@ -84,7 +93,20 @@ class StateSlots:
         elif self._num_kept and sequence.boundary_slot:
             self._kept[key] = self._hold(sequence.boundary_slot)
             if len(self._kept) > self._num_kept:
-                self._give_up(self._kept.popitem(last=False)[1])
+                self.forget(next(iter(self._kept)))
+
+    def fetch(self, key: bytes) -> bool:
+        """Sees to it that a state that is found is kept; returns False where it was damaged: it is found no more."""
+        if key in self._kept:
+            return True
+        assert self._store is not None
+        if len(self._kept) == self._num_kept:
+            self.forget(next(iter(self._kept)))
+        self._kept[key] = self._hold(self._free.pop())
+        if self._store.load([StoredRow(state_name(key), b"", self._kept[key])]):
+            return True
+        self.forget(key)
+        return False
 
     def resume(self, key: bytes, sequence: Sequence, num_tokens: int) -> None:
         """Lets a sequence that holds nothing go on from the state kept behind so many tokens."""
@@ -95,7 +117,10 @@ class StateSlots:
 
     def forget(self, key: bytes) -> None:
         """Gives up what is kept behind a block that is no more."""
-        self._give_up(self._kept.pop(key, 0))
+        if key in self._kept:
+            if self._store is not None:
+                self._store.withdraw(state_name(key))
+            self._give_up(self._kept.pop(key))
 
     def _hold(self, slot: int) -> int:
         if slot:
@@ -109,11 +134,12 @@ class StateSlots:
                 self._free.append(slot)
 
 
-def state_slots(info: EngineInfo) -> StateSlots | None:
+def state_slots(info: EngineInfo, store: PrefixStore | None = None) -> StateSlots | None:
     """Returns None for a model without states."""
     if not info.num_state_slots:
         return None
-    return StateSlots(max_num_seqs=info.max_num_seqs, num_kept=info.num_state_slots - num_slots(info.max_num_seqs, 0))
+    num_kept = info.num_state_slots - num_slots(info.max_num_seqs, 0)
+    return StateSlots(max_num_seqs=info.max_num_seqs, num_kept=num_kept, store=store)
 
 
 def num_slots(max_num_seqs: int, num_kept: int) -> int:

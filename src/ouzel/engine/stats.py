@@ -10,6 +10,7 @@ from ouzel.types import EngineStats
 def stats_of(
     scheduler: Scheduler, blocks: BlockManager, images: ImageEncoder | None, proposals: Proposals | None
 ) -> EngineStats:
+    store = blocks.store
     return EngineStats(
         num_running=len(scheduler.running),
         num_waiting=len(scheduler.waiting),
@@ -25,4 +26,9 @@ def stats_of(
         num_draft_tokens=0 if proposals is None else proposals.num_draft_tokens,
         num_accepted_tokens=0 if proposals is None else proposals.num_accepted_tokens,
         encoding_s=0.0 if images is None else images.encoding_s,
+        num_store_bytes=0 if store is None else store.num_bytes,
+        num_store_written=0 if store is None else store.num_written,
+        num_store_loaded=0 if store is None else store.num_loaded,
+        num_store_damaged=0 if store is None else store.num_damaged,
+        num_store_skipped=0 if store is None else store.num_skipped,
     )

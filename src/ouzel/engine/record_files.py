@@ -1,0 +1,211 @@
+"""Records of bytes outlive the process in a directory, and are found again by name.
+
+    <root>/<identity>/<name>    32 bytes of BLAKE2b, keyed by the identity, over name, content and the bytes; the bytes
+    <root>/<identity>.lock      who holds its lock may write; others only read
+
+Rules
+1. A record is written under a temporary name and renamed: it is complete or absent. None is ever written again.
+2. The digest is checked whenever a record is read, and what is not as it was written is deleted. Nothing is read at the
+   start: a file's name and length say what it is.
+3. The files of all identities have `max_bytes` together. What was used least recently goes first: others' records, a
+   directory at a time, then own ones. Times of change say when a record was last used.
+4. One thread reads, one writes; `_index` and `num_bytes` are changed under the lock.
+"""
+
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIGEST_BYTES = 32
+UNFINISHED = ".unfinished"
+
+Bytes = NDArray[np.uint8]
+
+logger = logging.getLogger(__name__)
+
+
+class RecordDamaged(Exception):
+    def __init__(self) -> None:
+        super().__init__("it is not as it was written")
+
+
+class RecordFiles:
+    def __init__(self, root: Path, identity: str, row_bytes: Mapping[str, int], *, max_bytes: int) -> None:
+        """Opens the directory of an identity, a name for a file; `row_bytes` has the length for each ending of a name.
+
+        Raises OSError where it cannot be made or read.
+        """
+        self._root, self._identity = root, identity
+        self._directory = root / identity
+        self._key = hashlib.blake2b(identity.encode(), digest_size=DIGEST_BYTES).digest()
+        self._max_bytes = max_bytes
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock_file = take_lock(root / f"{identity}.lock")
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        self._lock = threading.Lock()
+        self._index: OrderedDict[str, int] = OrderedDict()  # name -> bytes of the file; least recently used first
+        self._others: list[tuple[str, int]] | None = None  # (identity, bytes); None: not yet looked at
+        self.num_bytes = 0  # of own records
+        self._read_index({ending: DIGEST_BYTES + num for ending, num in row_bytes.items()})
+
+    @property
+    def is_writable(self) -> bool:
+        """Tells whether no other process writes here."""
+        return self._lock_file is not None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def read(self, name: str, content: bytes, buffer: bytearray) -> Bytes:
+        """Returns a record's bytes, which lie in the buffer. Raises RecordDamaged, and OSError where it is gone."""
+        view = memoryview(buffer)[: self._index.get(name, 0)]
+        with (self._directory / name).open("rb", buffering=0) as file:
+            num_read = file.readinto(view)
+        if num_read != len(view) or view[:DIGEST_BYTES] != self._digest(name, content, view[DIGEST_BYTES:]):
+            raise RecordDamaged
+        return np.frombuffer(view, np.uint8)[DIGEST_BYTES:]
+
+    def write(self, name: str, content: bytes, record: Bytes, *, spared: Collection[str]) -> bool:
+        """Returns False where there is no room unless one of the spared goes. Raises OSError."""
+        size = DIGEST_BYTES + record.nbytes
+        if not self._make_room(size, spared=spared):
+            return False
+        temporary = self._directory / UNFINISHED
+        try:
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(file, "wb", buffering=0) as out:
+                for part in (self._digest(name, content, record.data), record.data):
+                    if out.write(part) != len(part):
+                        raise OSError("the file system took a part only")
+            temporary.rename(self._directory / name)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        with self._lock:
+            self._index[name] = size
+            self.num_bytes += size
+        return True
+
+    def trim(self) -> None:
+        """Comes within `max_bytes`, which may have been more at an earlier start."""
+        if self.is_writable:
+            self._make_room(0, spared=())
+
+    def note_use(self, names: Iterable[str]) -> None:
+        """Makes them the last to go, the last of them last of all."""
+        now = time.time_ns()
+        for number, name in enumerate(names):
+            with self._lock:
+                if name not in self._index:
+                    continue
+                self._index.move_to_end(name)
+            with suppress(OSError):  # it may be gone, or not ours: then it is in the order of before at the next start
+                os.utime(self._directory / name, ns=(now + number, now + number))
+
+    def delete(self, name: str) -> None:
+        with self._lock:
+            self.num_bytes -= self._index.pop(name, 0)
+        if self.is_writable:
+            with suppress(OSError):
+                (self._directory / name).unlink()
+
+    def close(self) -> None:
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+
+    def _digest(self, name: str, content: bytes, record: memoryview) -> bytes:
+        digest = hashlib.blake2b(digest_size=DIGEST_BYTES, key=self._key)
+        for part in (name.encode(), content, record):
+            digest.update(part)
+        return digest.digest()
+
+    def _read_index(self, sizes: Mapping[str, int]) -> None:
+        """Finds what there is, deletes what was cut off, and leaves alone what is not of its making."""
+        found, num_cut, num_alien = list[tuple[int, str, int]](), 0, 0
+        for entry in os.scandir(self._directory):
+            size = sizes.get(entry.name.rpartition(".")[2])
+            if size is None:
+                num_alien += entry.name != UNFINISHED
+            elif (status := entry.stat(follow_symlinks=False)).st_size != size:
+                num_cut += 1
+                self.delete(entry.name)
+            else:
+                found.append((status.st_mtime_ns, entry.name, size))
+        found.sort()
+        self._index = OrderedDict((name, size) for _, name, size in found)
+        self.num_bytes = sum(self._index.values())
+        if num_cut:
+            logger.warning("%s: %d records of another length are dropped", self._directory, num_cut)
+        if num_alien:
+            logger.warning("%s: %d files that are no records are left alone", self._directory, num_alien)
+
+    def _make_room(self, size: int, *, spared: Collection[str]) -> bool:
+        if self._others is None:
+            self._others = sorted_others(self._root, self._identity)
+        while self.num_bytes + sum(num for _, num in self._others) + size > self._max_bytes:
+            if removable := next((each for each in self._others if remove_unless_used(self._root, each[0])), None):
+                self._others.remove(removable)
+                continue
+            oldest = next(iter(self._index), None)
+            if oldest is None or oldest in spared:
+                return False
+            self.delete(oldest)
+        return True
+
+
+def take_lock(path: Path) -> int | None:
+    """Returns the open file, or None where another process holds it. Raises OSError."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return None
+    return file
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    file = take_lock(path)
+    try:
+        yield file is not None
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def sorted_others(root: Path, identity: str) -> list[tuple[str, int]]:
+    """Returns the other identities that have records here, with their bytes; the one used least recently first."""
+    found = []
+    for lock in root.glob("*.lock"):
+        directory = lock.with_suffix("")
+        if lock.stem != identity and directory.is_dir():
+            statuses = [entry.stat(follow_symlinks=False) for entry in os.scandir(directory)]
+            last_used = max((status.st_mtime_ns for status in statuses), default=0)
+            found.append((last_used, lock.stem, sum(status.st_size for status in statuses)))
+    return [(name, num_bytes) for _, name, num_bytes in sorted(found)]
+
+
+def remove_unless_used(root: Path, identity: str) -> bool:
+    """Returns False where another process holds the lock."""
+    with locked(root / f"{identity}.lock") as is_free:
+        if is_free:
+            logger.info("%s: records of %s make room", root, identity)
+            shutil.rmtree(root / identity, ignore_errors=True)
+        return is_free
