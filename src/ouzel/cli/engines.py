@@ -9,10 +9,11 @@ import msgspec
 from ouzel.backends.openvino import create_runner
 from ouzel.cli.drafting import draft_runner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.engine.base import Engine
+from ouzel.engine.base import Engine, ModelRunner, StorableRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
+from ouzel.engine.prefix_store import PrefixStore, open_prefix_store
 from ouzel.engine.proposals import Speculation
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import JsonObject, special_token_ids
@@ -45,11 +46,28 @@ def openvino_engine(options: dict[str, object]) -> Engine:
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)
     grammars = None if tokenizer is None else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
-    speculation = None
-    if engine.prompt_lookup or model.draft_model:
-        draft = draft_runner(model, engine, runner.info) if model.draft_model else None
-        speculation = Speculation(prompt_lookup=engine.prompt_lookup, draft=draft)
-    return EngineCore(runner, prefix_caching=engine.prefix_caching, grammars=grammars, speculation=speculation)
+    return EngineCore(
+        runner,
+        prefix_caching=engine.prefix_caching,
+        grammars=grammars,
+        speculation=speculation_of(model, engine, runner),
+        store=prefix_store(runner, engine),
+    )
+
+
+def speculation_of(model: ModelConfig, engine: EngineConfig, runner: ModelRunner) -> Speculation | None:
+    """Returns None where nothing is to be guessed. Raises ModelLoadError."""
+    if not (engine.prompt_lookup or model.draft_model):
+        return None
+    draft = draft_runner(model, engine, runner.info) if model.draft_model else None
+    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft)
+
+
+def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:
+    """Returns None where nothing outlives the engine. Raises ModelLoadError."""
+    if not engine.prefix_cache_dir or not isinstance(runner, StorableRunner):
+        return None
+    return open_prefix_store(runner, engine.prefix_cache_dir, max_bytes=int(engine.prefix_cache_dir_gib * 2**30))
 
 
 def expected_vocab_size(directory: Path) -> int:

@@ -171,6 +171,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
     _check_types(options.engine)
+    _check_prefix_cache(options.engine)
     _check_bodies(options.limits)
     _check_media(options.media)
     _check_cors(options.server)
@@ -236,6 +237,11 @@ def _check_types(engine: EngineConfig) -> None:
         raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
     if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
         raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
+
+
+def _check_prefix_cache(engine: EngineConfig) -> None:
+    if engine.prefix_cache_dir and not engine.prefix_caching:
+        raise InvalidOption(f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it")
 
 
 def _check_bodies(limits: LimitsConfig) -> None:

@@ -66,6 +66,11 @@ class EngineReading:
     num_images_encoded: int = 0
     num_image_hits: int = 0
     encoding_s: float = 0.0
+    num_store_bytes: int = 0
+    num_store_written: int = 0
+    num_store_loaded: int = 0
+    num_store_damaged: int = 0
+    num_store_skipped: int = 0
 
 
 class Metrics:
@@ -197,6 +202,11 @@ def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Re
         "lora_requests_info": gauge("Adapters in use, as routers ask for them; the time.", time.time(), adapters),
         "prefix_cache_queries": counter("Prompt tokens looked up.", engine.num_prefix_query_tokens),
         "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", engine.num_prefix_hit_tokens),
+        "prefix_store_bytes": gauge("Bytes of records in the prefix cache directory.", engine.num_store_bytes),
+        "prefix_store_written": counter("Blocks and states that were written to it.", engine.num_store_written),
+        "prefix_store_loaded": counter("Blocks and states that were taken from it.", engine.num_store_loaded),
+        "prefix_store_damaged": counter("Records of it that were dropped as damaged.", engine.num_store_damaged),
+        "prefix_store_skipped": counter("Blocks and states that it was too slow for.", engine.num_store_skipped),
         "num_preemptions": counter("Sequences sent back to waiting.", engine.num_preemptions),
         "images_encoded": counter("Images that the vision encoder computed.", engine.num_images_encoded),
         "image_hits": counter("Images of requests that were kept, encoded or in the KV cache.", engine.num_image_hits),

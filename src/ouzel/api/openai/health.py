@@ -58,6 +58,11 @@ class Watch:
             num_images_encoded=stats.num_images_encoded,
             num_image_hits=stats.num_image_hits,
             encoding_s=stats.encoding_s,
+            num_store_bytes=stats.num_store_bytes,
+            num_store_written=stats.num_store_written,
+            num_store_loaded=stats.num_store_loaded,
+            num_store_damaged=stats.num_store_damaged,
+            num_store_skipped=stats.num_store_skipped,
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.compilation import check_options, compile_graph, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
@@ -124,6 +125,7 @@ def make_runner(
         plan = plan_of(cache, max_model_len, num_blocks)
     if plan.max_model_len < max_model_len:
         accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
+    served = language_model.for_context(plan.max_model_len)
     info = EngineInfo(
         backend="openvino",
         model_type=config.model_type,
@@ -140,10 +142,11 @@ def make_runner(
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
         sees_images_whole=language_model.sees_images_whole,
+        cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
     caches = KvCache(cache, plan.num_blocks), StateTables(states, state_plan)
-    return OpenVINORunner(compiled, caches, language_model.for_context(plan.max_model_len), info, vision)
+    return OpenVINORunner(compiled, caches, served, info, vision)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

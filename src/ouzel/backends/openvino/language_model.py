@@ -31,6 +31,7 @@ class LanguageModel:
     sees_images_whole: bool = False  # the tokens of an image attend to each other
     cache_entry: Path | None = None  # that the weights are mapped from
     is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
+    identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
 
     @property
     def num_relative_positions(self) -> int:

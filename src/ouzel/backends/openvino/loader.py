@@ -43,7 +43,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
         model = built(config, family_build, vision, weights, plan)
         kept = f"{stored.compressed_as} as {value_types(weights.index)}"
         named = "" if str(plan) == "auto" else f" ({plan})"
-        return replace(model, weights=kept + named if keeps else str(plan))
+        return replace(model, weights=kept + named if keeps else str(plan), identity=entry.name)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)

@@ -1,6 +1,6 @@
 """The runner runs batches on a compiled model: one `infer` a step, with inputs set by name, and nothing is copied."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from ouzel.backends.openvino.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.state_tables import NEXT_PREFIX, StateTables
+from ouzel.backends.openvino.tables import TableRows
 from ouzel.backends.openvino.vision_runner import VisionRunner
-from ouzel.engine.base import ForwardBatch
+from ouzel.engine.base import CacheRows, ForwardBatch
 from ouzel.types import EngineInfo, ImageInput
 
 
@@ -106,6 +107,11 @@ class OpenVINORunner:
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._kv_cache.copy_blocks(sources, destinations)
+
+    @property
+    def cache_rows(self) -> Mapping[str, CacheRows]:
+        caches = {"block": self._kv_cache.tensors, "state": self._states.tensors}
+        return {name: TableRows(tensors.values()) for name, tensors in caches.items() if tensors}
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""

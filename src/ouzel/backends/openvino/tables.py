@@ -4,7 +4,11 @@ Shapes and element types come from the compiled model; they depend on device, pr
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
 
@@ -37,3 +41,20 @@ def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
     Raises RuntimeError where it cannot be had.
     """
     return {table.name: ov.Tensor(table.dtype, ov.Shape([num_rows, *table.row_shape])) for table in tables}
+
+
+class TableRows:
+    """Implements `CacheRows`: a row is what all tensors have at one index of their first dimension."""
+
+    def __init__(self, tensors: Iterable[ov.Tensor]) -> None:
+        self._tables = [tensor.data.reshape(len(tensor.data), -1).view(np.uint8) for tensor in tensors]
+        self._ends = np.cumsum([table.shape[1] for table in self._tables]).tolist()
+        self.row_bytes: int = self._ends[-1]
+
+    def read(self, row: int, record: NDArray[np.uint8]) -> None:
+        for table, end in zip(self._tables, self._ends, strict=True):
+            record[end - table.shape[1] : end] = table[row]
+
+    def write(self, row: int, record: NDArray[np.uint8]) -> None:
+        for table, end in zip(self._tables, self._ends, strict=True):
+            table[row] = record[end - table.shape[1] : end]

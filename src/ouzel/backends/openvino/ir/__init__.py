@@ -5,6 +5,7 @@ The language model is `openvino_model.xml`, which takes token ids (text.py); whe
 (seeing.py). Either holds a stateful graph with scaled-dot-product attention, which paging.py makes one of ours.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -12,6 +13,7 @@ from ouzel.backends.openvino.ir.seeing import LANGUAGE_FILE, load_seeing_model
 from ouzel.backends.openvino.ir.text import TEXT_FILE, load_text_model
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.weights.cache import content_key
 
 
 def is_ir_directory(directory: Path) -> bool:
@@ -20,6 +22,7 @@ def is_ir_directory(directory: Path) -> bool:
 
 def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     """Raises ModelLoadError for everything that the user can mend."""
-    if (directory / TEXT_FILE).is_file():
-        return load_text_model(core, directory, config)
-    return load_seeing_model(core, directory, config)
+    is_text = (directory / TEXT_FILE).is_file()
+    model = load_text_model(core, directory, config) if is_text else load_seeing_model(core, directory, config)
+    files = [directory / "config.json", *sorted(directory.glob("openvino_*"))]
+    return replace(model, identity=f"{directory.resolve().name[:64]}-ir-{content_key(files)}")

@@ -145,9 +145,14 @@ def remove_abandoned(root: Path) -> None:
 
 def entry_path(cache_dir: str, directory: Path, files: list[Path], weights: str) -> Path:
     source = directory.resolve()
+    return cache_root(cache_dir) / f"{source.name[:64]}-{weights}-{digest(str(source))}-{content_key(files)}"
+
+
+def content_key(files: list[Path]) -> str:
+    """Returns 16 digits that are others once a file, openvino or ouzel is another."""
     facts = [FORMAT, ouzel.__version__, ov.__version__]
     facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return cache_root(cache_dir) / f"{source.name[:64]}-{weights}-{digest(str(source))}-{digest(json.dumps(facts))}"
+    return digest(json.dumps(facts))
 
 
 def digest(text: str) -> str:
