@@ -16,6 +16,7 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
     ("arguments", "message"),
     [
         (("--metrics-host", "::1"), "--metrics-host: needs --metrics-port"),
+        (("--prefix-cache-dir", "/p", "--no-prefix-caching"), "--prefix-cache-dir: needs --prefix-caching, given '/p'"),
         (("--metrics-port", "8000"), "--metrics-port: must differ from --port, given 8000 for both"),
         (("model", "--demo", "text"), "--demo: needs that no model is named, given the model 'model'"),
         (("--demo", "audio"), "--demo"),

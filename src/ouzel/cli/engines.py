@@ -65,8 +65,9 @@ def speculation_of(model: ModelConfig, engine: EngineConfig, runner: ModelRunner
 
 def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:
     """Returns None where nothing outlives the engine. Raises ModelLoadError."""
-    if not engine.prefix_cache_dir or not isinstance(runner, StorableRunner):
+    if not engine.prefix_cache_dir:
         return None
+    assert isinstance(runner, StorableRunner)
     return open_prefix_store(runner, engine.prefix_cache_dir, max_bytes=int(engine.prefix_cache_dir_gib * 2**30))
 
 

@@ -88,15 +88,14 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     prefix_cache_dir: Annotated[
         str,
         option(
-            "A directory that keeps what was computed for prompts, so that those after a restart are hits; "
-            "it holds what prompts say.",
-            unset="none: the next start begins anew",
+            "A directory that keeps what was computed for prompts, so that they are hits after a restart.",
+            unset="none",
         ),
     ] = ""
     prefix_cache_dir_gib: Annotated[
         float,
         Meta(gt=0, le=2**20),
-        option("GiB that prefix_cache_dir may have; above it, what was used least recently goes."),
+        option("What it may hold; above that, what was used least recently goes."),
     ] = 10.0
     grammar_timeout_s: Annotated[
         float, Meta(gt=0, le=600), option("How long a response format or a tool's schema may take to be compiled.")

@@ -1,0 +1,144 @@
+"""What --prefix-cache-dir saves the first request after a restart, and what it costs.
+
+usage: uv run python -m benchmarks.prefix_directory [--model DIR] [--prompt-len 10000] [--rounds 3] [--records 100000]
+
+With --model: each round computes a random prompt in an engine over an empty directory, ends that engine, and asks
+again in another, once with the records in the page cache and once with them on the disk alone. Then a stream decodes
+while a prompt of 2,048 tokens that ended is written beside it, and in an engine without a directory, taking turns.
+Always: how long a directory of so many records takes to open. Directories are where TMPDIR says.
+"""
+
+import argparse
+import gc
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean, median
+
+from benchmarks.one_prompt import Prompts, request, seconds_to_first_token
+from ouzel.cli.engines import openvino_engine
+from ouzel.engine.base import Engine
+from ouzel.engine.record_files import DIGEST_BYTES, RecordFiles
+
+NUM_BESIDE_TOKENS = 2048
+NUM_STREAM_TOKENS = 48
+
+
+@contextmanager
+def engine_over(directory: str, model: Path) -> Iterator[Engine]:
+    """Has computed something, as after the first request of all."""
+    options = {"kv_cache_gib": 1.5, "prefix_cache_dir": directory, "prefix_cache_dir_gib": 20}
+    engine = openvino_engine({"model": {"model": str(model)}, "engine": options})
+    seconds_to_first_token(engine, Prompts(seed=0).random(600))
+    yield engine
+    engine.close()
+    del engine
+    gc.collect()
+
+
+def records_in(directory: str) -> list[Path]:
+    return list(Path(directory).glob("*/*.*"))
+
+
+def forget_pages(directory: str) -> None:
+    """Takes the records out of the page cache, as after a night."""
+    for path in records_in(directory):
+        file = os.open(path, os.O_RDONLY)
+        os.fsync(file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(file)
+
+
+def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
+    rows = []
+    for number in range(num_rounds):
+        token_ids = Prompts(seed=number + 1).random(prompt_len)
+        with tempfile.TemporaryDirectory() as directory:
+            with engine_over(directory, model) as engine:
+                cold = seconds_to_first_token(engine, token_ids)
+                hit = seconds_to_first_token(engine, [*token_ids[:-8], *range(300, 308)])
+                while len(records_in(directory)) < prompt_len // engine.info.block_size:
+                    time.sleep(0.1)
+            forget_pages(directory)
+            with engine_over(directory, model) as engine:
+                from_disk = seconds_to_first_token(engine, token_ids)
+            with engine_over(directory, model) as engine:
+                warm = seconds_to_first_token(engine, token_ids)
+                num_bytes = engine.stats().num_store_bytes
+        rows.append((cold, hit, warm, from_disk, num_bytes / 2**20))
+        print(f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, and with cold disk {from_disk:.3f}", flush=True)
+    cold, hit, warm, from_disk, mib = (median(column) for column in zip(*rows, strict=True))
+    print(
+        f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; of it, in per cent: hit {100 * hit / cold:.2f}"
+    )
+    print(f"  after a restart {100 * warm / cold:.2f}, with cold disk {100 * from_disk / cold:.2f}")
+
+
+def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], int]:
+    """Returns the milliseconds of a stream's steps right after a prompt ended, and how many of these it was written."""
+    seconds_to_first_token(engine, token_ids)
+    engine.add(request(Prompts(seed=len(token_ids)).random(32), NUM_STREAM_TOKENS))
+    engine.step()
+    times, num_writing, num_written = [], 0, engine.stats().num_store_written
+    while engine.has_unfinished():
+        started = time.perf_counter()
+        engine.step()
+        times.append((time.perf_counter() - started) * 1e3)
+        num_writing += engine.stats().num_store_written > num_written
+        num_written = engine.stats().num_store_written
+    return times, num_writing
+
+
+def measure_stream(model: Path, num_rounds: int) -> None:
+    prompts = Prompts(seed=99)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        engine_over(directory, model) as writing,
+        engine_over("", model) as plain,
+    ):
+        for _ in range(num_rounds):
+            token_ids = prompts.random(NUM_BESIDE_TOKENS)
+            beside, num_writing = step_times(writing, token_ids)
+            alone, _ = step_times(plain, token_ids)
+            for name, times in (("written beside", beside), ("no directory", alone)):
+                print(
+                    f"{name:16} mean {mean(times):.1f} ms, median {median(times):.1f}, most {max(times):.1f}",
+                    flush=True,
+                )
+            print(f"  while {num_writing} of {len(beside)} steps")
+
+
+def measure_opening(num_records: int) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        directory = Path(root) / "identity"
+        directory.mkdir()
+        for number in range(num_records):
+            (directory / f"{number:032x}.block").write_bytes(bytes(DIGEST_BYTES + 1))
+        started = time.perf_counter()
+        files = RecordFiles(Path(root), "identity", {"block": 1}, max_bytes=2**40)
+        seconds = time.perf_counter() - started
+        print(f"a directory of {len(files):,} records is opened in {seconds:.2f} s")
+        files.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--prompt-len", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--only", choices=["opening", "stream", "restarts"])
+    arguments = parser.parse_args()
+    if arguments.only in (None, "opening"):
+        measure_opening(arguments.records)
+    if arguments.model and arguments.only in (None, "stream"):
+        measure_stream(arguments.model, arguments.rounds)
+    if arguments.model and arguments.only in (None, "restarts"):
+        measure_restarts(arguments.model, arguments.prompt_len, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
