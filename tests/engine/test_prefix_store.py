@@ -21,6 +21,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, EngineStats
 from tests.engine.requests import Result, Results, collect, make_request, run, run_alone
+from tests.engine.test_images import CAT, picture, request
 
 BLOCK = 4
 RECORD_BYTES = 32 + 8 * BLOCK
@@ -82,6 +83,36 @@ def test_an_answer_is_kept_once_it_is_part_of_a_prompt(tmp_path: Path) -> None:
         assert answer(engine, longer)[0] == 8
     with life(tmp_path) as engine:
         assert answer(engine, longer) == (20, fresh_answer(longer))
+
+
+def test_equal_prompts_at_once_are_loaded_once(tmp_path: Path) -> None:
+    serve_once(tmp_path, PROMPT)
+    with life(tmp_path) as engine:
+        requests = [make_request(PROMPT) for _ in range(4)]
+        results = run(engine, requests)
+        assert [results[each.request_id, 0].final.num_cached_tokens for each in requests] == [36] * 4
+        assert engine.stats().num_store_loaded == 9
+
+
+def test_another_picture_under_the_same_tokens_finds_nothing(tmp_path: Path) -> None:
+    """The picture is within the third block; one that is found is not encoded again."""
+    with life(tmp_path, num_encoder_parts=1) as engine:
+        first = run_alone(engine, request(picture("cat", (9, 2))))[0].token_ids
+    runner = FakeRunner(num_encoder_parts=1)
+    engine = EngineCore(runner, store=open_prefix_store(runner, str(tmp_path), max_bytes=2**20))
+    same = run_alone(engine, request(picture("cat", (9, 2))))[0]
+    assert (same.final.num_cached_tokens, same.token_ids, runner.encoded) == (36, first, [])
+    assert run_alone(engine, request(picture("dog", (9, 2))))[0].final.num_cached_tokens == 8
+    engine.close()
+
+
+def test_a_picture_whose_block_is_damaged_is_encoded(tmp_path: Path) -> None:
+    with life(tmp_path, num_encoder_parts=1) as engine:
+        first = run_alone(engine, request(CAT))[0].token_ids
+    for path in records(tmp_path):
+        damage(path)
+    with life(tmp_path, num_encoder_parts=1) as engine:
+        assert run_alone(engine, request(CAT))[0].token_ids == first
 
 
 def test_choices_and_beams_write_their_prompt_once(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ Rules
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -201,9 +202,10 @@ class PrefixStore:
 
 
 def be_nice() -> None:
-    """Lets the calling thread work when others leave it time, where the system can do so."""
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+    """Lets the calling thread work when others leave it time, where threads have priorities of their own."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
 def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int) -> PrefixStore:

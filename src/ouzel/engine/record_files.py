@@ -12,11 +12,11 @@ Rules
 4. One thread reads, one writes; `_index` and `num_bytes` are changed under the lock.
 """
 
-import fcntl
 import hashlib
 import logging
 import os
 import shutil
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -26,6 +26,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 DIGEST_BYTES = 32
 UNFINISHED = ".unfinished"
@@ -171,12 +176,18 @@ class RecordFiles:
 
 def take_lock(path: Path) -> int | None:
     """Returns the open file, or None where another process holds it. Raises OSError."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # no process that is started inherits it
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if sys.platform == "win32":
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # as the one and the other say that it is held
         os.close(file)
         return None
+    except OSError:
+        os.close(file)
+        raise
     return file
 
 
