@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 
 from benchmarks.one_prompt import Prompts, request, seconds_to_first_token
 from ouzel.cli.engines import openvino_engine
@@ -77,23 +77,24 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
     print(f"  after a restart {100 * warm / cold:.2f}, with cold disk {100 * from_disk / cold:.2f}")
 
 
-def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], int]:
-    """Returns the milliseconds of a stream's steps right after a prompt ended, and how many of these it was written."""
+def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], list[bool]]:
+    """Returns the milliseconds of a stream's steps after a prompt ended, and beside which of them that was written."""
     seconds_to_first_token(engine, token_ids)
     engine.add(request(Prompts(seed=len(token_ids)).random(32), NUM_STREAM_TOKENS))
     engine.step()
-    times, num_writing, num_written = [], 0, engine.stats().num_store_written
+    times, beside, num_written = [], [], engine.stats().num_store_written
     while engine.has_unfinished():
         started = time.perf_counter()
         engine.step()
         times.append((time.perf_counter() - started) * 1e3)
-        num_writing += engine.stats().num_store_written > num_written
+        beside.append(engine.stats().num_store_written > num_written)
         num_written = engine.stats().num_store_written
-    return times, num_writing
+    return times, beside
 
 
 def measure_stream(model: Path, num_rounds: int) -> None:
     prompts = Prompts(seed=99)
+    columns: tuple[list[float], ...] = ([], [], [], [])
     with (
         tempfile.TemporaryDirectory() as directory,
         engine_over(directory, model) as writing,
@@ -101,14 +102,17 @@ def measure_stream(model: Path, num_rounds: int) -> None:
     ):
         for _ in range(num_rounds):
             token_ids = prompts.random(NUM_BESIDE_TOKENS)
-            beside, num_writing = step_times(writing, token_ids)
-            alone, _ = step_times(plain, token_ids)
-            for name, times in (("written beside", beside), ("no directory", alone)):
-                print(
-                    f"{name:16} mean {mean(times):.1f} ms, median {median(times):.1f}, most {max(times):.1f}",
-                    flush=True,
-                )
-            print(f"  while {num_writing} of {len(beside)} steps")
+            times, beside = step_times(writing, token_ids)
+            control, _ = step_times(plain, token_ids)
+            for offset, row in ((0, times), (2, control)):
+                for milliseconds, is_beside in zip(row, beside, strict=True):
+                    columns[offset if is_beside else offset + 1].append(milliseconds)
+            print(f"round: {sum(beside)} of {len(beside)} steps, medians " + texts(columns), flush=True)
+
+
+def texts(columns: tuple[list[float], ...]) -> str:
+    names = ("beside writing", "after it", "the same steps without a directory", "and")
+    return ", ".join(f"{name} {median(column):.1f} ms" for name, column in zip(names, columns, strict=True) if column)
 
 
 def measure_opening(num_records: int) -> None:

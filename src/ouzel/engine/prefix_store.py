@@ -155,19 +155,19 @@ class PrefixStore:
 
     def _write_offers(self) -> None:
         be_nice()
-        self._files.trim()
-        while (rows := self._offers.get()) is not None:
-            if self._is_closing.is_set():
-                return
+        rows: list[StoredRow] | None = []  # at first nothing but what is too much goes
+        while rows is not None and not self._is_closing.is_set():
             try:
                 self._write(rows)
             except OSError as error:
                 log = logger.debug if self._has_failed else logger.warning
                 log("the prefix cache directory cannot be written: %s", error)
                 self._has_failed = True
+            rows = self._offers.get()
 
     def _write(self, rows: list[StoredRow]) -> None:
         """Stops at the first row that is gone: without it the later ones are of no use."""
+        self._files.trim()
         names = [each.name for each in rows]
         spared = set(names)
         self._files.note_use(reversed(names))  # of one prompt the end goes before the beginning
@@ -202,10 +202,13 @@ class PrefixStore:
 
 
 def be_nice() -> None:
-    """Lets the calling thread work when others leave it time, where threads have priorities of their own."""
+    """Gives the calling thread a tenth of others' share of a core, where threads have priorities of their own.
+
+    Not less: while it has the lock, or the interpreter's, the engine may wait for it.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int) -> PrefixStore:
