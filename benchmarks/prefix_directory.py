@@ -30,7 +30,7 @@ NUM_STREAM_TOKENS = 48
 @contextmanager
 def engine_over(directory: str, model: Path) -> Iterator[Engine]:
     """Has computed something, as after the first request of all."""
-    options = {"kv_cache_gib": 1.5, "prefix_cache_dir": directory, "prefix_cache_dir_gib": 20}
+    options = {"kv_cache_gib": 1.5, "prompt_lookup": False, "prefix_cache_dir": directory, "prefix_cache_dir_gib": 20}
     engine = openvino_engine({"model": {"model": str(model)}, "engine": options})
     seconds_to_first_token(engine, Prompts(seed=0).random(600))
     yield engine
@@ -68,6 +68,8 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
             with engine_over(directory, model) as engine:
                 warm = seconds_to_first_token(engine, token_ids)
                 num_bytes = engine.stats().num_store_bytes
+            with engine_over(directory, model) as engine:
+                print(loading_beside(engine, token_ids))
         rows.append((cold, hit, warm, from_disk, num_bytes / 2**20))
         print(f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, and with cold disk {from_disk:.3f}", flush=True)
     cold, hit, warm, from_disk, mib = (median(column) for column in zip(*rows, strict=True))
@@ -75,6 +77,25 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
         f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; of it, in per cent: hit {100 * hit / cold:.2f}"
     )
     print(f"  after a restart {100 * warm / cold:.2f}, with cold disk {100 * from_disk / cold:.2f}")
+
+
+def loading_beside(engine: Engine, token_ids: list[int]) -> str:
+    """Says how long the steps of a stream take while a long prompt is loaded beside it, and before."""
+    engine.add(request(Prompts(seed=5).random(32), NUM_STREAM_TOKENS))
+    times = dict[bool, list[float]]()
+    for number in range(NUM_STREAM_TOKENS // 2):
+        if number == NUM_STREAM_TOKENS // 4:
+            engine.add(request(token_ids))
+        started, num_loaded = time.perf_counter(), engine.stats().num_store_loaded
+        engine.step()
+        is_loading = engine.stats().num_store_loaded > num_loaded
+        times.setdefault(is_loading, []).append((time.perf_counter() - started) * 1e3)
+    while engine.has_unfinished():
+        engine.step()
+    loading = times.get(True, [0.0])
+    alone = median(times[False][: NUM_STREAM_TOKENS // 4])
+    found = f"{len(loading)} beside which is loaded {median(loading):.0f} ms, at most {max(loading):.0f}"
+    return f"  a stream's step {alone:.0f} ms, {found}"
 
 
 def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], list[bool]]:

@@ -167,7 +167,8 @@ class RecordFiles:
             if removable := next((each for each in self._others if remove_unless_used(self._root, each[0])), None):
                 self._others.remove(removable)
                 continue
-            oldest = next(iter(self._index), None)
+            with self._lock:
+                oldest = next(iter(self._index), None)
             if oldest is None or oldest in spared:
                 return False
             self.delete(oldest)
