@@ -234,9 +234,8 @@ class BlockManager:
 
     def _keep_boundary(self, sequence: Sequence, states: StateSlots) -> None:
         if sequence.num_boundary_tokens:
-            key, token_ids = block_content(
-                sequence, sequence.num_boundary_tokens // self.block_size - 1, self.block_size
-            )
+            last_block = sequence.num_boundary_tokens // self.block_size - 1
+            key, token_ids = block_content(sequence, last_block, self.block_size)
             if self._cache.find(key, token_ids) is not None:
                 states.keep(key, sequence)
                 self._offer(sequence, sequence.num_boundary_tokens)
