@@ -10,7 +10,7 @@ import pytest
 from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.types import EngineRequest, SpeculationParams
+from ouzel.types import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends import of_kinds
 from tests.backends.conftest import Golden, Load
 from tests.engine.requests import make_request, run
@@ -34,6 +34,27 @@ def test_each_gets_its_continuation_whatever_was_guessed(golden: Golden, load: L
     for request in requests:
         assert results[request.request_id, 0].token_ids == golden.greedy
     assert results[requests[-1].request_id, 0].final.num_accepted_tokens > len(golden.greedy) * 0.8
+
+
+@pytest.mark.parametrize("num_appended", [2, 12])
+@pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
+def test_guesses_behind_tokens_that_were_appended_change_nothing(golden: Golden, load: Load, num_appended: int) -> None:
+    """Of several sequences at once. The tokens that end a reasoning are known before any of them is computed."""
+    end = tuple(range(5, 5 + num_appended))
+    budget = ReasoningBudget(max_tokens=8, end_token_ids=end, starts=(b"<",), ends=(b">",), pieces={}, is_open=True)
+    outputs, requests = [], []
+    for seed in range(8):
+        plain = make_request(golden.prompt, max_tokens=64, temperature=0.9, seed=seed)
+        plain = msgspec.structs.replace(plain, reasoning_budget=budget)
+        [output] = run(EngineCore(load(golden.directory)), [plain]).values()
+        assert tuple(output.token_ids[8 : 8 + num_appended]) == end
+        outputs.append(output.token_ids)
+        guessed = SpeculationParams(
+            predicted_token_ids=[each + (place % 7 == 4) for place, each in enumerate(outputs[-1])]
+        )
+        requests.append(msgspec.structs.replace(plain, speculation=guessed))
+    results = run(EngineCore(load(golden.directory), speculation=FREE_ROWS), requests)
+    assert [results[request.request_id, 0].token_ids for request in requests] == outputs
 
 
 @pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)

@@ -100,7 +100,11 @@ def _pieces(entry: Scheduled, *, is_whole: bool) -> Iterator[_Piece]:
     if is_whole:
         yield _Piece(sequence, begin, [*known, *sequence.proposal])
         return
-    yield _Piece(sequence, begin, known)
+    if sequence.proposal:  # beside several sequences, a piece of several tokens and others behind it come out wrong
+        for place, token_id in enumerate(known, start=begin):
+            yield _Piece(sequence, place, [token_id])
+    else:
+        yield _Piece(sequence, begin, known)
     for place, token_id in enumerate(sequence.proposal, start=end):
         yield _Piece(sequence, place, [token_id])
 
