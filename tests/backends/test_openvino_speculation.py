@@ -1,5 +1,6 @@
 """Families with proposed tokens: what comes is what transformers gives, in fewer steps."""
 
+from collections import defaultdict
 from random import Random
 from typing import Any
 
@@ -13,7 +14,8 @@ from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.types import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends import of_kinds
 from tests.backends.conftest import Golden, Load
-from tests.engine.requests import make_request, run
+from tests.backends.test_openvino_scheduling import FewBlocks
+from tests.engine.requests import Result, Results, collect, make_request, run
 
 FREE_ROWS = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
 
@@ -73,3 +75,20 @@ def test_logprobs_and_samples_stay_what_they_are(golden: Golden, load: Load) -> 
         assert result.final.num_accepted_tokens > 0
         logprobs, expected = ([each.sampled.logprob for each in found.logprobs] for found in (result, output))
         np.testing.assert_allclose(logprobs, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
+def test_guesses_beside_chunks_of_prompts_change_nothing(golden: Golden, load: Load) -> None:
+    """A new prompt comes every few steps, and is computed in chunks beside those that guess."""
+    engine = EngineCore(FewBlocks(load(golden.directory), num_blocks=60), speculation=FREE_ROWS)
+    coming = [predicted(golden, golden.greedy, share, cache_salt=f"{share}") for share in (0.6, 0.7, 0.8, 0.9, 1.0)]
+    requests = list(coming)
+    results: Results = defaultdict(Result)
+    while coming or engine.has_unfinished():
+        if coming:
+            engine.add(coming.pop())
+        for _ in range(2):
+            collect(results, engine.step())
+    for request in requests:
+        assert results[request.request_id, 0].token_ids == golden.greedy
+    assert engine.stats().num_accepted_tokens > len(golden.greedy)

@@ -35,6 +35,7 @@ from ouzel.errors import STOPS
 logger = logging.getLogger(__name__)
 
 _TRY_EVERY = 32  # tokens of a sequence whose guesses do not pay
+_MAX_KNOWN = 16  # tokens before the guesses, which a grammar may have appended
 _MIN_LONGEST = 4  # guesses of a sequence, however many there are
 _NUM_REMEMBERED_PROMPT_TOKENS = 16  # before an answer: by them its beginning is found
 
@@ -223,7 +224,8 @@ class Proposals:
 
 def _may_propose(entry: Scheduled) -> bool:
     sequence = entry.sequence
-    return entry.completes_prompt and sequence.is_past_prompt and not sequence.beams and not sequence.forks
+    is_short = entry.num_new_tokens <= _MAX_KNOWN
+    return is_short and entry.completes_prompt and sequence.is_past_prompt and not (sequence.beams or sequence.forks)
 
 
 def _step_of(scheduled: list[Scheduled]) -> Step:
