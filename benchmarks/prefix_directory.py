@@ -12,6 +12,7 @@ import argparse
 import gc
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,6 +130,15 @@ def measure_stream(model: Path, num_rounds: int) -> None:
                 for milliseconds, is_beside in zip(row, beside, strict=True):
                     columns[offset if is_beside else offset + 1].append(milliseconds)
             print(f"round: {sum(beside)} of {len(beside)} steps, medians " + texts(columns), flush=True)
+        mib = writing.stats().num_store_bytes / 2**20
+        print(f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for a MiB, {mib:.0f} of them")
+
+
+def writer_cpu_s() -> float:
+    """Returns the CPU time of the only thread that writes; Linux says it in ticks."""
+    [writer] = [thread for thread in threading.enumerate() if thread.name == "write-prefixes"]
+    fields = Path(f"/proc/self/task/{writer.native_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def texts(columns: tuple[list[float], ...]) -> str:

@@ -31,7 +31,7 @@ from ouzel.errors import ModelLoadError
 
 MAX_LOADED_BYTES = 64 * 2**20  # in a step; 20 to 50 ms
 MAX_OFFERS = 256  # prompts that wait to be written; one more is not
-FLUSH_TIMEOUT_S = 5.0  # for what is still to be written at the end
+FLUSH_TIMEOUT_S = 8.0  # for what is still to be written at the end; the engine has ten seconds
 NUM_LOADING_THREADS = 4
 
 logger = logging.getLogger(__name__)
