@@ -343,7 +343,7 @@ def test_whatever_is_kept_evicted_and_damaged_answers_are_the_same(
     for number in range(5):
         prompts = [[*trunk[: dice.randrange(40)], *dice.choices(range(90), k=dice.randrange(1, 12))] for _ in range(8)]
         opened = slow_life if number % 2 else life
-        with opened(tmp_path, num_blocks=32, **options) as engine:
+        with opened(tmp_path, num_blocks=16, **options) as engine:
             requests = [make_request(prompt, max_tokens=6) for prompt in prompts]
             results = run(engine, requests[:5])
             results |= run(engine, requests[5:])

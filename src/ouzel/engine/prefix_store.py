@@ -29,7 +29,7 @@ from ouzel.engine.base import CacheRows, StorableRunner
 from ouzel.engine.record_files import DIGEST_BYTES, RecordDamaged, RecordFiles
 from ouzel.errors import ModelLoadError
 
-MAX_LOADED_BYTES = 64 * 2**20  # in a step; 20 to 50 ms
+MAX_LOADED_BYTES = 32 * 2**20  # in a step: 30 ms on two cores
 MAX_OFFERS = 256  # prompts that wait to be written; one more is not
 FLUSH_TIMEOUT_S = 8.0  # for what is still to be written at the end; the engine has ten seconds
 NUM_LOADING_THREADS = 4
