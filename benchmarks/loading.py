@@ -105,6 +105,7 @@ def main() -> None:
         for checkout in checkouts[:: 1 if number % 2 else -1]:
             measured = measure_round(checkout, arguments.model.resolve(), cold=arguments.cold, options=options)
             rounds[checkout].append(measured)
+            print(number, checkout.name, measured, file=sys.stderr, flush=True)
     for checkout, all_rounds in rounds.items():
         print(checkout)
         for name, figures in all_rounds[0].items():
