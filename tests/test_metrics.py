@@ -18,6 +18,9 @@ READING = EngineReading(
     num_used_state_slots=20,
     num_prefix_query_tokens=40,
     num_prefix_hit_tokens=30,
+    num_drafts=7,
+    num_draft_tokens=20,
+    num_accepted_tokens=15,
 )
 NAMES_OF_ROUTERS = (
     "vllm:num_requests_waiting",
@@ -76,6 +79,15 @@ def test_routers_find_what_they_ask_for() -> None:
     )
     shape = found["vllm:cache_config_info"].samples[0].labels
     assert (shape["block_size"], shape["num_gpu_blocks"]) == ("32", "100")
+
+
+def test_what_speculation_counts_has_the_names_of_vllm() -> None:
+    found = families(Metrics("demo"))
+
+    stems = ("spec_decode_num_drafts", "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens")
+    samples = [found[f"vllm:{stem}"].samples[0] for stem in stems]
+    assert [sample.name for sample in samples] == [f"vllm:{stem}_total" for stem in stems]
+    assert [sample.value for sample in samples] == [7, 20, 15]
 
 
 def test_names_of_vllm_say_the_same_as_ours() -> None:

@@ -37,6 +37,9 @@ NAMES_OF_VLLM = {
         "request_generation_tokens",
         "request_success",
         "num_preemptions",
+        "spec_decode_num_drafts",
+        "spec_decode_num_draft_tokens",
+        "spec_decode_num_accepted_tokens",
         "cache_config_info",
         "lora_requests_info",
     )
@@ -65,6 +68,9 @@ class EngineReading:
     num_preemptions: int = 0
     num_images_encoded: int = 0
     num_image_hits: int = 0
+    num_drafts: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
     encoding_s: float = 0.0
     num_store_bytes: int = 0
     num_store_written: int = 0
@@ -208,6 +214,9 @@ def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Re
         "prefix_store_damaged": counter("Records of it that were dropped as damaged.", engine.num_store_damaged),
         "prefix_store_skipped": counter("Blocks and states that it was too slow for.", engine.num_store_skipped),
         "num_preemptions": counter("Sequences sent back to waiting.", engine.num_preemptions),
+        "spec_decode_num_drafts": counter("Sequences, of each step, that had tokens proposed.", engine.num_drafts),
+        "spec_decode_num_draft_tokens": counter("Tokens proposed.", engine.num_draft_tokens),
+        "spec_decode_num_accepted_tokens": counter("Proposed tokens that came.", engine.num_accepted_tokens),
         "images_encoded": counter("Images that the vision encoder computed.", engine.num_images_encoded),
         "image_hits": counter("Images of requests that were kept, encoded or in the KV cache.", engine.num_image_hits),
         "image_encoding_seconds": counter("Time that the vision encoder took.", engine.encoding_s),
