@@ -28,6 +28,8 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
@@ -113,6 +115,11 @@ def create_guided_parrot(options: dict[str, object]) -> EngineCore:
     """Our own engine, with grammars, on a device that wants to say what the user said."""
     tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
     return EngineCore(ParrotRunner(), grammars=GrammarCompiler(tokenizer, timeout_s=60))
+
+
+def create_guessing_parrot(options: dict[str, object]) -> EngineCore:
+    """The same without grammars; it guesses what comes, and as if guesses cost nothing."""
+    return EngineCore(ParrotRunner(), speculation=Speculation(costs=StepCosts((1, 100), (1.0, 1.01))))
 
 
 class ParrotRunner(FakeRunner):

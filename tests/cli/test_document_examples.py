@@ -45,6 +45,9 @@ def test_the_curl_line_of_the_readme_gives_the_answer_shown(server: RunningServe
 
     for varying in ("id", "created", "system_fingerprint"):
         assert isinstance(answer.pop(varying), type(shown.pop(varying)))
+    details, shown_details = (each["usage"]["completion_tokens_details"] for each in (answer, shown))
+    for varying in ("accepted_prediction_tokens", "rejected_prediction_tokens"):  # whether guesses pay is measured
+        assert details.pop(varying) >= shown_details.pop(varying)
     assert answer == shown
 
 

@@ -20,6 +20,7 @@ class Choice:
     def __init__(self, index: int, request: GenerationRequest, model: ServedModel) -> None:
         self.num_tokens = 0
         self.num_reasoning_tokens = 0
+        self._num_proposed_tokens = self._num_right_tokens = 0  # as the engine counts, which may run on
         self.is_finished = False
         self.first_token_s = self.last_token_s = 0.0  # 0 before the first
         self._index = index
@@ -47,8 +48,20 @@ class Choice:
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
         self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 
+    @property
+    def num_accepted_tokens(self) -> int:
+        """How many of the choice's tokens were proposed before they came."""
+        return min(self._num_right_tokens, self.num_tokens)  # what a stop string cut off is not the choice's
+
+    @property
+    def num_rejected_tokens(self) -> int:
+        """How many tokens were proposed and are not the choice's."""
+        return self._num_proposed_tokens - self.num_accepted_tokens
+
     def advance(self, output: StepOutput) -> list[Event]:
         """Returns the events of one output, `Finished` the last if the engine or a stop string ended the choice."""
+        self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
+        self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
         text_ids = output.token_ids
         if output.stop_token_id is not None and not self._shows(output.stop_token_id):
             text_ids = text_ids[:-1]

@@ -49,6 +49,8 @@ class Generation:
             cached_tokens=self._num_cached_tokens,
             completion_tokens=sum(choice.num_tokens for choice in self._choices),
             reasoning_tokens=sum(choice.num_reasoning_tokens for choice in self._choices),
+            accepted_prediction_tokens=sum(choice.num_accepted_tokens for choice in self._choices),
+            rejected_prediction_tokens=sum(choice.num_rejected_tokens for choice in self._choices),
             image_tokens=sum(num for image in self.request.prompt.images for _, num in image.runs),
             durations=None if self.timing is None else self._durations(self.timing),
         )

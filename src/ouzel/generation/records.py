@@ -73,5 +73,7 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: int
     completion_tokens: int
     reasoning_tokens: int
+    accepted_prediction_tokens: int = 0  # tokens of the output that were proposed, whoever guessed them,
+    rejected_prediction_tokens: int = 0  # and tokens that were proposed and did not come
     image_tokens: int = 0  # of the prompt's
     durations: Durations | None = None  # of one prompt; None before its first token

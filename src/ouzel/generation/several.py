@@ -55,6 +55,8 @@ class SeveralGenerations:
             cached_tokens=sum(usage.cached_tokens for usage in usages),
             completion_tokens=sum(usage.completion_tokens for usage in usages),
             reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
+            accepted_prediction_tokens=sum(usage.accepted_prediction_tokens for usage in usages),
+            rejected_prediction_tokens=sum(usage.rejected_prediction_tokens for usage in usages),
         )
 
     async def events(self) -> AsyncGenerator[list[Event], None]:

@@ -112,4 +112,6 @@ def _sum(one: Usage, other: Usage) -> Usage:
         cached_tokens=one.cached_tokens + other.cached_tokens,
         completion_tokens=one.completion_tokens + other.completion_tokens,
         reasoning_tokens=one.reasoning_tokens + other.reasoning_tokens,
+        accepted_prediction_tokens=one.accepted_prediction_tokens + other.accepted_prediction_tokens,
+        rejected_prediction_tokens=one.rejected_prediction_tokens + other.rejected_prediction_tokens,
     )

@@ -29,6 +29,8 @@ class PromptTokensDetails(msgspec.Struct):
 
 class CompletionTokensDetails(msgspec.Struct):
     reasoning_tokens: int
+    accepted_prediction_tokens: int  # of all proposals: the client's prediction is one source of several
+    rejected_prediction_tokens: int
 
 
 class UsageObject(msgspec.Struct):
@@ -45,7 +47,11 @@ def usage_object(usage: Usage) -> UsageObject:
         completion_tokens=usage.completion_tokens,
         total_tokens=usage.prompt_tokens + usage.completion_tokens,
         prompt_tokens_details=PromptTokensDetails(usage.cached_tokens, usage.image_tokens or msgspec.UNSET),
-        completion_tokens_details=CompletionTokensDetails(usage.reasoning_tokens),
+        completion_tokens_details=CompletionTokensDetails(
+            reasoning_tokens=usage.reasoning_tokens,
+            accepted_prediction_tokens=usage.accepted_prediction_tokens,
+            rejected_prediction_tokens=usage.rejected_prediction_tokens,
+        ),
     )
 
 
