@@ -45,13 +45,14 @@ from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineRequest
+from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
 from tests.grammar.tokenizers import saved_for_grammars
 
 MODEL = "org/parrot"
 ALIAS = "parrot"
 START, END, FAIL, DIE = 256, 257, 258, 259
 prompts_heard: list[Sequence[int]] = []
+hints_heard: list[SpeculationParams] = []
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -83,6 +84,22 @@ def create_attentive_parrot(options: dict[str, object]) -> FakeEngine:
     return FakeEngine(msgspec.convert(options, FakeOptions), say)
 
 
+class HintedParrot(FakeEngine):
+    """Has every way to guess, and remembers what it was told of guesses; in a thread of the tests' process."""
+
+    @property
+    def info(self) -> EngineInfo:
+        return msgspec.structs.replace(super().info, has_prompt_lookup=True, has_draft_model=True)
+
+    def add(self, request: EngineRequest) -> None:
+        hints_heard.append(request.speculation)
+        super().add(request)
+
+
+def create_hinted_parrot(options: dict[str, object]) -> HintedParrot:
+    return HintedParrot(msgspec.convert(options, FakeOptions), say_what_the_user_said)
+
+
 def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
     return HuggingFaceTokenizer(byte_library_tokenizer(*more_special_tokens), {"eos_token": "<|im_end|>"})
 
@@ -109,6 +126,12 @@ def byte_alphabet() -> list[str]:
 def create_babbler(options: dict[str, object]) -> EngineCore:
     """Our own engine on pseudo-random logits, for what needs more than one possible answer."""
     return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256))
+
+
+def create_guessing_babbler(options: dict[str, object]) -> EngineCore:
+    """The same, which guesses what comes, and as if guesses cost nothing."""
+    runner = FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256)
+    return EngineCore(runner, speculation=Speculation(costs=StepCosts((1, 100), (1.0, 1.01))))
 
 
 def create_guided_parrot(options: dict[str, object]) -> EngineCore:

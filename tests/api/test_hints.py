@@ -7,18 +7,38 @@ import pytest
 
 from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
-from tests.api.requests import chat, error_of
+from tests.api.requests import Json, chat, error_of
 
 
 def test_hints_are_taken_with_one_line_of_the_log(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    fields = dict.fromkeys(HINTS, "x") | {"store": True}
+    hints = HINTS.keys() - {"prediction"}  # a field of chats
+    fields = dict.fromkeys(hints, "x") | {"store": True}
     with caplog.at_level(logging.INFO, logger="ouzel"):
         answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
     [line] = [record.message for record in caplog.records if "hints" in record.message]
     assert "store (only responses are kept)" in line
-    assert all(name in line for name in HINTS)
+    assert all(name in line for name in hints)
     assert "ignored" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("chat/completions", chat("Hi")),  # of a server that looks nothing up
+        ("completions", {"prompt": "Hi", "max_tokens": 1}),
+        ("responses", {"input": "Hi"}),
+        ("messages", chat("Hi", max_tokens=9)),
+    ],
+)
+def test_a_prediction_that_is_not_used_is_a_hint(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture, path: str, body: Json
+) -> None:
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        answer = http.post(f"/v1/{path}", json=body | {"prediction": {"type": "content", "content": "x" * 9999}})
+    assert answer.status_code == 200, answer.text
+    [line] = [record.getMessage() for record in caplog.records if "hints" in record.getMessage()]
+    assert line.startswith("taken as hints: prediction (")
 
 
 def test_what_asks_for_nothing_is_no_hint(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,8 +7,10 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
-from tests.api.requests import Json, chat, events_of, metric
-from tests.api.serving import running_server
+from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.types import SpeculationParams
+from tests.api.requests import Json, chat, error_of, events_of, metric
+from tests.api.serving import hints_heard, running_server
 
 SAID = "the cat sat on the mat, the cat sat on the mat, the cat sat on the mat"
 
@@ -80,3 +82,184 @@ def test_of_what_a_stop_string_cuts_off_nothing_is_accepted(guessing: httpx.Clie
 def test_a_server_that_does_not_guess_counts_none(http: httpx.Client) -> None:
     assert counted(answered(http, chat(SAID))) == (0, 0)
     assert metric(http.get("/metrics").text, "vllm:spec_decode_num_draft_tokens_total") == 0
+
+
+def predicting(content: object) -> Json:
+    return {"prediction": {"type": "content", "content": content}}
+
+
+def test_a_prediction_changes_no_answer_and_is_accepted_as_far_as_it_comes() -> None:
+    """Of an answer that nothing else foretells: what another salt was told is not looked at."""
+    letters = {"allowed_token_ids": list(range(ord("a"), ord("z") + 1)), "max_tokens": 40}
+    with running_server(engine_factory="create_guessing_babbler") as server, server.client() as http:
+        plain = answered(http, chat("Hi", **letters, cache_salt="a"))
+        foretold = answered(http, chat("Hi", **letters, cache_salt="b", **predicting(text(plain))))
+        half = predicting(text(plain)[:20] + "0" * 20)
+        misled = answered(http, chat("Hi", **letters, cache_salt="c", **half))
+
+    assert text(plain) == text(foretold) == text(misled)
+    assert counted(plain)[0] < 10 < counted(misled)[0] < 30 < counted(foretold)[0]
+
+
+@pytest.fixture(scope="module")
+def hinted() -> Iterator[httpx.Client]:
+    """Of a server that has every way to guess."""
+    with running_server(engine_factory="create_hinted_parrot") as server, server.client() as http:
+        yield http
+
+
+def body_of(path: str) -> Json:
+    match path:
+        case "completions":
+            return {"prompt": "Hi"}
+        case "responses":
+            return {"input": "Hi"}
+        case "standard":
+            return {"inputs": "Hi"}
+        case _:
+            return chat("Hi")
+
+
+def heard(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
+    """What the engine is told."""
+    hints_heard.clear()
+    fields = {"parameters": fields | {"max_new_tokens": 2}} if path == "standard" else fields | {"max_tokens": 2}
+    address = {"standard": "/invocations", "lmi": "/invocations", "ovms": "/v3/chat/completions"}
+    response = http.post(address.get(path, f"/v1/{path}"), json=body_of(path) | fields)
+    assert response.status_code == 200, response.text
+    [params] = hints_heard
+    return params
+
+
+PATHS = ("chat/completions", "completions", "responses", "standard", "lmi", "ovms")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, SpeculationParams()),
+        ({"num_assistant_tokens": 5}, SpeculationParams(max_proposed_tokens=5)),
+        ({"num_assistant_tokens": 0}, SpeculationParams(max_proposed_tokens=0)),
+        ({"num_assistant_tokens": 64}, SpeculationParams(max_proposed_tokens=64)),
+        ({"max_ngram_size": 1}, SpeculationParams(max_ngram_size=1)),
+        ({"assistant_confidence_threshold": 0.25}, SpeculationParams(confidence_threshold=0.25)),
+        ({"num_assistant_tokens": 3, "num_beams": 2}, SpeculationParams(max_proposed_tokens=3)),
+    ],
+)
+def test_fields_reach_the_engine(
+    hinted: httpx.Client, path: str, fields: Json, expected: SpeculationParams, stream: bool
+) -> None:
+    assert heard(hinted, path, **fields, stream=stream) == expected
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "lmi", "ovms"])
+@pytest.mark.parametrize(
+    ("content", "predicted"),
+    [
+        ("né", "né".encode()),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], b"ab"),
+        ("<|im_end|>", b"<|im_end|>"),
+        ("", b""),
+        ([], b""),
+    ],
+)
+def test_a_prediction_reaches_the_engine_as_tokens(
+    hinted: httpx.Client, path: str, content: object, predicted: bytes
+) -> None:
+    """Marks in it are text, as they are in answers."""
+    assert heard(hinted, path, **predicting(content), n=2).predicted_token_ids == list(predicted)
+
+
+def refusal(http: httpx.Client, path: str, fields: Json) -> tuple[int, str, str]:
+    response = http.post(f"/v1/{path}", json=body_of(path) | fields)
+    error = error_of(response)
+    return response.status_code, error["param"], error["message"]
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "responses"])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_assistant_tokens": -1}, "num_assistant_tokens must be >= 0, given -1"),
+        ({"num_assistant_tokens": 65}, "num_assistant_tokens must be <= 64, given 65"),
+        ({"num_assistant_tokens": 1.5}, "num_assistant_tokens must be an integer, given 1.5"),
+        ({"max_ngram_size": 0}, "max_ngram_size must be >= 1, given 0"),
+        ({"assistant_confidence_threshold": 1.1}, "assistant_confidence_threshold must be <= 1.0, given 1.1"),
+        (
+            {"num_assistant_tokens": 5, "assistant_confidence_threshold": 0.4},
+            "assistant_confidence_threshold must not be given beside num_assistant_tokens, given 0.4",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused(hinted: httpx.Client, path: str, fields: Json, message: str) -> None:
+    assert refusal(hinted, path, fields) == (400, message.partition(" ")[0], message)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_assistant_tokens": 5}, "needs --prompt-lookup or --draft-model at the start, given 5"),
+        ({"max_ngram_size": 3}, "needs --prompt-lookup at the start, given 3"),
+        ({"assistant_confidence_threshold": 0.5}, "needs a draft model (--draft-model at the start), given 0.5"),
+    ],
+)
+def test_a_server_that_does_not_guess_so_says_what_it_lacks(http: httpx.Client, fields: Json, message: str) -> None:
+    [name] = fields
+    assert refusal(http, "chat/completions", fields) == (400, name, f"{name} {message}")
+
+
+def test_no_guesses_are_had_without_any_way_to_guess(http: httpx.Client) -> None:
+    assert text(answered(http, chat("Hi", num_assistant_tokens=0))) == "Hi"
+
+
+def test_a_threshold_needs_a_draft_model_and_nothing_else_does(guessing: httpx.Client) -> None:
+    assert text(answered(guessing, chat("Hi", num_assistant_tokens=5, max_ngram_size=3))) == "Hi"
+    status, param, _ = refusal(guessing, "chat/completions", {"assistant_confidence_threshold": 0.5})
+    assert (status, param) == (400, "assistant_confidence_threshold")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "param", "message"),
+    [
+        ({"type": "text", "content": "a"}, "prediction.type", 'must be one of "content", given "text"'),
+        ({"content": "a"}, "prediction.type", "is required"),
+        ({"type": "content"}, "prediction.content", "is required"),
+        ({"type": "content", "content": 3}, "prediction.content", "must be a string or a list, given 3"),
+        ("a", "prediction", 'must be an object, given "a"'),
+        (
+            {"type": "content", "content": [{"type": "image_url", "text": "a"}]},
+            "prediction.content[0].type",
+            'must be one of "text", given "image_url"',
+        ),
+    ],
+)
+def test_a_wrong_prediction_is_refused(hinted: httpx.Client, prediction: object, param: str, message: str) -> None:
+    expected = (400, param, f"{param} {message}")
+    assert refusal(hinted, "chat/completions", {"prediction": prediction}) == expected
+
+
+@pytest.mark.parametrize("num_chars", [4096, 10**6])
+def test_a_prediction_longer_than_the_context_is_refused(hinted: httpx.Client, num_chars: int) -> None:
+    status, param, message = refusal(hinted, "chat/completions", predicting("a" * num_chars))
+    assert (status, param) == (400, "prediction.content")
+    assert "maximum context length is 4096 tokens" in message
+    assert heard(hinted, "chat/completions", **predicting("a" * 4095)).predicted_token_ids == [ord("a")] * 4095
+
+
+def test_the_request_counts_before_the_models_makers() -> None:
+    makers = SamplingDefaults(num_assistant_tokens=7, assistant_confidence_threshold=0.3)
+    hinted = running_server(engine_factory="create_hinted_parrot", sampling_defaults=makers)
+    with hinted as server, server.client() as http:
+        assert heard(http, "completions") == SpeculationParams(max_proposed_tokens=7, confidence_threshold=0.3)
+        fewer = heard(http, "completions", num_assistant_tokens=2, max_ngram_size=4)
+        assert fewer == SpeculationParams(max_proposed_tokens=2, max_ngram_size=4)
+        surer = heard(http, "completions", assistant_confidence_threshold=0.9)
+        assert surer == SpeculationParams(confidence_threshold=0.9)
+
+
+def test_the_makers_wish_for_what_is_not_there_refuses_nothing() -> None:
+    makers = SamplingDefaults(num_assistant_tokens=100, assistant_confidence_threshold=0.3)
+    with running_server(sampling_defaults=makers) as server, server.client() as http:
+        assert text(answered(http, chat("Hi"))) == "Hi"

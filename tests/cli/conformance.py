@@ -241,7 +241,7 @@ def include_stop_str_in_output(ask: Asker) -> bool:
 
 
 def stream(ask: Asker) -> bool:
-    answer = ask(stream=ask.is_stream)
+    answer = ask(stream=ask.is_stream, num_assistant_tokens=0)  # guessed tokens come several in a chunk
     kind = "chat.completion.chunk" if ask.is_stream else "chat.completion"
     return bool(answer["object"] == kind) and (answer["num_chunks"] > 5) == ask.is_stream
 
@@ -329,6 +329,23 @@ def diversity_penalty(ask: Asker) -> bool:
 def early_stopping(ask: Asker) -> bool:
     early, late = (ask(num_beams=4, n=4, max_tokens=40, early_stopping=value) for value in (True, "never"))
     return bool(early["usage"]["completion_tokens"] < late["usage"]["completion_tokens"])
+
+
+def num_proposed(answer: Json) -> int:
+    details = answer["usage"]["completion_tokens_details"]
+    return int(details["accepted_prediction_tokens"] + details["rejected_prediction_tokens"])
+
+
+def num_assistant_tokens(ask: Asker) -> bool:
+    """What was answered before is found again, and each 32 tokens a guess is tried, whether it pays or not."""
+    long = {"max_tokens": 70, "ignore_eos": True}
+    answers = [ask(**long, num_assistant_tokens=number) for number in (0, 5)]
+    numbers = [num_proposed(answer) for answer in answers]
+    return text(answers[0]) == text(answers[1]) and numbers[0] == 0 < numbers[1]
+
+
+def never_changes_the_answer(ask: Asker) -> bool:
+    return text(ask(max_ngram_size=1)) == text(ask(max_ngram_size=3)) == text(ask())
 
 
 def image_parts(ask: Asker) -> bool:
@@ -508,9 +525,20 @@ PROBES = (
         "the old form of tool_choice: that function is called",
         function_call,
     ),
-    Probe("num_assistant_tokens", "A C", {"num_assistant_tokens": 5}),
-    Probe("assistant_confidence_threshold", "A C", {"assistant_confidence_threshold": 0.5}),
-    Probe("max_ngram_size", "A C", {"max_ngram_size": 3}),
+    Probe(
+        "num_assistant_tokens",
+        "A C",
+        {"num_assistant_tokens": 5},
+        "0 guesses nothing, 5 something, says the usage; the answer is the same",
+        num_assistant_tokens,
+    ),
+    Probe(
+        "assistant_confidence_threshold",
+        "A C",
+        {"assistant_confidence_threshold": 0.5},
+        "without a draft model, which it needs",
+    ),
+    Probe("max_ngram_size", "A C", {"max_ngram_size": 3}, "the same answer, by its nature", never_changes_the_answer),
 )
 
 

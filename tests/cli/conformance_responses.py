@@ -68,6 +68,13 @@ AS_IN_CHATS = """
     chat_template_kwargs n best_of length_penalty temperature top_p top_k repetition_penalty frequency_penalty
     presence_penalty seed num_assistant_tokens assistant_confidence_threshold max_ngram_size
 """
+NUM_ASSISTANT_TOKENS = Probe(  # a usage of OpenAI's responses has no place for guesses
+    "num_assistant_tokens",
+    "E",
+    {"num_assistant_tokens": 5},
+    "the same answer, by its nature",
+    lambda ask: text(ask(num_assistant_tokens=0)) == text(ask(num_assistant_tokens=5)) == text(ask()),
+)
 
 
 def repeated(name: str, value: object) -> Callable[[Asker], bool]:
@@ -124,6 +131,11 @@ def image_parts(ask: Asker) -> bool:
     return all(color in answer.lower() for color, answer in zip(SHAPES, answers, strict=True))
 
 
+def streams(ask: Asker) -> bool:
+    num_chunks: int = ask(num_assistant_tokens=0)["num_chunks"]  # guessed tokens come several in an event
+    return (num_chunks > 8) == ask.is_stream
+
+
 OWN_PROBES = (
     Probe(
         "input",
@@ -140,7 +152,7 @@ OWN_PROBES = (
         image_parts,
         is_shown=True,
     ),
-    Probe("stream", "E", {}, "one object, or many events", lambda ask: (ask()["num_chunks"] > 8) == ask.is_stream),
+    Probe("stream", "E", {}, "one object, or many events", streams),
     Probe(
         "max_output_tokens",
         "E",
@@ -231,6 +243,6 @@ OWN_PROBES = (
 
 
 def section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
-    by_name = {probe.parameter: probe for probe in PROBES}
+    by_name = {probe.parameter: probe for probe in (*PROBES, NUM_ASSISTANT_TOKENS)}
     probes = [*OWN_PROBES, *(replace(by_name[name], listed="E") for name in AS_IN_CHATS.split())]
     return _INTRODUCTION + rows(RESPONSES, probes)

@@ -36,6 +36,11 @@ def test_sampling_defaults_are_the_makers(tmp_path: Path) -> None:
     assert sampling_defaults(tmp_path) == SamplingDefaults(do_sample=True, temperature=0.6, top_k=20, top_p=0.95)
 
 
+def test_how_tokens_are_guessed_is_read_from_the_generation_config(tmp_path: Path) -> None:
+    write(tmp_path, generation_config='{"num_assistant_tokens": 20.0, "assistant_confidence_threshold": 0.4}')
+    assert sampling_defaults(tmp_path) == SamplingDefaults(num_assistant_tokens=20, assistant_confidence_threshold=0.4)
+
+
 @pytest.mark.parametrize(
     "text", ['{"temperature": "warm"}', '{"top_p": 1.5}', '{"min_p": 2}', "[]", "{", '{"eos_token_id": "</s>"}']
 )

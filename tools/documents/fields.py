@@ -64,7 +64,7 @@ _HINTS = """
 ## Fields that are taken as hints
 
 Nothing here depends on them: a request that has one is answered, and a line of the log names it. `store` of
-`/responses` is a field that works.
+`/responses` and `prediction` of `/chat/completions` are fields that work.
 
 | field | why nothing depends on it |
 |---|---|

@@ -75,7 +75,7 @@ REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may st
     "remove_from_config": ((), "start a server for each model"),
     "gguf_filename": ((), "give safetensors or an OpenVINO IR"),
     "source_loras": ((), "there are no adapters"),
-    "plugin_config": ((), "use --precision, --kv-cache-dtype, --num-threads"),
+    "plugin_config": ((), "use --precision, --kv-cache-dtype, --num-threads, --prompt-lookup"),
     "extra_quantization_params": ((), "use --weights"),
 }
 WITHOUT_MEANING = (

@@ -16,6 +16,7 @@ from ouzel.generation.records import Durations, Event, Finished, GenerationReque
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import span_attributes
+from ouzel.generation.speculation import MAX_ASSISTANT_TOKENS, SpeculationOptions
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.document_parts import document_part
@@ -26,6 +27,7 @@ from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
 
 __all__ = [  # with what the HTTP layer needs of the layers below
+    "MAX_ASSISTANT_TOKENS",
     "ChatRendering",
     "Choosing",
     "ContentDelta",
@@ -47,6 +49,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "ReasoningDelta",
     "ServedModel",
     "SeveralGenerations",
+    "SpeculationOptions",
     "ToolCallDelta",
     "ToolUse",
     "Truncation",

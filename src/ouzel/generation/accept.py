@@ -6,6 +6,7 @@ from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel
+from ouzel.generation.speculation import speculation_params
 from ouzel.prompts.render import Prompt
 from ouzel.types import EngineInfo, ReasoningBudget
 
@@ -59,6 +60,7 @@ def accept(
         tools=() if options.tool_use is None else options.tool_use.tools,
         grammar=grammar,
         reasoning_budget=_reasoning_budget(options, prompt, model),
+        speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
         priority=options.priority,
         cache_salt=options.cache_salt,
         arrival_s=arrival_s,

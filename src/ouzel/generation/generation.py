@@ -108,6 +108,7 @@ class Generation:
             grammar=request.grammar,
             reasoning_budget=request.reasoning_budget,
             images=request.prompt.images,
+            speculation=request.speculation,
         )
 
     def _params(self) -> SamplingParams:

@@ -6,6 +6,7 @@ An endpoint reads its body, then makes these; nothing after that looks at the bo
 import msgspec
 
 from ouzel.generation.demands import OutputForm, ToolUse
+from ouzel.generation.speculation import SpeculationOptions
 from ouzel.sampling import BeamSearchParams, SamplingFields
 
 
@@ -45,6 +46,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     form: OutputForm | None = None
     tool_use: ToolUse | None = None
     thinking_token_budget: int | None = None  # most tokens of reasoning; None where they are not limited
+    speculation: SpeculationOptions = SpeculationOptions()
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
     num_prompts: int = 1  # of the same HTTP request, each with such a generation

@@ -7,7 +7,7 @@ import msgspec
 from ouzel.parsers.base import Delta
 from ouzel.prompts.render import Prompt
 from ouzel.sampling import SamplingParams
-from ouzel.types import FinishReason, FunctionTool, Grammar, PositionLogprobs, ReasoningBudget
+from ouzel.types import FinishReason, FunctionTool, Grammar, PositionLogprobs, ReasoningBudget, SpeculationParams
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +26,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[FunctionTool, ...] = ()  # that may be called
     grammar: Grammar | None = None
     reasoning_budget: ReasoningBudget | None = None
+    speculation: SpeculationParams = SpeculationParams()
     priority: int
     cache_salt: str
     arrival_s: float  # time.perf_counter() when the request came in

@@ -216,6 +216,11 @@ class PromptRenderer:
         prompt = self._checked(self._tokenizer.decode(token_ids, skip_special_tokens=False), token_ids, param)
         return replace(prompt, end_token_ids=self._infill.end_token_ids)
 
+    def encode_output(self, text: str, *, param: str) -> list[int]:
+        """Returns the tokens of what an output may be, as short as a prompt. Control tokens in it are text."""
+        plain = MarkedText(text, ())
+        return self._encoded(plain, add_special_tokens=False, truncation=None, param=param).token_ids
+
     def _check_token_ids(self, token_ids: Sequence[int], param: str) -> None:
         last_id = self._vocab_size - 1
         for position, token_id in enumerate(token_ids):

@@ -15,6 +15,7 @@ from ouzel.wire.fields import GenerationFields
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 from ouzel.wire.options import check_completion, limited, num_alternatives, options_of, truncation_of
 from ouzel.wire.shown_text import ReasoningPlace, reasoning_place
+from ouzel.wire.speculation import predicted_text
 from ouzel.wire.tool_use import tools_of
 from ouzel.wire.tools import ToolFields
 
@@ -44,8 +45,12 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
     for name, value in (("top_logprobs", request.top_logprobs), ("logprob_token_ids", request.logprob_token_ids)):
         if value and not request.logprobs:
             raise InvalidRequest(f"needs logprobs to be true, given {value}", field=name)
+    speculation = chat.options.speculation
+    if request.prediction is not None:
+        speculation = replace(speculation, prediction=predicted_text(request.prediction, model.engine.info))
     options = replace(
         chat.options,
+        speculation=speculation,
         num_logprobs=(num_logprobs or 0) if request.logprobs else None,
         num_prompt_logprobs=num_alternatives(request.prompt_logprobs, model, limits, param="prompt_logprobs"),
         logprob_token_ids=request.logprob_token_ids,

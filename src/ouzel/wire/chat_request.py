@@ -15,6 +15,7 @@ from ouzel.wire.chat_prompt import (
 from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.shown_text import Echo, IncludeReasoning, ReasoningFormatName, SeparateReasoning
+from ouzel.wire.speculation import PredictedOutput
 from ouzel.wire.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
 
 
@@ -33,6 +34,7 @@ class ChatCompletionRequest(CompletionFields, kw_only=True):
         | None
     ) = None
     logprob_token_ids: LogprobTokenIds | None = None
+    prediction: PredictedOutput = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None

@@ -8,6 +8,7 @@ from msgspec import Meta
 from ouzel.wire.choice_fields import ChoiceFields
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.response_form import Choices, Grammar, GrammarText, Pattern, ResponseFormat, Schema, StructuredOutputs
+from ouzel.wire.speculation import ConfidenceThreshold, MaxNgramSize, NumAssistantTokens
 
 _MOST_TOKENS = 2**63 - 1
 
@@ -78,6 +79,9 @@ class GenerationFields(ChoiceFields, kw_only=True):
         ]
         | None
     ) = None
+    num_assistant_tokens: NumAssistantTokens = None
+    assistant_confidence_threshold: ConfidenceThreshold = None
+    max_ngram_size: MaxNgramSize = None
     response_format: ResponseFormat | None = None
     structured_outputs: Annotated[
         StructuredOutputs | None, Meta(description="A form of the output, as vLLM takes it.")

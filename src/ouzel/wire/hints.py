@@ -30,7 +30,7 @@ HINTS: Mapping[str, str] = {
     "n_cache_reuse": "full blocks are reused",
     "n_discard": "a context is never shifted",
     "n_keep": "a context is never shifted",
-    "prediction": "output is not predicted",
+    "prediction": "only that of chat completions is read",
     "prompt_cache_options": "the prefix cache decides",
     "prompt_cache_retention": "the prefix cache decides",
     "provider": "there is nothing to route",

@@ -8,6 +8,7 @@ from ouzel.generation import GenerationOptions, ServedModel, Truncation
 from ouzel.wire.choice_fields import choosing_of
 from ouzel.wire.fields import CompletionFields, GenerationFields
 from ouzel.wire.response_form import output_form
+from ouzel.wire.speculation import speculation_of
 
 _ALL_LEFT = -1  # as a limit of tokens: what the prompt leaves
 
@@ -28,6 +29,7 @@ def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig)
         skip_special_tokens=body.skip_special_tokens is not False,
         form=output_form(body),
         thinking_token_budget=None if body.thinking_token_budget == -1 else body.thinking_token_budget,
+        speculation=speculation_of(body, model),
         continues_prompt=True,
         parses_output=False,
         priority=body.priority or 0,

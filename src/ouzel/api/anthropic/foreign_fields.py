@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from ouzel.errors import InvalidRequest
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject
+from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
 from ouzel.wire.validation_errors import shown
 
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 _UNSUPPORTED = frozenset({"compaction", "container", "thread"})
 _HINTS = frozenset({"prompt_cache_key", "safety_identifier", "stream_options", "user"})  # of our other doors
-_OF_CHATS = frozenset(ChatCompletionRequest.__struct_encode_fields__) - NEUTRAL_VALUES.keys() - _HINTS
+_OF_CHATS = frozenset(ChatCompletionRequest.__struct_encode_fields__) - NEUTRAL_VALUES.keys() - HINTS.keys() - _HINTS
 _ASK_FOR_NOTHING: tuple[object, ...] = (None, False, [], {}, "")
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {  # of fields where these, or 0, would ask for something
     **dict.fromkeys(("best_of", "n", "num_beams", "num_beam_groups", "num_return_sequences"), (None, 1)),

@@ -44,6 +44,8 @@ _DEFAULTS: Mapping[str, str] = {
     "include_reasoning": "true",
     "separate_reasoning": "true",
     "reasoning_format": "auto",
+    "num_assistant_tokens": "as many as pay",
+    "max_ngram_size": "as many as are the same",
     "priority": "0",
     "parallel_tool_calls": "true",
     "enable_tool_guided_generation": "the server's",
