@@ -10,6 +10,7 @@ import httpx
 
 Json = dict[str, Any]
 
+_OF_GUESSES = ("accepted_prediction_tokens", "rejected_prediction_tokens")  # how many pay is measured
 _UNLIKE = {"id", "created", "object", "model", "system_fingerprint"}  # of two answers, or not told twice
 
 
@@ -98,4 +99,4 @@ def substance(answer: Answered) -> Json:
 
 
 def _without_nothings(given: Json) -> Json:
-    return {name: value for name, value in given.items() if value not in (None, "", [], {})}
+    return {name: value for name, value in given.items() if value not in (None, "", [], {}) and name not in _OF_GUESSES}
