@@ -12,7 +12,7 @@ import json
 import math
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,10 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+# (name, shape, random numbers) -> the tensor's bf16 bytes, piece by piece
+Chunks = Callable[[str, tuple[int, ...], np.random.Generator], Iterator[bytes]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ def random_chunks(name: str, tensor_shape: tuple[int, ...], rng: np.random.Gener
         yield bfloat16_bytes(rng.standard_normal(count, np.float32) * np.float32(0.02))
 
 
-def write_safetensors(path: Path, shape: ModelShape, seed: int) -> None:
+def write_safetensors(path: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks) -> None:
     """The format: u64 length of the header, the header as JSON, then the tensors one after the other."""
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     end = 0
@@ -135,7 +139,7 @@ def write_safetensors(path: Path, shape: ModelShape, seed: int) -> None:
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(encoded)) + encoded)
         for name, tensor_shape in tensor_shapes(shape):
-            for chunk in random_chunks(name, tensor_shape, rng):
+            for chunk in chunks(name, tensor_shape, rng):
                 file.write(chunk)
 
 
@@ -178,7 +182,7 @@ def tokenizer_json(vocab_size: int) -> dict[str, object]:
     }
 
 
-def write_checkpoint(directory: Path, shape: ModelShape, seed: int) -> None:
+def write_checkpoint(directory: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     config = hf_config(shape)
     documents: dict[str, dict[str, object]] = {
@@ -196,7 +200,7 @@ def write_checkpoint(directory: Path, shape: ModelShape, seed: int) -> None:
     }
     for name, document in documents.items():
         (directory / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    write_safetensors(directory / "model.safetensors", shape, seed)
+    write_safetensors(directory / "model.safetensors", shape, seed, chunks)
 
 
 def main() -> None:
