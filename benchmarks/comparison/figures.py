@@ -1,0 +1,60 @@
+"""Turns of several contenders, taken round after round, and what is said about them: medians, ratios and spreads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.comparison.product import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The middle and the ends of a few figures."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, figures: Sequence[float]) -> "Spread":
+        return cls(median(figures), min(figures), max(figures))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One contender at one workload."""
+
+    rate: Spread  # tokens a second
+    ratio: Spread | None  # ours over this one within each round; above 1 ours is faster; None: it is the first itself
+    tokens_per_step: float  # of one sequence
+
+    def json(self) -> dict[str, object]:
+        rounded = {"rate": _rounded(self.rate, 2), "tokens_per_step": round(self.tokens_per_step, 2)}
+        return rounded if self.ratio is None else rounded | {"ratio": _rounded(self.ratio, 3)}
+
+
+def _rounded(spread: Spread, digits: int) -> list[float]:
+    return [round(each, digits) for each in (spread.median, spread.low, spread.high)]
+
+
+def cells(turns: Mapping[str, Sequence[Turn]], first: str, batch: int = 1) -> dict[str, Cell]:
+    """Returns each contender's cell, by its name. Rounds of all are as many, and the ratio is within a round.
+
+    Without turns of `first`, there are no ratios.
+    """
+    found = {}
+    for name, own in turns.items():
+        pairs = zip(turns.get(first, ()), own, strict=True) if first in turns and name != first else None
+        ratios = None if pairs is None else Spread.of([ours.rate / theirs.rate for ours, theirs in pairs])
+        found[name] = Cell(
+            rate=Spread.of([turn.rate for turn in own]),
+            ratio=ratios,
+            tokens_per_step=sum(turn.num_tokens for turn in own) / sum(turn.num_steps for turn in own) / batch,
+        )
+    return found
+
+
+def turn_order(names: Sequence[str], round_number: int) -> list[str]:
+    """Returns them rotated, so that each is first once before one is first again."""
+    start = round_number % len(names) if names else 0
+    return [*names[start:], *names[:start]]

@@ -1,0 +1,182 @@
+"""llama.cpp by its low-level batches, with the best of its settings, which a trial finds when it is loaded.
+
+Contexts are made anew for every turn, outside of the time that counts. Sequences of one turn have the same prompt: it
+is computed once and copied into each one's own memory, which no step can tell from having computed it.
+"""
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar  # Any: JSON
+
+import numpy as np
+
+from benchmarks.comparison.llama_choosers import chooser
+from benchmarks.comparison.llama_library import Context, Model, Rows, Setting
+from benchmarks.comparison.llama_proposals import Draft, PromptLookup, Proposer, speculative_step
+from benchmarks.comparison.product import Contender, NotHad, Turn
+from benchmarks.comparison.workloads import Decode, Prefill, Requests, Workload, prompts
+
+SETTINGS = (Setting(False, False), Setting(True, False), Setting(True, True))
+NUM_UBATCHES = (512, 128)
+TRIAL_DECODE, TRIAL_PREFILL = Decode(8, 128, 4), Prefill(512)
+NUM_PROPOSED = (2, 4, 8)
+Proposals = Literal["none", "lookup", "draft"]
+Way = TypeVar("Way", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    decode: Setting
+    prefill: Setting
+
+
+class LlamaCpp:
+    """Options of a run: `proposals`. Options of loading: `draft_model`, a path."""
+
+    def __init__(self, contender: Contender, num_threads: int) -> None:
+        self._model = Model(Path(contender.model), num_threads)
+        draft = contender.options.get("draft_model")
+        self._draft = None if draft is None else Model(Path(draft), num_threads)
+        self._num_proposed: dict[tuple[Decode, Proposals], int] = {}
+        self._best = self._tried()
+        self.settings = {"decode": str(self._best.decode), "prefill": str(self._best.prefill)}
+
+    def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
+        proposals: Proposals = options.get("proposals", "none")
+        match workload:
+            case Decode() if proposals == "none":
+                return self._decode(workload, seed, self._best.decode)
+            case Decode():
+                return self._speculate(workload, seed, proposals)
+            case Prefill():
+                return self._prefill(workload, seed, self._best.prefill)
+            case Requests():
+                return self._requests(workload, seed)
+
+    def close(self) -> None:
+        self._model.close()
+
+    def _tried(self) -> Best:
+        """Finds the setting with the shortest time of each kind; one that cannot be had counts as slow."""
+        decode = _fastest(SETTINGS, lambda setting: self._decode(TRIAL_DECODE, 0, setting))
+        prefill = _fastest(SETTINGS, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
+        sizes = [replace(prefill, num_ubatch=size) for size in NUM_UBATCHES]
+        return Best(decode, _fastest(sizes, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting)))
+
+    def _prefill(self, workload: Prefill, seed: int, setting: Setting) -> Turn:
+        [token_ids] = prompts(workload, seed)
+        context = Context(self._model, setting, 1, len(token_ids))
+        before = time.perf_counter()
+        context.prefill(token_ids).argmax()
+        seconds = time.perf_counter() - before
+        context.close()
+        return Turn(seconds, workload.num_tokens, 1)
+
+    def _decode(self, workload: Decode, seed: int, setting: Setting) -> Turn:
+        batch, first = workload.batch, workload.context_len
+        context = self._prefilled(workload, seed, setting)
+        choose = chooser(workload.chooser, self._model, batch, seed)
+        token_ids = [1 + prompts(workload, seed)[0][-1]] * batch
+        everyone, wanted = np.arange(batch, dtype=np.int32), np.ones(batch, np.bool_)
+        before = 0.0
+        for step in range(workload.output_len + 1):
+            if step == 1:  # the first one copies the prompt's memory, too
+                before = time.perf_counter()
+            positions = np.full(batch, first + step, np.int32)
+            logits = context.decode(Rows(np.array(token_ids, np.int32), positions, everyone, wanted))
+            token_ids = choose.choose(context, logits)
+        seconds = time.perf_counter() - before
+        choose.close()
+        context.close()
+        return Turn(seconds, batch * workload.output_len, workload.output_len)
+
+    def _prefilled(self, workload: Decode, seed: int, setting: Setting) -> Context:
+        context = Context(self._model, setting, workload.batch, workload.max_context_len)
+        context.prefill(prompts(workload, seed)[0])
+        for sequence in range(1, workload.batch):
+            context.copy(0, sequence)
+        return context
+
+    def _speculate(self, workload: Decode, seed: int, proposals: Proposals) -> Turn:
+        """Tries how many tokens are best proposed, when it has this workload first."""
+        if (best := self._num_proposed.get((workload, proposals))) is None:
+            trial = replace(workload, output_len=workload.output_len // 2)
+            best = _fastest(NUM_PROPOSED, lambda count: self._proposed(trial, seed, proposals, count))
+            self._num_proposed[workload, proposals] = best
+            self.settings[f"{proposals}, {workload}"] = f"{best} tokens proposed"
+        return self._proposed(workload, seed, proposals, best)
+
+    def _proposed(self, workload: Decode, seed: int, proposals: Proposals, num_proposed: int) -> Turn:
+        context = self._prefilled(workload, seed, self._best.decode)
+        prompt = prompts(workload, seed)[0]
+        histories = [[*prompt, prompt[-1] + 1] for _ in range(workload.batch)]
+        proposer = self._proposer(workload, proposals, num_proposed)
+        speculative_step(context, histories, proposer.propose)  # copies the prompt's memory, fills the draft's
+        num_tokens = num_steps = 0
+        before = time.perf_counter()
+        while num_tokens < workload.batch * workload.output_len:
+            num_tokens += speculative_step(context, histories, proposer.propose)
+            num_steps += 1
+        seconds = time.perf_counter() - before
+        proposer.close()
+        context.close()
+        return Turn(seconds, num_tokens, num_steps)
+
+    def _proposer(self, workload: Decode, proposals: Proposals, num_proposed: int) -> Proposer:
+        if proposals == "lookup":
+            return PromptLookup(num_proposed)
+        if self._draft is None or workload.batch > 1:
+            raise NotHad("the draft model proposes for one sequence")
+        context = Context(self._draft, self._best.decode, 1, workload.max_context_len + num_proposed)
+        return Draft(context, num_proposed)
+
+    def _requests(self, workload: Requests, seed: int) -> Turn:
+        """What the prompts share is computed once, and its cells are shared."""
+        rows, shared_len = prompts(workload, seed), workload.shared_len
+        each = workload.prompt_len - shared_len + workload.output_len
+        context = Context(self._model, self._best.decode, workload.batch, shared_len + each * len(rows), unified=True)
+        before = time.perf_counter()
+        if shared_len:
+            context.prefill(rows[0][:shared_len])
+            for sequence in range(1, len(rows)):
+                context.copy(0, sequence)
+        token_ids = context.decode(_own_parts(rows, shared_len)).argmax(axis=1)
+        everyone, wanted = np.arange(len(rows), dtype=np.int32), np.ones(len(rows), np.bool_)
+        for step in range(workload.output_len - 1):
+            positions = np.full(len(rows), workload.prompt_len + step, np.int32)
+            token_ids = context.decode(Rows(token_ids.astype(np.int32), positions, everyone, wanted)).argmax(axis=1)
+        seconds = time.perf_counter() - before
+        context.close()
+        return Turn(seconds, workload.batch * workload.output_len, workload.output_len)
+
+
+def _own_parts(rows: list[list[int]], shared_len: int) -> Rows:
+    """All prompts after what they share, one after the other."""
+    own = np.array([row[shared_len:] for row in rows], np.int32)
+    num_rows, length = own.shape
+    wanted = np.zeros_like(own, np.bool_)
+    wanted[:, -1] = True
+    return Rows(
+        token_ids=own.ravel(),
+        positions=np.tile(np.arange(shared_len, shared_len + length, dtype=np.int32), num_rows),
+        sequences=np.repeat(np.arange(num_rows, dtype=np.int32), length),
+        wanted=wanted.ravel(),
+    )
+
+
+def _fastest(ways: Sequence[Way], run: Callable[[Way], Turn]) -> Way:
+    """Raises NotHad where none runs."""
+    seconds: dict[Way, float] = {}
+    faults = []
+    for way in ways:
+        try:
+            turn = run(way)
+        except RuntimeError as error:
+            faults.append(str(error))
+        else:
+            seconds[way] = turn.seconds / turn.num_tokens
+    if not seconds:
+        raise NotHad("; ".join(faults))
+    return min(seconds, key=lambda way: seconds[way])

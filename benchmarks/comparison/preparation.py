@@ -1,0 +1,121 @@
+"""The files that the products are given, written once into a directory and found there by later runs.
+
+What needs memory or a peer's package is done in a process that ends.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal  # Any: options of products are their own
+
+from benchmarks.comparison.product import Contender
+from benchmarks.make_checkpoint import SHAPES, ModelShape
+
+Bits = Literal[8, 4]
+DRAFT_WRONG_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be compared."""
+
+    scratch: Path
+    shape: str
+    bits: Bits
+    num_threads: int
+    speculation: dict[str, Any]  # options of ours with which it proposes tokens; "{draft}" in a text is the draft model
+    with_draft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    contenders: list[Contender]
+    notes: list[str]  # who cannot be had, and why
+
+
+def prepared(wanted: Wanted) -> Prepared:
+    """Writes what is not there yet. The first contender is the one that the others are compared with."""
+    directory = wanted.scratch / wanted.shape
+    checkpoint = in_a_process(make_checkpoint, directory / "checkpoint", SHAPES[wanted.shape], 0.0)
+    draft = None
+    if wanted.with_draft:
+        draft = in_a_process(make_checkpoint, directory / "draft", draft_shape(wanted.shape), DRAFT_WRONG_SHARE)
+    contenders, notes = ours(checkpoint, wanted, draft), ["vLLM: not had (it is not among the bench group's packages)"]
+    for name, prepare in (("OpenVINO GenAI", genais), ("llama.cpp", llama_cpps)):
+        try:
+            contenders += in_a_process(prepare, checkpoint, wanted, draft)
+        except (ImportError, OSError, RuntimeError, ValueError) as error:
+            notes.append(f"{name}: not had ({type(error).__name__}: {error})")
+    return Prepared(contenders, notes)
+
+
+def in_a_process(function: Callable[..., Any], *arguments: object) -> Any:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(function, *arguments).result()
+
+
+def draft_shape(shape: str) -> ModelShape:
+    """Returns about a tenth of the model, with its vocabulary."""
+    vocab_size = SHAPES[shape].vocab_size
+    if shape == "qwen3-0.6b":
+        return replace(SHAPES["small"], vocab_size=vocab_size)
+    return SHAPES["qwen3-0.6b"]
+
+
+def make_checkpoint(directory: Path, shape: ModelShape, wrong_share: float) -> Path:
+    from benchmarks.comparison.checkpoints import make
+
+    return make(directory, shape, wrong_share=wrong_share)
+
+
+def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
+    kinds = {8: {"int8": "int8"}, 4: {"int4, head int8": "int4", "int4, head int4": "int4,embedding=int4,head=int4"}}
+    found = [
+        Contender(f"Ouzel {name}", "ouzel", str(checkpoint), weights) for name, weights in kinds[wanted.bits].items()
+    ]
+    if wanted.speculation:
+        options = {
+            name: value.replace("{draft}", str(draft)) if isinstance(value, str) else value
+            for name, value in wanted.speculation.items()
+        }
+        first = found[0]
+        found.append(replace(first, name=f"{first.name}, proposing", options=options, only_copies=True))
+    return found
+
+
+def genais(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
+    from benchmarks.comparison.genai import write_ir
+
+    weights = f"int{wanted.bits}"
+    directory = write_ir(checkpoint, checkpoint.parent / f"ir-{weights}", weights)
+    name = f"GenAI {weights}" if wanted.bits == 8 else "GenAI int4, head int8"
+    plain = Contender(name, "genai", str(directory), weights)
+    return [plain, replace(plain, name=f"{name}, prompt lookup", options={"prompt_lookup": True}, only_copies=True)]
+
+
+def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
+    from benchmarks.comparison.gguf_files import quantised, write_bf16
+
+    def file(source: Path, kind: str, head: str | None = None) -> str:
+        path = source.parent / f"{source.name}-{kind}{'' if head is None else f'-head-{head}'}.gguf"
+        if path.exists():
+            return str(path)
+        whole = write_bf16(source, source.parent / f"{source.name}-bf16.gguf")
+        return str(quantised(whole, path, kind, head=head, num_threads=wanted.num_threads))
+
+    options = {} if draft is None else {"draft_model": file(draft, "Q8_0")}
+    if wanted.bits == 8:
+        found = [Contender("llama.cpp Q8_0", "llama.cpp", file(checkpoint, "Q8_0"), "Q8_0", options)]
+    else:
+        found = [
+            Contender("llama.cpp Q4_0, head Q6_K", "llama.cpp", file(checkpoint, "Q4_0"), "Q4_0", options),
+            Contender("llama.cpp Q4_0, head Q4_0", "llama.cpp", file(checkpoint, "Q4_0", "Q4_0"), "Q4_0", options),
+        ]
+    proposals = {"prompt lookup": "lookup"} | ({} if draft is None else {"draft model": "draft"})
+    for name, kind in proposals.items():
+        first = found[0]
+        run_options = {"proposals": kind}
+        found.append(replace(first, name=f"{first.name}, {name}", run_options=run_options, only_copies=True))
+    return found

@@ -1,0 +1,49 @@
+"""The seam: `compare` knows this much of a product, and a product is one file that knows this and the workloads."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol  # JSON: options of a product are its own
+
+from benchmarks.comparison.workloads import Workload
+
+
+class NotHad(Exception):
+    """The product, or this workload of it, cannot be had; the message says why, and the report repeats it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A workload, run once."""
+
+    seconds: float
+    num_tokens: int
+    num_steps: int  # forward passes; where tokens are proposed or forced, a step gives several
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second."""
+        return self.num_tokens / self.seconds
+
+
+class Product(Protocol):
+    """It is loaded and ready, alone in its process."""
+
+    settings: dict[str, str]  # what it runs with, for people to read
+
+    def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
+        """Runs it once, with the contender's options of a run. Raises NotHad where the product cannot do it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A column of the table: a product with the weights and options that it runs with."""
+
+    name: str
+    product: str  # a key of `workers.LOADERS`
+    model: str  # a directory or a file
+    weights: str = ""  # as they are stored; for ours, the option
+    options: dict[str, Any] = field(default_factory=dict)  # of loading
+    run_options: dict[str, Any] = field(default_factory=dict)
+    only_copies: bool = False  # it differs from its product's other columns only where a text is copied

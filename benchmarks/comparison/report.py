@@ -1,0 +1,52 @@
+"""Tables in Markdown, and the part of a document that they stand in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.comparison.figures import Cell
+
+BEGIN, END = "<!-- compare:begin -->", "<!-- compare:end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of workloads, columns of contenders, the first of which the others are compared with."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Mapping[str, Mapping[str, Cell]]  # workload -> contender -> cell
+    notes: Sequence[str] = ()  # settings, and what was not had and why
+    plots: Mapping[str, str] = field(default_factory=dict)  # title -> path, as the document names it
+
+    def markdown(self) -> str:
+        header = ["", *(f"{name}, tokens/s" for name in self.columns)]
+        lines = [f"### {self.title}", "", _line(header), "|---|" + "---:|" * len(self.columns)]
+        for name, row in self.rows.items():
+            lines.append(_line([name, *(_cell(row.get(column)) for column in self.columns)]))
+        lines += ["", *(f"- {note}" for note in self.notes)]
+        lines += ["", *(f"![{title}]({path})" for title, path in self.plots.items())] if self.plots else []
+        return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
+
+
+def _cell(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    text = f"{cell.rate.median:.1f}"
+    if cell.tokens_per_step > 1.05:
+        text += f", {cell.tokens_per_step:.1f} a step"
+    if cell.ratio is None:
+        return text
+    return f"{text} (**{cell.ratio.median:.2f}**, {cell.ratio.low:.2f} to {cell.ratio.high:.2f})"
+
+
+def with_section(document: str, section: str) -> str:
+    """Returns the document with what is between the two marks replaced. Raises ValueError where they are not there."""
+    if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
+        raise ValueError(f"{BEGIN} and then {END} must stand in the document once")
+    before, _, rest = document.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{section.strip()}\n{END}{after}"

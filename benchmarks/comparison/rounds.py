@@ -1,0 +1,102 @@
+"""Contenders taking turns: in each round everyone does the same, and the one who begins is another one."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from benchmarks.comparison.figures import Cell, cells, turn_order
+from benchmarks.comparison.product import Contender, NotHad, Turn
+from benchmarks.comparison.workers import Machine, Worker
+from benchmarks.comparison.workloads import CopiedText, Decode, Row, Workload
+
+Run = Callable[[Workload, int], Turn]  # (workload, seed); raises NotHad
+
+
+@dataclass(slots=True)
+class Measured:
+    """It grows row by row."""
+
+    first: str  # the contender that the others are compared with
+    rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def columns(self) -> list[str]:
+        """Returns who has a figure, in the order of the contenders."""
+        return list(dict.fromkeys(name for row in self.rows.values() for name in row))
+
+    def json(self) -> dict[str, object]:
+        rows = {name: {column: cell.json() for column, cell in row.items()} for name, row in self.rows.items()}
+        return {"compared_with": self.first, "rows": rows, "notes": self.notes}
+
+
+class Workers:
+    """The processes of contenders; those that differ in options of a run alone share one."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._workers: dict[str, Worker] = {}
+        self._names: dict[str, list[str]] = {}  # of its contenders, by worker
+
+    def run_of(self, contender: Contender) -> Run:
+        """Loads it, if nobody has. Raises NotHad where it cannot be loaded."""
+        identity = [contender.product, contender.model, contender.weights, contender.options]
+        key = json.dumps(identity, sort_keys=True)
+        if key not in self._workers:
+            self._workers[key] = Worker(contender, self._machine)
+        self._names.setdefault(key, []).append(contender.name)
+        worker = self._workers[key]
+        return lambda workload, seed: worker.run(workload, seed, contender.run_options)
+
+    def notes(self) -> list[str]:
+        """Returns what each ran with."""
+        return [
+            f"{', '.join(self._names[key])}: {_listed(worker.settings)}; loaded in {worker.load_s:.1f} s, "
+            f"peak memory {worker.peak_mib:,.0f} MiB"
+            for key, worker in self._workers.items()
+        ]
+
+    def close(self) -> None:
+        for worker in self._workers.values():
+            worker.close()
+
+
+def _listed(settings: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in settings.items())
+
+
+def measure(runs: Mapping[str, Run], workload: Workload, num_rounds: int, found: Measured, row: str) -> None:
+    """Adds a row: each runs it once to warm up, then once in each round. Who cannot is noted, and left out."""
+    turns: dict[str, list[Turn]] = {name: [] for name in runs}
+    for round_number in range(num_rounds + 1):
+        for name in turn_order(list(turns), round_number):
+            try:
+                turn = runs[name](workload, round_number)
+            except NotHad as error:
+                found.notes.append(f"{name}, {row}: not had ({error})")
+                del turns[name]
+            else:
+                if round_number:
+                    turns[name].append(turn)
+    found.rows[row] = cells(turns, found.first, getattr(workload, "batch", 1))
+    figures = {name: round(cell.rate.median, 1) for name, cell in found.rows[row].items()}
+    print(f"{row:45}", figures, "tokens/s", flush=True)
+
+
+def compare(contenders: list[Contender], rows: list[Row], machine: Machine, num_rounds: int) -> Measured:
+    """Compares them with the first, all in memory at once."""
+    found, workers = Measured(contenders[0].name), Workers(machine)
+    runs: dict[str, Run] = {}
+    for contender in contenders:
+        try:
+            runs[contender.name] = workers.run_of(contender)
+        except NotHad as error:
+            found.notes.append(f"{contender.name}: not had ({error})")
+    for row in rows:
+        copies = isinstance(row.workload, Decode) and isinstance(row.workload.text, CopiedText)
+        own = {
+            each.name: runs[each.name] for each in contenders if each.name in runs and (copies or not each.only_copies)
+        }
+        measure(own, row.workload, num_rounds, found, row.name)
+    found.notes += workers.notes()
+    workers.close()
+    return found
