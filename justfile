@@ -48,6 +48,10 @@ bench *arguments:
 bench-engine *arguments:
     uv run --group bench python -m benchmarks.engine {{ arguments }}
 
+# Ouzel, OpenVINO GenAI and llama.cpp in one run; compiles llama.cpp first, once
+compare *arguments:
+    uv run --group bench python -m benchmarks.compare {{ arguments }}
+
 # What CI runs
 ci:
     .ci/run

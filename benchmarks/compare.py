@@ -161,6 +161,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--draft", action="store_true", help="write a draft model, and let llama.cpp propose with it")
     parser.add_argument("--ouzel-option", nargs="+", default=[], type=named_value, metavar="NAME=JSON")
     parser.add_argument("--scratch", type=Path, help="where models are kept for later runs (default: nowhere)")
+    parser.add_argument("--busy", action="store_true", help="the machine has other work: OpenMP's threads wait asleep")
     parser.add_argument("--write", action="store_true", help="renew RESULTS.md and plots/")
     arguments = parser.parse_args()
     arguments.rounds = arguments.rounds or (2 if arguments.quick else 5)
@@ -169,6 +170,9 @@ def read_arguments() -> argparse.Namespace:
 
 def main() -> None:
     arguments = read_arguments()
+    if arguments.busy:
+        # llama.cpp's threads wait for each other awake, and take the core from the one that is waited for.
+        os.environ["OMP_WAIT_POLICY"] = "passive"
     with TemporaryDirectory(prefix="ouzel-bench-") as temporary:
         scratch = arguments.scratch or Path(temporary)
         found = [each for bits in arguments.bits for each in run_bits(arguments, scratch, bits)]

@@ -29,7 +29,7 @@ class Table:
 
 
 def _line(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
+    return "|" + "|".join(f" {text} " if text else " " for text in texts) + "|"
 
 
 def _cell(cell: Cell | None) -> str:

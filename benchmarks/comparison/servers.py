@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import time
@@ -85,7 +86,7 @@ def llama_server(binaries: Path | None, model: str, max_len: int, machine: Machi
     slots = max(BATCHES)
     options = {"-m": model, "--port": port, "-c": slots * max_len, "-np": slots, "-t": machine.num_threads, "-fa": "on"}
     command = [str(program), *(str(word) for pair in options.items() for word in pair), "--alias", "model"]
-    environment = {"LD_LIBRARY_PATH": str(program.parent)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(program.parent)}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     try:
         _await_health(f"http://127.0.0.1:{port}", process)

@@ -1,0 +1,112 @@
+"""What `benchmarks.compare` says about figures; the products themselves are not started here."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.comparison.figures import Spread, cells, turn_order
+from benchmarks.comparison.plots import line_chart, nice_top
+from benchmarks.comparison.product import NotHad, Turn
+from benchmarks.comparison.report import BEGIN, END, Table, with_section
+from benchmarks.comparison.rounds import Measured, Run, measure
+from benchmarks.comparison.workloads import Prefill, Workload
+
+
+def turn(rate: float, num_steps: int = 100) -> Turn:
+    return Turn(seconds=100 / rate, num_tokens=100, num_steps=num_steps)
+
+
+def test_a_ratio_is_taken_within_each_round() -> None:
+    ours, theirs = [turn(10), turn(20), turn(60)], [turn(5), turn(40), turn(20)]
+    found = cells({"ours": ours, "theirs": theirs}, "ours")
+    assert found["theirs"].ratio == Spread(median=2.0, low=0.5, high=3.0)  # of the medians it were 1.0
+    assert found["theirs"].rate == Spread(20.0, 5.0, 40.0)
+    assert found["ours"].ratio is None
+
+
+def test_without_turns_of_the_first_there_are_rates_only() -> None:
+    assert cells({"theirs": [turn(5)]}, "ours")["theirs"].ratio is None
+
+
+def test_rounds_of_different_number_have_no_ratio() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        cells({"ours": [turn(1), turn(1)], "theirs": [turn(1)]}, "ours")
+
+
+def test_tokens_a_step_are_those_of_one_sequence() -> None:
+    assert cells({"ours": [turn(1, num_steps=20)]}, "ours", batch=2)["ours"].tokens_per_step == 2.5
+
+
+def test_each_begins_once_before_one_begins_again() -> None:
+    orders = [turn_order(["a", "b", "c"], round_number) for round_number in range(3)]
+    assert orders == [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
+
+
+def test_a_row_counts_the_rounds_after_the_first_and_notes_who_cannot() -> None:
+    seeds: dict[str, list[int]] = {"ours": [], "theirs": []}
+
+    def run_of(name: str, rate: float) -> Run:
+        def run(workload: Workload, seed: int) -> Turn:
+            seeds[name].append(seed)
+            return turn(rate * (seed or 1000))
+
+        return run
+
+    def cannot(workload: Workload, seed: int) -> Turn:
+        raise NotHad("it has no such thing")
+
+    found = Measured("ours")
+    runs = {"ours": run_of("ours", 4), "broken": cannot, "theirs": run_of("theirs", 2)}
+    measure(runs, Prefill(8), 3, found, "prefill")
+    assert seeds == {"ours": [0, 1, 2, 3], "theirs": [0, 1, 2, 3]}
+    assert found.rows["prefill"]["ours"].rate == Spread(8.0, 4.0, 12.0)
+    assert found.columns() == ["ours", "theirs"]
+    assert found.notes == ["broken, prefill: not had (it has no such thing)"]
+
+
+def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
+    rows = {
+        "batch 1": cells({"ours": [turn(10), turn(20)], "theirs": [turn(5), turn(5)]}, "ours"),
+        "copy": cells({"ours": [turn(8, num_steps=25)]}, "ours"),
+    }
+    table = Table("Random, 8 bits", ["ours", "theirs"], rows, ["theirs, copy: not had"], {"decode": "plots/a.svg"})
+    assert table.markdown().splitlines() == [
+        "### Random, 8 bits",
+        "",
+        "| | ours, tokens/s | theirs, tokens/s |",
+        "|---|---:|---:|",
+        "| batch 1 | 15.0 | 5.0 (**3.00**, 2.00 to 4.00) |",
+        "| copy | 8.0, 4.0 a step | – |",
+        "",
+        "- theirs, copy: not had",
+        "",
+        "![decode](plots/a.svg)",
+    ]
+
+
+def test_only_what_is_between_the_marks_is_replaced() -> None:
+    document = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    once = with_section(document, "new\n")
+    assert once == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    assert with_section(once, "new\n") == once
+
+
+@pytest.mark.parametrize("document", ["", f"{BEGIN}", f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
+def test_a_document_without_both_marks_is_refused(document: str) -> None:
+    with pytest.raises(ValueError, match="must stand in the document once"):
+        with_section(document, "new")
+
+
+def test_a_plot_has_a_line_with_a_point_for_each_figure() -> None:
+    svg = line_chart("a < b", "sequences", "tokens/s", {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}})
+    root = ElementTree.fromstring(svg)
+    lines = [each.attrib["points"].split() for each in root.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert [len(line) for line in lines] == [2, 1]
+    heights = [float(point.split(",")[1]) for point in lines[0]]
+    assert heights[0] > heights[1]  # more tokens a second are further up
+    assert "a < b" in [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize(("highest", "top"), [(0, 1), (0.3, 0.5), (1, 1), (7, 10), (100, 100), (101, 200), (480, 500)])
+def test_an_axis_ends_at_a_round_number(highest: float, top: float) -> None:
+    assert nice_top(highest) == pytest.approx(top)
