@@ -36,6 +36,7 @@ from benchmarks.comparison.workers import Machine
 from benchmarks.comparison.workloads import Decode, Prefill, Row, Workload, full_rows, quick_rows
 
 BENCHMARKS = Path(__file__).parent
+OUR_SERVER, THEIR_SERVER, BARE_LOOP = "Ouzel's server", "llama-server", "Ouzel's bare loop"
 PACKAGES = ("openvino", "openvino-genai", "llama-cpp-python")
 
 
@@ -99,20 +100,20 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
     for contender in files.contenders:
         by_product.setdefault(contender.product, contender)
     ours, theirs = by_product["ouzel"], by_product.get("llama.cpp")
-    found, workers = Measured("Ouzel's server"), Workers(machine)
+    found, workers = Measured(dict.fromkeys((THEIR_SERVER, BARE_LOOP), OUR_SERVER)), Workers(machine)
     rows = http_rows(16 if arguments.quick else 64)
     with ExitStack() as stack:
         url = stack.enter_context(ouzel_server(ours.model, ours.weights, machine))
-        runs: dict[str, Run] = {found.first: partial(ask, url)}
+        runs: dict[str, Run] = {OUR_SERVER: partial(ask, url)}
         try:
             if theirs is None:
                 raise NotHad("llama-server: not had (there is no file for it)")
             max_len = max(row.prompt_len + row.output_len for row in rows.values()) + 64
             server = llama_server(arguments.llama_cpp_bin, theirs.model, max_len, machine)
-            runs["llama-server"] = partial(ask, stack.enter_context(server))
+            runs[THEIR_SERVER] = partial(ask, stack.enter_context(server))
         except NotHad as error:
             found.notes.append(str(error))
-        runs["Ouzel's bare loop"] = workers.run_of(ours)
+        runs[BARE_LOOP] = workers.run_of(ours)
         stack.callback(workers.close)
         for name, workload in rows.items():
             measure(runs, workload, arguments.rounds, found, name)

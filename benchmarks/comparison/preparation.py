@@ -111,7 +111,14 @@ def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Con
     else:
         found = [
             Contender("llama.cpp Q4_0, head Q6_K", "llama.cpp", file(checkpoint, "Q4_0"), "Q4_0", options),
-            Contender("llama.cpp Q4_0, head Q4_0", "llama.cpp", file(checkpoint, "Q4_0", "Q4_0"), "Q4_0", options),
+            Contender(
+                "llama.cpp Q4_0, head Q4_0",
+                "llama.cpp",
+                file(checkpoint, "Q4_0", "Q4_0"),
+                "Q4_0",
+                options,
+                rival="Ouzel int4, head int4",
+            ),
         ]
     proposals = {"prompt lookup": "lookup"} | ({} if draft is None else {"draft model": "draft"})
     for name, kind in proposals.items():

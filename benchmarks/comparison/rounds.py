@@ -16,7 +16,7 @@ Run = Callable[[Workload, int], Turn]  # (workload, seed); raises NotHad
 class Measured:
     """It grows row by row."""
 
-    first: str  # the contender that the others are compared with
+    rivals: Mapping[str, str]  # contender -> the one of ours that it is compared with
     rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -26,7 +26,7 @@ class Measured:
 
     def json(self) -> dict[str, object]:
         rows = {name: {column: cell.json() for column, cell in row.items()} for name, row in self.rows.items()}
-        return {"compared_with": self.first, "rows": rows, "notes": self.notes}
+        return {"compared_with": dict(self.rivals), "rows": rows, "notes": self.notes}
 
 
 class Workers:
@@ -77,14 +77,16 @@ def measure(runs: Mapping[str, Run], workload: Workload, num_rounds: int, found:
             else:
                 if round_number:
                     turns[name].append(turn)
-    found.rows[row] = cells(turns, found.first, getattr(workload, "batch", 1))
+    found.rows[row] = cells(turns, found.rivals, getattr(workload, "batch", 1))
     figures = {name: round(cell.rate.median, 1) for name, cell in found.rows[row].items()}
     print(f"{row:45}", figures, "tokens/s", flush=True)
 
 
 def compare(contenders: list[Contender], rows: list[Row], machine: Machine, num_rounds: int) -> Measured:
-    """Compares them with the first, all in memory at once."""
-    found, workers = Measured(contenders[0].name), Workers(machine)
+    """Compares each with its rival, or with the first; all are in memory at once."""
+    first = contenders[0].name
+    found, workers = Measured({each.name: each.rival or first for each in contenders}), Workers(machine)
+    found.notes += [f"{each.name} is compared with {each.rival}" for each in contenders if each.rival]
     runs: dict[str, Run] = {}
     for contender in contenders:
         try:

@@ -11,6 +11,8 @@ from benchmarks.comparison.report import BEGIN, END, Table, with_section
 from benchmarks.comparison.rounds import Measured, Run, measure
 from benchmarks.comparison.workloads import Prefill, Workload
 
+RIVALS = {"ours": "ours", "theirs": "ours"}
+
 
 def turn(rate: float, num_steps: int = 100) -> Turn:
     return Turn(seconds=100 / rate, num_tokens=100, num_steps=num_steps)
@@ -18,23 +20,30 @@ def turn(rate: float, num_steps: int = 100) -> Turn:
 
 def test_a_ratio_is_taken_within_each_round() -> None:
     ours, theirs = [turn(10), turn(20), turn(60)], [turn(5), turn(40), turn(20)]
-    found = cells({"ours": ours, "theirs": theirs}, "ours")
+    found = cells({"ours": ours, "theirs": theirs}, RIVALS)
     assert found["theirs"].ratio == Spread(median=2.0, low=0.5, high=3.0)  # of the medians it were 1.0
     assert found["theirs"].rate == Spread(20.0, 5.0, 40.0)
     assert found["ours"].ratio is None
 
 
 def test_without_turns_of_the_first_there_are_rates_only() -> None:
-    assert cells({"theirs": [turn(5)]}, "ours")["theirs"].ratio is None
+    assert cells({"theirs": [turn(5)]}, RIVALS)["theirs"].ratio is None
 
 
 def test_rounds_of_different_number_have_no_ratio() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        cells({"ours": [turn(1), turn(1)], "theirs": [turn(1)]}, "ours")
+        cells({"ours": [turn(1), turn(1)], "theirs": [turn(1)]}, RIVALS)
+
+
+def test_each_is_compared_with_its_own_rival() -> None:
+    turns = {"ours": [turn(10)], "ours, small": [turn(30)], "theirs": [turn(10)], "theirs, small": [turn(10)]}
+    found = cells(turns, RIVALS | {"ours, small": "ours", "theirs, small": "ours, small"})
+    ratios = {name: cell.ratio.median for name, cell in found.items() if cell.ratio is not None}
+    assert ratios == pytest.approx({"ours, small": 1 / 3, "theirs": 1.0, "theirs, small": 3.0})
 
 
 def test_tokens_a_step_are_those_of_one_sequence() -> None:
-    assert cells({"ours": [turn(1, num_steps=20)]}, "ours", batch=2)["ours"].tokens_per_step == 2.5
+    assert cells({"ours": [turn(1, num_steps=20)]}, RIVALS, batch=2)["ours"].tokens_per_step == 2.5
 
 
 def test_each_begins_once_before_one_begins_again() -> None:
@@ -55,7 +64,7 @@ def test_a_row_counts_the_rounds_after_the_first_and_notes_who_cannot() -> None:
     def cannot(workload: Workload, seed: int) -> Turn:
         raise NotHad("it has no such thing")
 
-    found = Measured("ours")
+    found = Measured(RIVALS)
     runs = {"ours": run_of("ours", 4), "broken": cannot, "theirs": run_of("theirs", 2)}
     measure(runs, Prefill(8), 3, found, "prefill")
     assert seeds == {"ours": [0, 1, 2, 3], "theirs": [0, 1, 2, 3]}
@@ -66,8 +75,8 @@ def test_a_row_counts_the_rounds_after_the_first_and_notes_who_cannot() -> None:
 
 def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
     rows = {
-        "batch 1": cells({"ours": [turn(10), turn(20)], "theirs": [turn(5), turn(5)]}, "ours"),
-        "copy": cells({"ours": [turn(8, num_steps=25)]}, "ours"),
+        "batch 1": cells({"ours": [turn(10), turn(20)], "theirs": [turn(5), turn(5)]}, RIVALS),
+        "copy": cells({"ours": [turn(8, num_steps=25)]}, RIVALS),
     }
     table = Table("Random, 8 bits", ["ours", "theirs"], rows, ["theirs, copy: not had"], {"decode": "plots/a.svg"})
     assert table.markdown().splitlines() == [
