@@ -48,7 +48,7 @@ def run_bits(arguments: argparse.Namespace, scratch: Path, bits: Any) -> list[tu
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
     rows = [row for row in (quick_rows() if arguments.quick else full_rows()) if _is_wanted(row.name, arguments.only)]
     found = compare(files.contenders, rows, machine, arguments.rounds)
-    found.notes[:0] = files.notes
+    found.notes = [note.replace(str(scratch), "SCRATCH") for note in (*files.notes, *found.notes)]
     title = f"{arguments.shape}, {bits} bits"
     tables = [(_table(title, found, rows, arguments.write), found)]
     if bits == 8 and arguments.http:
@@ -130,7 +130,7 @@ def header(arguments: list[str]) -> str:
         except PackageNotFoundError:
             versions.append(f"{package} not installed")
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    shown = " ".join(each for each in arguments if not each.startswith("/"))
+    shown = " ".join("PATH" if Path(each).is_absolute() else each for each in arguments)
     facts = [f"{datetime.now(UTC):%Y-%m-%d}", f"at {commit.stdout.strip() or 'no commit'}", *versions]
     facts += [platform.machine(), f"{len(os.sched_getaffinity(0))} cores"]
     return f"`python -m benchmarks.compare {shown}` ({', '.join(facts)})."
