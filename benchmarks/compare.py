@@ -9,7 +9,8 @@ comparison/workloads.py; what the model is, and why its answers can be copies: c
 
 Ouzel with speculation is a column of its own in the rows of copies, when it is told how: --ouzel-option
 NAME=JSON, such as engine.speculation='"prompt_lookup"'; "{draft}" in it is the draft model's directory, with --draft.
-Of all products, so much memory is needed at once: about 6 GB for qwen3-0.6b, 24 GB for qwen3-4b.
+All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller machine
+compares in two runs, as with --without GenAI and then --without llama.
 """
 
 import argparse
@@ -47,7 +48,9 @@ def run_bits(arguments: argparse.Namespace, scratch: Path, bits: Any) -> list[tu
     files = prepared(wanted)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
     rows = [row for row in (quick_rows() if arguments.quick else full_rows()) if _is_wanted(row.name, arguments.only)]
-    found = compare(files.contenders, rows, machine, arguments.rounds)
+    contenders = [each for each in files.contenders if not any(part in each.name for part in arguments.without)]
+    found = compare(contenders, rows, machine, arguments.rounds)
+    found.notes += [f"{each.name}: left out" for each in files.contenders if each not in contenders]
     found.notes = [note.replace(str(scratch), "SCRATCH") for note in (*files.notes, *found.notes)]
     title = f"{arguments.shape}, {bits} bits"
     tables = [(_table(title, found, rows, arguments.write), found)]
@@ -151,6 +154,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--shape", default="qwen3-0.6b", choices=["qwen3-0.6b", "qwen3-1.7b", "qwen3-4b"])
     parser.add_argument("--bits", type=int, nargs="+", default=[8, 4], choices=[8, 4])
     parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="rows with this in their name")
+    parser.add_argument("--without", nargs="+", default=[], metavar="PART", help="no columns with this in their name")
     parser.add_argument("--threads", type=int, default=cores, help="of every product (default: the cores)")
     parser.add_argument(
         "--kv-cache-gib", type=float, default=2.0, help="of Ouzel and GenAI; llama.cpp takes what it needs"

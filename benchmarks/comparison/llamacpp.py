@@ -22,6 +22,7 @@ SETTINGS = (Setting(False, False), Setting(True, False), Setting(True, True))
 NUM_UBATCHES = (512, 128)
 TRIAL_DECODE, TRIAL_PREFILL = Decode(8, 128, 4), Prefill(512)
 NUM_PROPOSED = (2, 4, 8)
+MARGIN = 64  # what a step may add, of proposals too, beyond the tokens that count
 Proposals = Literal["none", "lookup", "draft"]
 Way = TypeVar("Way", bound=Hashable)
 
@@ -93,7 +94,8 @@ class LlamaCpp:
         return Turn(seconds, batch * workload.output_len, workload.output_len)
 
     def _prefilled(self, workload: Decode, seed: int, setting: Setting) -> Context:
-        context = Context(self._model, setting, workload.batch, workload.max_context_len)
+        num_tokens = workload.context_len + workload.output_len + MARGIN
+        context = Context(self._model, setting, workload.batch, num_tokens)
         context.prefill(prompts(workload, seed)[0])
         for sequence in range(1, workload.batch):
             context.copy(0, sequence)
@@ -129,7 +131,8 @@ class LlamaCpp:
             return PromptLookup(num_proposed)
         if self._draft is None or workload.batch > 1:
             raise NotHad("the draft model proposes for one sequence")
-        context = Context(self._draft, self._best.decode, 1, workload.max_context_len + num_proposed)
+        num_tokens = workload.context_len + workload.output_len + MARGIN
+        context = Context(self._draft, self._best.decode, 1, num_tokens)
         return Draft(context, num_proposed)
 
     def _requests(self, workload: Requests, seed: int) -> Turn:

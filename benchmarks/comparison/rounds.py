@@ -35,15 +35,22 @@ class Workers:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._workers: dict[str, Worker] = {}
-        self._names: dict[str, list[str]] = {}  # of its contenders, by worker
+        self._faults: dict[str, NotHad] = {}
+        self._names: dict[str, dict[str, None]] = {}  # of its contenders, by worker; in their order
 
     def run_of(self, contender: Contender) -> Run:
-        """Loads it, if nobody has. Raises NotHad where it cannot be loaded."""
+        """Loads it, if nobody has. Raises NotHad where it could not be loaded, and does not try again."""
         identity = [contender.product, contender.model, contender.weights, contender.options]
         key = json.dumps(identity, sort_keys=True)
+        if key in self._faults:
+            raise self._faults[key]
         if key not in self._workers:
-            self._workers[key] = Worker(contender, self._machine)
-        self._names.setdefault(key, []).append(contender.name)
+            try:
+                self._workers[key] = Worker(contender, self._machine)
+            except NotHad as error:
+                self._faults[key] = error
+                raise
+        self._names.setdefault(key, {})[contender.name] = None
         worker = self._workers[key]
         return lambda workload, seed: worker.run(workload, seed, contender.run_options)
 
@@ -87,18 +94,18 @@ def compare(contenders: list[Contender], rows: list[Row], machine: Machine, num_
     first = contenders[0].name
     found, workers = Measured({each.name: each.rival or first for each in contenders}), Workers(machine)
     found.notes += [f"{each.name} is compared with {each.rival}" for each in contenders if each.rival]
-    runs: dict[str, Run] = {}
-    for contender in contenders:
-        try:
-            runs[contender.name] = workers.run_of(contender)
-        except NotHad as error:
-            found.notes.append(f"{contender.name}: not had ({error})")
     for row in rows:
         copies = isinstance(row.workload, Decode) and isinstance(row.workload.text, CopiedText)
-        own = {
-            each.name: runs[each.name] for each in contenders if each.name in runs and (copies or not each.only_copies)
-        }
-        measure(own, row.workload, num_rounds, found, row.name)
+        runs: dict[str, Run] = {}
+        for contender in contenders:
+            if contender.only_copies and not copies:
+                continue
+            try:
+                runs[contender.name] = workers.run_of(contender)
+            except NotHad as error:
+                if (note := f"{contender.name}: not had ({error})") not in found.notes:
+                    found.notes.append(note)
+        measure(runs, row.workload, num_rounds, found, row.name)
     found.notes += workers.notes()
     workers.close()
     return found

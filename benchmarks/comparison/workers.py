@@ -113,7 +113,11 @@ class Worker:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.settings: dict[str, str] = {}
         self.peak_mib = 0.0
-        self.load_s = float(self._answer()["load_s"])
+        try:
+            self.load_s = float(self._answer()["load_s"])
+        except NotHad:
+            self.close()
+            raise
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
         """Raises NotHad where the product cannot do it."""

@@ -1,15 +1,18 @@
 """What `benchmarks.compare` says about figures; the products themselves are not started here."""
 
+import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks.comparison.figures import Spread, cells, turn_order
 from benchmarks.comparison.plots import line_chart, nice_top
-from benchmarks.comparison.product import NotHad, Turn
+from benchmarks.comparison.product import Contender, NotHad, Turn
 from benchmarks.comparison.report import BEGIN, END, Table, with_section
-from benchmarks.comparison.rounds import Measured, Run, measure
-from benchmarks.comparison.workloads import Prefill, Workload
+from benchmarks.comparison.rounds import Measured, Run, compare, measure
+from benchmarks.comparison.workers import Machine
+from benchmarks.comparison.workloads import Prefill, Row, Workload
 
 RIVALS = {"ours": "ours", "theirs": "ours"}
 
@@ -71,6 +74,15 @@ def test_a_row_counts_the_rounds_after_the_first_and_notes_who_cannot() -> None:
     assert found.rows["prefill"]["ours"].rate == Spread(8.0, 4.0, 12.0)
     assert found.columns() == ["ours", "theirs"]
     assert found.notes == ["broken, prefill: not had (it has no such thing)"]
+
+
+def test_who_cannot_be_loaded_is_noted_once(tmp_path: Path) -> None:
+    contender = Contender("llama.cpp", "llama.cpp", str(tmp_path / "missing.gguf"))
+    rows = [Row("prefill 8", Prefill(8)), Row("prefill 16", Prefill(16))]
+    found = compare([contender], rows, Machine(str(tmp_path), 1, 1.0), 1)
+    assert found.columns() == []
+    [note] = found.notes
+    assert re.search(r"^llama.cpp: not had \((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)", note)
 
 
 def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
