@@ -155,7 +155,8 @@ class Proposals:
             sequence.params.max_tokens - sequence.num_output_tokens, self._info.max_model_len - sequence.num_tokens
         )
         longest = min(longest, num_left - 1)  # the last token is not computed
-        if longest < 1:
+        asked = sequence.request.speculation.max_proposed_tokens
+        if longest < 1 or asked == 0:
             return None
         if forced := _forced(sequence)[:longest]:
             return _Idea(sequence, forced, (1.0,) * len(forced))
@@ -168,8 +169,6 @@ class Proposals:
     def _looked_up(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
         settings = sequence.request.speculation
         asked = settings.max_proposed_tokens
-        if asked == 0:
-            return None
         if sequence.lookup is None:
             sequence.lookup = PromptLookup(self._rates, settings.predicted_token_ids, sequence.num_prompt_tokens)
         guesses = sequence.lookup.guess(
@@ -187,7 +186,7 @@ class Proposals:
     def _drafted(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
         asked = sequence.request.speculation.max_proposed_tokens
         number = min(max_tokens, DEFAULT_NUM_DRAFTED if asked is None else asked)
-        if self._draft is None or number == 0 or (drafting := self._draft.begin(sequence)) is None:
+        if self._draft is None or (drafting := self._draft.begin(sequence)) is None:
             return None
         return _Idea(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
 
