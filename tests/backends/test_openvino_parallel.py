@@ -2,8 +2,10 @@ import os
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from ouzel.backends.openvino.weights.compress import cut
 from ouzel.backends.openvino.weights.parallel import map_in_threads
 
 
@@ -42,3 +44,12 @@ def test_what_goes_wrong_with_the_pieces_is_raised() -> None:
 
     with pytest.raises(OSError, match="gone"):
         list(map_in_threads(abs, pieces()))
+
+
+def test_rows_are_cut_into_parts_for_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ouzel.backends.openvino.weights.compress.ENCODED_AT_ONCE", 24)
+    chunks = [np.arange(80, dtype=np.float32).reshape(10, 8), np.zeros((1, 8), np.float32)]
+    parts = list(cut(chunks))
+    assert [len(part) for part in parts] == [3, 3, 3, 1, 1]
+    np.testing.assert_array_equal(np.concatenate(parts), np.concatenate(chunks))
+    assert [len(part) for part in cut([np.zeros((2, 96), np.float32)])] == [1, 1]

@@ -1,6 +1,6 @@
 """A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
@@ -24,6 +24,8 @@ from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
+
+ENCODED_AT_ONCE = 2**19  # weights, of which the smallest matrices have a few
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,17 @@ class CompressedWeights:
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
             rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))
-            return map_in_threads(encoder(origin.encoding), rows)
+            return map_in_threads(encoder(origin.encoding), cut(rows))
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
         return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
+
+
+def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
+    """Cuts rows as they were read, so that of a matrix that is one chunk each core gets a part, too."""
+    for chunk in chunks:
+        step = max(1, ENCODED_AT_ONCE // chunk.shape[-1])
+        for start in range(0, len(chunk), step):
+            yield chunk[start : start + step]
 
 
 def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:
