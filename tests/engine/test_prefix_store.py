@@ -238,12 +238,23 @@ def test_of_two_servers_the_second_only_reads(tmp_path: Path, caplog: pytest.Log
         while first.stats().num_store_written < 9:
             time.sleep(0.01)
         with life(tmp_path) as second:
-            assert "this one reads what is there now" in caplog.text
+            assert "until it ends this one adds nothing" in caplog.text
             assert answer(second) == (36, fresh_answer())
             answer(second, [80, *PROMPT])
         assert second.stats().num_store_written == 0
         answer(first, [81, *PROMPT])
     assert len(records(tmp_path)) == 18
+
+
+def test_who_only_reads_takes_over_when_the_other_ends(tmp_path: Path) -> None:
+    with life(tmp_path) as first:
+        answer(first)
+        runner = FakeRunner()
+        second = EngineCore(runner, store=open_prefix_store(runner, str(tmp_path), max_bytes=2**20))
+    answer(second, [80, *PROMPT])
+    second.close()
+    with life(tmp_path) as third:
+        assert [answer(third, prompt)[0] for prompt in (PROMPT, [80, *PROMPT])] == [36, 36]
 
 
 # How much is kept

@@ -113,8 +113,6 @@ class PrefixStore:
 
     def offer(self, rows: list[StoredRow]) -> None:
         """Lets a prompt's rows be written, the first one first."""
-        if not self._files.is_writable or self._is_closing.is_set():
-            return
         missing = {each.name: each.row for each in rows if each.name not in self._files}
         with self._lock:
             self._offered |= missing
@@ -167,6 +165,8 @@ class PrefixStore:
 
     def _write(self, rows: list[StoredRow]) -> None:
         """Stops at the first row that is gone: without it the later ones are of no use."""
+        if not self._files.claim():
+            return
         self._files.trim()
         names = [each.name for each in rows]
         spared = set(names)
@@ -221,6 +221,6 @@ def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int)
     except OSError as error:
         raise ModelLoadError(f"prefix_cache_dir: {root} cannot be used: {error}") from error
     if not files.is_writable:
-        logger.warning("another server writes to %s: this one reads what is there now, and adds nothing", root)
+        logger.warning("another server writes to %s: until it ends this one adds nothing to what is there", root)
     logger.info("prefix cache directory %s: %d records, %.2f GiB", root, len(files), files.num_bytes / 2**30)
     return PrefixStore(files, rows)

@@ -58,16 +58,30 @@ class RecordFiles:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock_file = take_lock(root / f"{identity}.lock")
         self._directory.mkdir(mode=0o700, exist_ok=True)
+        self._sizes = {ending: DIGEST_BYTES + num for ending, num in row_bytes.items()}
         self._lock = threading.Lock()
         self._index: OrderedDict[str, int] = OrderedDict()  # name -> bytes of the file; least recently used first
         self._others: list[tuple[str, int]] | None = None  # (identity, bytes); None: not yet looked at
         self.num_bytes = 0  # of own records
-        self._read_index({ending: DIGEST_BYTES + num for ending, num in row_bytes.items()})
+        self._read_index()
 
     @property
     def is_writable(self) -> bool:
         """Tells whether no other process writes here."""
         return self._lock_file is not None
+
+    def claim(self) -> bool:
+        """Becomes the one who writes, and finds what the one before has written; returns False while there is one.
+
+        Raises OSError.
+        """
+        if self._lock_file is None:
+            self._lock_file = take_lock(self._root / f"{self._identity}.lock")
+            if self._lock_file is not None:
+                logger.info("%s: this server writes here from now on", self._root)
+                self._directory.mkdir(mode=0o700, exist_ok=True)  # it may have made room for another's
+                self._read_index()
+        return self.is_writable
 
     def __contains__(self, name: str) -> bool:
         return name in self._index
@@ -108,8 +122,7 @@ class RecordFiles:
 
     def trim(self) -> None:
         """Comes within `max_bytes`, which may have been more at an earlier start."""
-        if self.is_writable:
-            self._make_room(0, spared=())
+        self._make_room(0, spared=())
 
     def note_use(self, names: Iterable[str]) -> None:
         """Makes them the last to go, the last of them last of all."""
@@ -140,11 +153,11 @@ class RecordFiles:
             digest.update(part)
         return digest.digest()
 
-    def _read_index(self, sizes: Mapping[str, int]) -> None:
+    def _read_index(self) -> None:
         """Finds what there is, deletes what was cut off, and leaves alone what is not of its making."""
         found, num_cut, num_alien = list[tuple[int, str, int]](), 0, 0
         for entry in os.scandir(self._directory):
-            size = sizes.get(entry.name.rpartition(".")[2])
+            size = self._sizes.get(entry.name.rpartition(".")[2])
             if size is None:
                 num_alien += entry.name != UNFINISHED
             elif (status := entry.stat(follow_symlinks=False)).st_size != size:
@@ -153,8 +166,9 @@ class RecordFiles:
             else:
                 found.append((status.st_mtime_ns, entry.name, size))
         found.sort()
-        self._index = OrderedDict((name, size) for _, name, size in found)
-        self.num_bytes = sum(self._index.values())
+        with self._lock:
+            self._index = OrderedDict((name, size) for _, name, size in found)
+            self.num_bytes = sum(self._index.values())
         if num_cut:
             logger.warning("%s: %d records of another length are dropped", self._directory, num_cut)
         if num_alien:
