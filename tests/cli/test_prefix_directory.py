@@ -35,7 +35,7 @@ def counter(server: RunningServer, name: str) -> float:
     return float(line.rpartition(" ")[2])
 
 
-def test_the_first_request_after_a_restart_is_a_hit(tmp_path: Path) -> None:
+def test_the_first_request_after_a_restart_is_a_hit_unless_the_directory_is_damaged(tmp_path: Path) -> None:
     options = ("--prefix-cache-dir", str(tmp_path / "prefixes"))
     with serving(*options, cache_dir=tmp_path) as server:
         first = answer(server)
@@ -49,6 +49,15 @@ def test_the_first_request_after_a_restart_is_a_hit(tmp_path: Path) -> None:
         assert second["choices"] == first["choices"]
         assert counter(server, "prefix_store_loaded_total") == num_loaded
         assert counter(server, "prefix_store_bytes") > 0
+    for path in (tmp_path / "prefixes").glob("*/*.block"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    with serving(*options, cache_dir=tmp_path) as server:
+        third = answer(server)
+        assert num_cached(third) == 0
+        assert third["choices"] == first["choices"]
+        assert counter(server, "prefix_store_damaged_total") > 0
 
 
 def test_an_api_key_finds_after_a_restart_what_it_asked_before_and_others_do_not(tmp_path: Path) -> None:
