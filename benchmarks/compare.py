@@ -103,7 +103,7 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
     for contender in files.contenders:
         by_product.setdefault(contender.product, contender)
     ours, theirs = by_product["ouzel"], by_product.get("llama.cpp")
-    found, workers = Measured(dict.fromkeys((THEIR_SERVER, BARE_LOOP), OUR_SERVER)), Workers(machine)
+    found, workers = Measured(dict.fromkeys((OUR_SERVER, THEIR_SERVER, BARE_LOOP), OUR_SERVER)), Workers(machine)
     rows = http_rows(16 if arguments.quick else 64)
     with ExitStack() as stack:
         url = stack.enter_context(ouzel_server(ours.model, ours.weights, machine))

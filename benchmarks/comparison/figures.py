@@ -26,21 +26,26 @@ class Cell:
 
     rate: Spread  # tokens a second
     ratio: Spread | None  # ours over this one within each round; above 1 ours is faster; None: there is none of ours
-    tokens_per_step: float  # of one sequence
+    tokens_per_step: float | None = None  # of one sequence; None: it is not about steps
 
     def json(self) -> dict[str, object]:
-        rounded = {"rate": _rounded(self.rate, 2), "tokens_per_step": round(self.tokens_per_step, 2)}
-        return rounded if self.ratio is None else rounded | {"ratio": _rounded(self.ratio, 3)}
+        found: dict[str, object] = {"rate": _rounded(self.rate, 2)}
+        if self.ratio is not None:
+            found["ratio"] = _rounded(self.ratio, 3)
+        if self.tokens_per_step is not None:
+            found["tokens_per_step"] = round(self.tokens_per_step, 2)
+        return found
 
 
 def _rounded(spread: Spread, digits: int) -> list[float]:
     return [round(each, digits) for each in (spread.median, spread.low, spread.high)]
 
 
-def cells(turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch: int = 1) -> dict[str, Cell]:
+def cells(turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch: int | None = None) -> dict[str, Cell]:
     """Returns each contender's cell, by its name. Rounds of all are as many, and the ratio is within a round.
 
-    `rivals` says with which one of ours each is compared. Without turns of that one, it has no ratio.
+    `rivals` says with which one of ours each is compared. Without turns of that one, it has no ratio. `batch` is
+    that of workloads which are about steps.
     """
     found = {}
     for name, own in turns.items():
@@ -50,9 +55,13 @@ def cells(turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch:
         found[name] = Cell(
             rate=Spread.of([turn.rate for turn in own]),
             ratio=ratios,
-            tokens_per_step=sum(turn.num_tokens for turn in own) / sum(turn.num_steps for turn in own) / batch,
+            tokens_per_step=None if batch is None else _tokens_per_step(own) / batch,
         )
     return found
+
+
+def _tokens_per_step(turns: Sequence[Turn]) -> float:
+    return sum(turn.num_tokens for turn in turns) / sum(turn.num_steps for turn in turns)
 
 
 def turn_order(names: Sequence[str], round_number: int) -> list[str]:

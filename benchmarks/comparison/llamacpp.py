@@ -107,7 +107,8 @@ class LlamaCpp:
             trial = replace(workload, output_len=workload.output_len // 2)
             best = _fastest(NUM_PROPOSED, lambda count: self._proposed(trial, seed, proposals, count))
             self._num_proposed[workload, proposals] = best
-            self.settings[f"{proposals}, {workload}"] = f"{best} tokens proposed"
+            what = f"{proposals} at batch {workload.batch}, {workload.text}"
+            self.settings[what] = f"{best} tokens proposed"
         return self._proposed(workload, seed, proposals, best)
 
     def _proposed(self, workload: Decode, seed: int, proposals: Proposals, num_proposed: int) -> Turn:

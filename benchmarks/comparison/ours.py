@@ -37,7 +37,9 @@ class Ours:
         self._grammar: Grammar | None = None
         self._num_requests = 0
         info = self._engine.info
-        self.settings = {"weights": contender.weights, "engine": str(info)} | contender.options
+        names = ("weights", "precision", "kv_cache_dtype", "max_num_batched_tokens")
+        self.settings = {name: str(getattr(info, name)) for name in names}
+        self.settings |= {name: str(value) for name, value in contender.options.items()}
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
         match workload:

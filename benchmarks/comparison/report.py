@@ -36,7 +36,7 @@ def _cell(cell: Cell | None) -> str:
     if cell is None:
         return "–"
     text = f"{cell.rate.median:.1f}"
-    if cell.tokens_per_step > 1.05:
+    if cell.tokens_per_step is not None and cell.tokens_per_step > 1.05:
         text += f", {cell.tokens_per_step:.1f} a step"
     if cell.ratio is None:
         return text

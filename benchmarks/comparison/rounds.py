@@ -16,13 +16,13 @@ Run = Callable[[Workload, int], Turn]  # (workload, seed); raises NotHad
 class Measured:
     """It grows row by row."""
 
-    rivals: Mapping[str, str]  # contender -> the one of ours that it is compared with
+    rivals: Mapping[str, str]  # contender -> the one of ours that it is compared with, or itself
     rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def columns(self) -> list[str]:
         """Returns who has a figure, in the order of the contenders."""
-        return list(dict.fromkeys(name for row in self.rows.values() for name in row))
+        return [name for name in self.rivals if any(name in row for row in self.rows.values())]
 
     def json(self) -> dict[str, object]:
         rows = {name: {column: cell.json() for column, cell in row.items()} for name, row in self.rows.items()}
@@ -84,7 +84,8 @@ def measure(runs: Mapping[str, Run], workload: Workload, num_rounds: int, found:
             else:
                 if round_number:
                     turns[name].append(turn)
-    found.rows[row] = cells(turns, found.rivals, getattr(workload, "batch", 1))
+    batch = workload.batch if isinstance(workload, Decode) else None
+    found.rows[row] = cells(turns, found.rivals, batch)
     figures = {name: round(cell.rate.median, 1) for name, cell in found.rows[row].items()}
     print(f"{row:45}", figures, "tokens/s", flush=True)
 

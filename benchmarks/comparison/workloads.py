@@ -29,6 +29,9 @@ class CopiedText:
 
     edit_every: int = 0
 
+    def __str__(self) -> str:
+        return f"one token in {self.edit_every} changed" if self.edit_every else "a copy"
+
 
 @dataclass(frozen=True, slots=True)
 class Decode:

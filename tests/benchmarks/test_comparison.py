@@ -88,7 +88,7 @@ def test_who_cannot_be_loaded_is_noted_once(tmp_path: Path) -> None:
 def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
     rows = {
         "batch 1": cells({"ours": [turn(10), turn(20)], "theirs": [turn(5), turn(5)]}, RIVALS),
-        "copy": cells({"ours": [turn(8, num_steps=25)]}, RIVALS),
+        "copy": cells({"ours": [turn(8, num_steps=25)]}, RIVALS, batch=1),
     }
     table = Table("Random, 8 bits", ["ours", "theirs"], rows, ["theirs, copy: not had"], {"decode": "plots/a.svg"})
     assert table.markdown().splitlines() == [
