@@ -19,7 +19,9 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -53,7 +55,11 @@ def run_bits(arguments: argparse.Namespace, scratch: Path, bits: Any) -> list[tu
     found.notes += [f"{each.name}: left out" for each in files.contenders if each not in contenders]
     found.notes = [note.replace(str(scratch), "SCRATCH") for note in (*files.notes, *found.notes)]
     title = f"{arguments.shape}, {bits} bits"
-    tables = [(_table(title, found, rows, arguments.write), found)]
+    plots = plots_of(title, found, rows)
+    if arguments.write:
+        write_plots(plots)
+    table = Table(title, found.columns(), found.rows, found.notes, {name: plot.path for name, plot in plots.items()})
+    tables = [(table, found)]
     if bits == 8 and arguments.http:
         served = over_http(files, machine, arguments)
         tables.append((Table(f"{title}, through HTTP", served.columns(), served.rows, served.notes), served))
@@ -64,24 +70,34 @@ def _is_wanted(name: str, only: list[str]) -> bool:
     return not only or any(part in name for part in only)
 
 
-def _table(title: str, found: Measured, rows: list[Row], writes: bool) -> Table:
+@dataclass(frozen=True, slots=True)
+class Plot:
+    path: str  # below the directory of the benchmarks
+    svg: str
+
+
+def plots_of(title: str, found: Measured, rows: list[Row]) -> dict[str, Plot]:
+    """Returns a plot for each name that two rows or more have, with a line for each column that is in one of them."""
     plots = {}
-    for plot in dict.fromkeys(row.plot for row in rows if row.plot):
-        points = {row.name: _x(row.workload) for row in rows if row.plot == plot}
-        lines = {
-            column: {
-                x: found.rows[name][column].rate.median for name, x in points.items() if column in found.rows[name]
-            }
-            for column in found.columns()
-        }
-        shown = {column: line for column, line in lines.items() if line}
-        if len(points) > 1 and writes:
-            label = "tokens of the prompt" if plot == "prefill" else "sequences"
-            plots[plot] = f"plots/{_file_name(f'{title} {plot}')}.svg"
-            path = BENCHMARKS / plots[plot]
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(line_chart(f"{title}: {plot}", label, "tokens/s", shown))
-    return Table(title, found.columns(), found.rows, found.notes, plots)
+    for name in dict.fromkeys(row.plot for row in rows if row.plot):
+        points = {row.name: _x(row.workload) for row in rows if row.plot == name}
+        lines: dict[str, dict[int, float]] = {}
+        for column in found.columns():
+            own = {x: found.rows[row][column].rate.median for row, x in points.items() if column in found.rows[row]}
+            if own:
+                lines[column] = own
+        if len(points) > 1:
+            label = "tokens of the prompt" if name == "prefill" else "sequences"
+            svg = line_chart(f"{title}: {name}", label, "tokens/s", lines)
+            plots[name] = Plot(f"plots/{_file_name(f'{title} {name}')}.svg", svg)
+    return plots
+
+
+def write_plots(plots: Mapping[str, Plot]) -> None:
+    for plot in plots.values():
+        path = BENCHMARKS / plot.path
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(plot.svg)
 
 
 def _x(workload: Workload) -> int:

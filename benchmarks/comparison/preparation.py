@@ -45,10 +45,16 @@ def prepared(wanted: Wanted) -> Prepared:
     contenders, notes = ours(checkpoint, wanted, draft), ["vLLM: not had (it is not among the bench group's packages)"]
     for name, prepare in (("OpenVINO GenAI", genais), ("llama.cpp", llama_cpps)):
         try:
-            contenders += in_a_process(prepare, checkpoint, wanted, draft)
+            contenders += [against(each, contenders) for each in in_a_process(prepare, checkpoint, wanted, draft)]
         except (ImportError, OSError, RuntimeError, ValueError) as error:
             notes.append(f"{name}: not had ({type(error).__name__}: {error})")
     return Prepared(contenders, notes)
+
+
+def against(peer: Contender, ours: list[Contender]) -> Contender:
+    """Lets a peer that proposes tokens stand against ours that does, if there is one."""
+    proposing = [each.name for each in ours if each.product == "ouzel" and each.only_copies]
+    return replace(peer, rival=proposing[0]) if peer.only_copies and proposing else peer
 
 
 def in_a_process(function: Callable[..., Any], *arguments: object) -> Any:

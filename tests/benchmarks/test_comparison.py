@@ -6,13 +6,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.compare import plots_of
 from benchmarks.comparison.figures import Spread, cells, turn_order
 from benchmarks.comparison.plots import line_chart, nice_top
+from benchmarks.comparison.preparation import against
 from benchmarks.comparison.product import Contender, NotHad, Turn
 from benchmarks.comparison.report import BEGIN, END, Table, with_section
 from benchmarks.comparison.rounds import Measured, Run, compare, measure
 from benchmarks.comparison.workers import Machine
-from benchmarks.comparison.workloads import Prefill, Row, Workload
+from benchmarks.comparison.workloads import Decode, Prefill, Row, Workload
 
 RIVALS = {"ours": "ours", "theirs": "ours"}
 
@@ -126,6 +128,26 @@ def test_a_plot_has_a_line_with_a_point_for_each_figure() -> None:
     heights = [float(point.split(",")[1]) for point in lines[0]]
     assert heights[0] > heights[1]  # more tokens a second are further up
     assert "a < b" in [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_rows_of_one_plot_are_its_points() -> None:
+    rows = [Row(f"decode {n}", Decode(n, 32, 8), "decode") for n in (1, 8)] + [Row("prefill", Prefill(8), "prefill")]
+    found = Measured(RIVALS)
+    found.rows["decode 1"] = cells({"ours": [turn(10)], "theirs": [turn(5)]}, RIVALS)
+    found.rows["decode 8"] = cells({"ours": [turn(40)]}, RIVALS)
+    found.rows["prefill"] = cells({"ours": [turn(90)]}, RIVALS)
+    plots = plots_of("Random, 8 bits", found, rows)
+    assert {name: plot.path for name, plot in plots.items()} == {"decode": "plots/Random-8-bits-decode.svg"}
+    assert plots["decode"].svg == line_chart(
+        "Random, 8 bits: decode", "sequences", "tokens/s", {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}}
+    )
+
+
+def test_peers_that_propose_stand_against_ours_that_does() -> None:
+    ours = [Contender("ours", "ouzel", ""), Contender("ours, proposing", "ouzel", "", only_copies=True)]
+    plain, lookup = Contender("theirs", "genai", ""), Contender("theirs, lookup", "genai", "", only_copies=True)
+    assert [against(each, ours).rival for each in (plain, lookup)] == ["", "ours, proposing"]
+    assert against(lookup, ours[:1]).rival == ""
 
 
 @pytest.mark.parametrize(("highest", "top"), [(0, 1), (0.3, 0.5), (1, 1), (7, 10), (100, 100), (101, 200), (480, 500)])
