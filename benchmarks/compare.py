@@ -7,9 +7,8 @@ that rotates. Printed are tokens a second as medians of the rounds; ratios are O
 same round. The tables and plots go into RESULTS.md and plots/ with --write; the last line is JSON. What a workload is:
 comparison/workloads.py; what the model is, and why its answers can be copies: comparison/checkpoints.py.
 
-Ouzel with speculation is a column of its own in the rows of copies, when it is told how: --ouzel-option
-NAME=JSON, such as engine.speculation='"prompt_lookup"'; "{draft}" in it is the draft model's directory, with --draft.
-All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller machine
+Ouzel guesses tokens in columns of their own only, in the rows of copies: by prompt lookup and, with --draft, by a draft
+model. All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller machine
 compares in two runs, as with --without GenAI and then --without llama.
 """
 
@@ -45,8 +44,7 @@ PACKAGES = ("openvino", "openvino-genai", "llama-cpp-python")
 
 def run_bits(arguments: argparse.Namespace, scratch: Path, bits: Any) -> list[tuple[Table, Measured]]:
     """Compares all products with weights of so many bits; those of 8 bits through HTTP as well."""
-    options = dict(arguments.ouzel_option)
-    wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, options, arguments.draft)
+    wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
     files = prepared(wanted)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
     rows = [row for row in (quick_rows() if arguments.quick else full_rows()) if _is_wanted(row.name, arguments.only)]
@@ -155,13 +153,6 @@ def header(arguments: list[str]) -> str:
     return f"`python -m benchmarks.compare {shown}` ({', '.join(facts)})."
 
 
-def named_value(text: str) -> tuple[str, object]:
-    name, _, value = text.partition("=")
-    if name.partition(".")[0] not in {"engine", "model"}:
-        raise argparse.ArgumentTypeError(f"must begin with engine. or model., given {text!r}")
-    return name, json.loads(value)
-
-
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cores = len(os.sched_getaffinity(0))
@@ -179,8 +170,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--llama-cpp-bin", type=Path, metavar="DIR", help="where llama-server is; without, it is left out"
     )
-    parser.add_argument("--draft", action="store_true", help="write a draft model, and let llama.cpp propose with it")
-    parser.add_argument("--ouzel-option", nargs="+", default=[], type=named_value, metavar="NAME=JSON")
+    parser.add_argument(
+        "--draft", action="store_true", help="write a draft model, and let Ouzel and llama.cpp guess with it"
+    )
     parser.add_argument("--scratch", type=Path, help="where models are kept for later runs (default: nowhere)")
     parser.add_argument("--busy", action="store_true", help="the machine has other work: OpenMP's threads wait asleep")
     parser.add_argument("--write", action="store_true", help="renew RESULTS.md and plots/")

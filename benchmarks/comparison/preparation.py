@@ -25,7 +25,6 @@ class Wanted:
     shape: str
     bits: Bits
     num_threads: int
-    speculation: dict[str, Any]  # options of ours with which it proposes tokens; "{draft}" in a text is the draft model
     with_draft: bool
 
 
@@ -77,17 +76,18 @@ def make_checkpoint(directory: Path, shape: ModelShape, wrong_share: float) -> P
 
 
 def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
+    """Those without guesses, and of the first of them one that looks up prompts and one that has a draft model, too."""
     kinds = {8: {"int8": "int8"}, 4: {"int4, head int8": "int4", "int4, head int4": "int4,embedding=int4,head=int4"}}
+    without = {"engine.prompt_lookup": False}
     found = [
-        Contender(f"Ouzel {name}", "ouzel", str(checkpoint), weights) for name, weights in kinds[wanted.bits].items()
+        Contender(f"Ouzel {name}", "ouzel", str(checkpoint), weights, options=without)
+        for name, weights in kinds[wanted.bits].items()
     ]
-    if wanted.speculation:
-        options = {
-            name: value.replace("{draft}", str(draft)) if isinstance(value, str) else value
-            for name, value in wanted.speculation.items()
-        }
-        first = found[0]
-        found.append(replace(first, name=f"{first.name}, proposing", options=options, only_copies=True))
+    first = found[0]
+    found.append(replace(first, name=f"{first.name}, prompt lookup", options={}, only_copies=True))
+    if draft is not None:
+        options = {"engine.prompt_lookup": False, "model.draft_model": str(draft)}
+        found.append(replace(first, name=f"{first.name}, draft model", options=options, only_copies=True))
     return found
 
 
