@@ -8,8 +8,8 @@ same round. The tables and plots go into RESULTS.md and plots/ with --write; the
 comparison/workloads.py; what the model is, and why its answers can be copies: comparison/checkpoints.py.
 
 Ouzel guesses tokens in columns of their own only, in the rows of copies: by prompt lookup and, with --draft, by a draft
-model. All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller machine
-compares in two runs, as with --without GenAI and then --without llama.
+model. All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller
+machine compares in two runs, as with --without GenAI and then --without llama.
 """
 
 import argparse
