@@ -1,3 +1,5 @@
+import pytest
+
 from ouzel.engine.speculation.acceptance import AcceptanceRates
 from ouzel.engine.speculation.past_texts import BETWEEN, PastTexts
 from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
@@ -22,8 +24,29 @@ def test_an_output_begins_as_its_prediction_does_and_is_found_again_where_it_par
     lookup = lookup_for(predicted)
     prompt = [1, 10, 2]
     assert guessed(lookup, [*prompt, 10]) == [11, 12, 13, 14]
-    assert guessed(lookup, [*prompt, 10, 99]) == []
+    assert guessed(lookup, [*prompt, 10, 99]) == [12, 13, 14, 15], "one token was replaced"
     assert guessed(lookup, [*prompt, 10, 99, 13, 14]) == [15, 16]
+
+
+def test_what_was_replaced_by_more_tokens_is_given_up_after_some() -> None:
+    text = [*range(10, 40), 1, 10, 11, 12]
+    lookup = lookup_for(num_prompt_tokens=len(text))
+    assert guessed(lookup, text) == [13, 14, 15, 16]
+    found = [guessed(lookup, text := [*text, 90 + number]) for number in range(6)]
+    assert found == [[14, 15, 16, 17], [15, 16, 17, 18], [16, 17, 18, 19], [17, 18, 19, 20], [], []]
+    assert guessed(lookup, [*text, 20, 21]) == [22, 23, 24, 25]
+
+
+@pytest.mark.parametrize(("times_right", "expected"), [(0, [60, 10, 11, 12]), (20, [14, 15, 16, 17])])
+def test_what_is_followed_counts_more_than_where_the_last_token_stood_if_that_proved_right(
+    times_right: int, expected: list[int]
+) -> None:
+    lookup = lookup_for()
+    for _ in range(times_right):
+        lookup.note(Guesses((15,), 0), 1, 1)
+    text = [50, 60, *range(10, 20), 1, 10, 11, 12]
+    assert guessed(lookup, text) == [13, 14, 15, 16]
+    assert guessed(lookup, [*text, 50]) == expected
 
 
 def test_earlier_answers_are_searched_under_their_own_salt() -> None:
