@@ -30,7 +30,7 @@ from ouzel.engine.proposals import Speculation
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
 
-PROMPT_LEN, OUTPUT_LEN = 256, 96
+PROMPT_LEN, OUTPUT_LEN, MAX_MODEL_LEN = 256, 96, 2048
 SHARES = (0.0, 0.3, 0.6, 0.9, 1.0)
 VOCABULARY = range(1000, 50_000)
 
@@ -152,10 +152,10 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    script = np.array(Random(0).sample(VOCABULARY, PROMPT_LEN + OUTPUT_LEN + 64), np.int64)
+    script = np.array(Random(0).sample(VOCABULARY, MAX_MODEL_LEN + 64), np.int64)
     text = script[PROMPT_LEN : PROMPT_LEN + OUTPUT_LEN].tolist()
     config = EngineConfig(max_num_seqs=32, kv_cache_gib=1.0, precision=options.precision)
-    model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=1024)
+    model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=MAX_MODEL_LEN)
     runner = Scripted(create_runner(model, config), script)
     plain = engine_of(runner, None)
     rows = []

@@ -37,10 +37,10 @@ def build_batch(
     The rows whose logits it asks for are first those of the sequences whose last token is computed, to sample from,
     and of the tokens that they propose; then the scored ones.
 
-    Without states a proposed token is a subsequence of its own over the same blocks: attention writes all keys and
-    values before it reads, and several rows of one subsequence take a path in it that is slower by a fifth.
+    A proposed token can be a subsequence of its own over the same blocks, as attention writes all keys and values
+    before it reads. Which costs less, that or one subsequence for all, the sequence knows (`proposals`).
     """
-    pieces = list(chain.from_iterable(_pieces(entry, is_whole=has_states) for entry in scheduled))
+    pieces = list(chain.from_iterable(_pieces(entry) for entry in scheduled))
     begins = prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
     image_rows, image_features = _image_rows(scheduled, begins, images)
     batch = batch_of(
@@ -93,20 +93,15 @@ def _num_rows(entry: Scheduled) -> int:
     return entry.num_new_tokens + len(entry.sequence.proposal)
 
 
-def _pieces(entry: Scheduled, *, is_whole: bool) -> Iterator[_Piece]:
+def _pieces(entry: Scheduled) -> Iterator[_Piece]:
+    """Gives all tokens together, or each by itself: a piece of several and others behind it would come out wrong."""
     sequence, begin = entry.sequence, entry.sequence.num_computed_tokens
-    end = begin + entry.num_new_tokens
-    known = sequence.token_ids[begin:end]
-    if is_whole:
-        yield _Piece(sequence, begin, [*known, *sequence.proposal])
-        return
-    if sequence.proposal:  # beside several sequences, a piece of several tokens and others behind it come out wrong
-        for place, token_id in enumerate(known, start=begin):
+    token_ids = [*sequence.token_ids[begin : begin + entry.num_new_tokens], *sequence.proposal]
+    if sequence.proposal and sequence.is_apart:
+        for place, token_id in enumerate(token_ids, start=begin):
             yield _Piece(sequence, place, [token_id])
     else:
-        yield _Piece(sequence, begin, known)
-    for place, token_id in enumerate(sequence.proposal, start=end):
-        yield _Piece(sequence, place, [token_id])
+        yield _Piece(sequence, begin, token_ids)
 
 
 def _slots(entry: Scheduled) -> tuple[int, int]:

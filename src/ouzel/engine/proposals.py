@@ -5,7 +5,8 @@ Rules
 2. A grammar's tokens that must come are proposed where they are not appended without a step (`constraints`); what a
    grammar forbids is not.
 3. How many are computed is planned for the whole step (`speculation.row_plan`), from what the machine's steps cost and
-   from how often guesses came true. A sequence whose guesses do not pay tries one now and then.
+   from how often guesses came true. Whether those that are looked up would have, the next token tells at no cost; a
+   draft that does not pay is tried now and then.
 4. A sequence has its tokens from where the text stood before, or from a draft model: whichever is likelier right.
 5. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
 6. An answer that ended is remembered for those to come, under its request's cache salt.
@@ -28,13 +29,14 @@ from ouzel.engine.speculation.drafting import DEFAULT_NUM_DRAFTED
 from ouzel.engine.speculation.past_texts import PastTexts
 from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
 from ouzel.engine.speculation.row_plan import MAX_ROWS, Offer, Step, row_plan
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts
 from ouzel.engine.step_measurement import MeasuredCosts
 from ouzel.errors import STOPS
 
 logger = logging.getLogger(__name__)
 
-_TRY_EVERY = 32  # tokens of a sequence whose guesses do not pay
+_TRIES = (32, 64, 128)  # tokens behind which a sequence whose drafts do not pay tries one,
+_TRY_EVERY = 256  # and then behind each so many
 _MAX_KNOWN = 16  # tokens before the guesses, which a grammar may have appended
 _MIN_LONGEST = 4  # guesses of a sequence, however many there are
 _NUM_REMEMBERED_PROMPT_TOKENS = 16  # before an answer: by them its beginning is found
@@ -59,12 +61,17 @@ class _Idea(msgspec.Struct, frozen=True):
 
 
 class _Given(msgspec.Struct, frozen=True):
-    """In the step in progress a sequence has proposed tokens."""
+    """In the step in progress a sequence has proposed tokens, or could have."""
 
     idea: _Idea
     num_proposed: int
     num_tokens: int  # that it had
     num_accepted: int  # before the step
+
+    @property
+    def came_true(self) -> bool:
+        """Tells of a guess that was not proposed whether it was right."""
+        return self.idea.sequence.token_ids[self.num_tokens] == self.idea.token_ids[0]
 
 
 class Proposals:
@@ -80,6 +87,7 @@ class Proposals:
         self._draft_costs = None
         if speculation.draft is not None:
             self._draft_costs = MeasuredCosts(speculation.draft, blocks, speculation.draft_costs)
+        self._last_num_rows: int | None = None  # of the step before
         self.num_drafts = 0  # counters: sequences of steps with proposals,
         self.num_draft_tokens = 0  # what they proposed,
         self.num_accepted_tokens = 0  # and what of it came
@@ -99,33 +107,38 @@ class Proposals:
         if costs is None or (self._draft_costs is not None and draft_costs is None):
             self.measure()
             return
-        offers = [Offer(idea.chances, idea.sequence.num_tokens, idea.is_drafted) for idea in ideas]
-        numbers = row_plan(offers, _step_of(scheduled), costs, draft_costs)
+        numbers = row_plan([_offer_of(idea) for idea in ideas], self._step_of(scheduled, costs), costs, draft_costs)
         drafting = []
         for idea, number in self._affordable(ideas, numbers, len(scheduled)):
             if idea.is_drafted:
                 drafting.append((idea, number))
             else:
-                self._propose(idea, idea.token_ids[:number])
+                self._propose(idea, idea.token_ids[:number], costs.attention)
+        self._watch(ideas)
         if drafting:
-            self._propose_drafts(drafting)
+            self._propose_drafts(drafting, costs.attention)
 
     def _affordable(self, ideas: list[_Idea], numbers: list[int], num_sequences: int) -> Iterable[tuple[_Idea, int]]:
         """Gives those that have blocks and slots, with the number of tokens for which they have."""
         num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
         for idea, number in zip(ideas, numbers, strict=True):
-            wanted = number or int(idea.sequence.num_output_tokens % _TRY_EVERY == 0)
+            wanted = number or int(idea.is_drafted and _is_trial(idea.sequence.num_output_tokens))
             fitting = self._fitting(idea.sequence, wanted, num_sequences) if wanted and num_spare else 0
             if fitting:
                 num_spare -= 1
                 yield idea, fitting
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Takes note of how long a step took, where it has only decoded."""
-        if any(entry.num_new_tokens > 1 for entry in scheduled):
+        """Takes note of how long a step took, where it has only decoded, and as many rows as the one before."""
+        num_rows = sum(entry.num_new_tokens + len(entry.sequence.proposal) for entry in scheduled)
+        is_changed, self._last_num_rows = num_rows != self._last_num_rows, num_rows
+        costs = self._costs.known
+        if costs is None or is_changed or any(entry.num_new_tokens > 1 for entry in scheduled):
             return
-        sizes = [(1 + len(entry.sequence.proposal), entry.sequence.num_tokens) for entry in scheduled]
-        self._costs.note(sum(rows for rows, _ in sizes), sum(rows * num_tokens for rows, num_tokens in sizes), seconds)
+        attention_s = sum(
+            costs.attention.of(1 + len(entry.sequence.proposal)) * entry.sequence.num_tokens for entry in scheduled
+        )
+        self._costs.note(num_rows, attention_s, seconds)
 
     def note(self, scheduled: Iterable[Scheduled]) -> None:
         """Takes note of what came in a step."""
@@ -135,8 +148,9 @@ class Proposals:
             self.num_drafts += given.num_proposed > 0
             self.num_draft_tokens += given.num_proposed
             self.num_accepted_tokens += num_came
-            if given.idea.lookup is not None and sequence.lookup is not None:
-                sequence.lookup.note(given.idea.lookup, given.num_proposed, num_came)
+            if given.idea.lookup is not None and sequence.lookup is not None and sequence.num_tokens > given.num_tokens:
+                num_tried, num_right = (given.num_proposed, num_came) if given.num_proposed else (1, given.came_true)
+                sequence.lookup.note(given.idea.lookup, num_tried, num_right)
             if given.idea.is_drafted and self._draft is not None:
                 self._draft.note(sequence, given.num_tokens, given.num_proposed, num_came)
         self._given.clear()
@@ -190,7 +204,13 @@ class Proposals:
             return None
         return _Idea(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
 
-    def _propose_drafts(self, drafting: list[tuple[_Idea, int]]) -> None:
+    def _watch(self, ideas: list[_Idea]) -> None:
+        """Remembers what was looked up and is not proposed, to see whether it comes."""
+        for idea in ideas:
+            if idea.lookup is not None and not idea.sequence.proposal:
+                self._given.append(_Given(idea, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
+
+    def _propose_drafts(self, drafting: list[tuple[_Idea, int]], attention: AttentionCosts) -> None:
         assert self._draft is not None
         ideas = {idea.sequence: idea for idea, _ in drafting}
         try:
@@ -204,12 +224,26 @@ class Proposals:
             self._draft = self._draft_costs = None
             return
         for sequence, token_ids in drafts.items():
-            self._propose(ideas[sequence], _allowed(sequence, tuple(token_ids)))
+            self._propose(ideas[sequence], _allowed(sequence, tuple(token_ids)), attention)
 
-    def _propose(self, idea: _Idea, token_ids: tuple[int, ...]) -> None:
+    def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
+        """Lets rows of recurrent layers be computed as a whole, as those of a sequence cannot part."""
         sequence = idea.sequence
         self._given.append(_Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens))
-        sequence.propose(token_ids)
+        num_rows = sequence.num_uncomputed_tokens + len(token_ids)
+        sequence.propose(token_ids, is_apart=self._blocks.states is None and attention.is_apart(num_rows))
+
+    def _step_of(self, scheduled: list[Scheduled], costs: StepCosts) -> Step:
+        return Step(
+            num_rows=sum(entry.num_new_tokens for entry in scheduled),
+            num_tokens=sum(entry.completes_prompt for entry in scheduled),
+            attention_s=sum(
+                costs.attention.of(entry.num_new_tokens) * entry.sequence.num_tokens
+                for entry in scheduled
+                if entry.sequence.is_past_prompt
+            ),
+            last_num_rows=self._last_num_rows,
+        )
 
     def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:
         """Allocates blocks for the tokens wanted, but for those that would take one somebody may need next."""
@@ -227,12 +261,13 @@ def _may_propose(entry: Scheduled) -> bool:
     return is_short and entry.completes_prompt and sequence.is_past_prompt and not (sequence.beams or sequence.forks)
 
 
-def _step_of(scheduled: list[Scheduled]) -> Step:
-    return Step(
-        num_rows=sum(entry.num_new_tokens for entry in scheduled),
-        num_tokens=sum(entry.completes_prompt for entry in scheduled),
-        num_context_tokens=sum(entry.sequence.num_tokens for entry in scheduled if entry.num_new_tokens == 1),
-    )
+def _offer_of(idea: _Idea) -> Offer:
+    sequence = idea.sequence
+    return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, is_drafted=idea.is_drafted)
+
+
+def _is_trial(num_output_tokens: int) -> bool:
+    return num_output_tokens in _TRIES or num_output_tokens % _TRY_EVERY == 0
 
 
 def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:

@@ -51,7 +51,8 @@ class Sequence:
         self.beams: list[Sequence] = []  # of a beam: all of its search that are alive, itself among them
         self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised
         self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
-        self.proposal: tuple[int, ...] = ()  # tokens that may come next, which the step in progress computes
+        self.proposal: tuple[int, ...] = ()  # tokens that may come next, which the step in progress computes,
+        self.is_apart = True  # each as a subsequence of its own
         self.lookup: PromptLookup | None = None  # kept by `proposals`
         self.drafting: Drafting | None = None  # kept by `draft_model`
         self.num_proposed_tokens = 0
@@ -160,9 +161,10 @@ class Sequence:
         elif num_output_tokens >= self.params.max_tokens or self.num_tokens >= max_model_len:
             self.finish(FinishReason.LENGTH)
 
-    def propose(self, token_ids: tuple[int, ...]) -> None:
-        """Lets the coming step compute these as well."""
+    def propose(self, token_ids: tuple[int, ...], *, is_apart: bool) -> None:
+        """Lets the coming step compute these as well, as subsequences of their own or as one with the known ones."""
         self.proposal = token_ids
+        self.is_apart = is_apart
         self.num_proposed_tokens += len(token_ids)
 
     def compare_with_proposal(self, begin: int) -> int:

@@ -1,6 +1,7 @@
 """The costs of steps are measured on the machine that runs them, in moments in which nothing is asked.
 
-Steps of several row counts run one after the other on blocks that nobody has, in a few rounds; of each the fastest one
+Steps of several row counts run on blocks that nobody has, two of each behind one another, since the first one of
+another count costs more; then one over a long context. This is done in a few rounds, and of each the fastest one
 counts. Later every step that only decodes says how far that was right: what disturbs a step makes it slower, so a
 faster one is believed at once and a slower one little by little.
 """
@@ -9,18 +10,21 @@ import logging
 import time
 from collections.abc import Generator
 from itertools import pairwise
+from statistics import median
 
+import msgspec
 import numpy as np
 
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.speculation.step_costs import StepCosts, rising
+from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
 
 logger = logging.getLogger(__name__)
 
 _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
-_LONG_ROWS = 8
+_APART_COUNT = 4  # rows of a sequence that are subsequences of their own
+_WHOLE_COUNTS = (8, 16)  # rows that are one
 _NUM_ROUNDS = 3
 _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 
@@ -45,13 +49,22 @@ class MeasuredCosts:
             logger.info("costs of steps of %s: %s", self._name, self.known)
         return self._measurement is not None
 
-    def note(self, num_rows: int, num_context_tokens: int, seconds: float) -> None:
-        """Corrects them by what a step took."""
+    def note(self, num_rows: int, attention_s: float, seconds: float) -> None:
+        """Corrects them by what a step took behind one of as many rows."""
         if self.known is None or self._is_given:
             return
-        ratio = seconds / self.known.of(num_rows, num_context_tokens)
+        ratio = seconds / self.known.of(num_rows, attention_s)
         belief = _BELIEF_IN_FASTER if ratio < 1 else _BELIEF_IN_SLOWER
         self.known = self.known.corrected(num_rows, 1 + belief * (min(ratio, 2.0) - 1))
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    """A step that is measured."""
+
+    num_rows: int
+    num_past: int = 0
+    is_apart: bool = True
+    is_changed: bool = False  # the step before has another number of rows
 
 
 def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, None, StepCosts | None]:
@@ -61,31 +74,59 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
     longest = min(info.max_model_len, (info.num_blocks - 1) * info.block_size) - counts[-1]
     if len(counts) < 2 or longest < 1:
         return None
-    long_rows, long_past = min(_LONG_ROWS, counts[-1]), min(_LONG_CONTEXT, longest)
-    fastest: dict[tuple[int, int], float] = {}
+    can_part = blocks.states is None
+    num_past = min(_LONG_CONTEXT, longest)
+    fastest: dict[_Measured, float] = {}
     for _ in range(_NUM_ROUNDS):
-        for num_rows, num_past in (*((count, 0) for count in counts), (long_rows, long_past)):
+        for measured in _steps(counts, num_past, can_part=can_part):
             yield
-            batch = _batch(blocks, num_rows, num_past)
+            batch = _batch(blocks, measured)
             if batch is None:
                 return None
             begin = time.perf_counter()
             runner.run(batch)
             seconds = time.perf_counter() - begin
-            fastest[num_rows, num_past] = min(fastest.get((num_rows, num_past), seconds), seconds)
-    costs = StepCosts(tuple(counts), tuple(rising([fastest[count, 0] for count in counts])))
-    more = max(0.0, fastest[long_rows, long_past] - costs.of(long_rows))
-    return StepCosts(costs.num_rows, costs.seconds, more / (long_rows * long_past))
+            fastest[measured] = min(fastest.get(measured, seconds), seconds)
+    same = rising([fastest[_Measured(count, is_apart=can_part)] for count in counts])
+    changed = [fastest[_Measured(count, is_apart=can_part, is_changed=True)] for count in counts]
+    long = {step: seconds for step, seconds in fastest.items() if step.num_past}
+    costs = StepCosts(
+        tuple(counts), tuple(same), change_s=max(0.0, median(a - b for a, b in zip(changed, same, strict=True)))
+    )
+    return msgspec.structs.replace(costs, attention=_attention(costs, long, num_past))
 
 
-def _batch(blocks: BlockManager, num_rows: int, num_past: int) -> ForwardBatch | None:
+def _steps(counts: list[int], num_past: int, *, can_part: bool) -> Generator[_Measured]:
+    for count in counts:
+        yield _Measured(count, is_apart=can_part, is_changed=True)
+        yield _Measured(count, is_apart=can_part)
+        if count == _APART_COUNT and can_part:
+            yield _Measured(count, num_past)
+        if count in _WHOLE_COUNTS:
+            yield _Measured(count, num_past, is_apart=False)
+
+
+def _attention(costs: StepCosts, long: dict[_Measured, float], num_past: int) -> AttentionCosts:
+    """Takes what steps over a long context took beyond those over none; where few were measured, rows go apart."""
+    more = {step: max(0.0, seconds - costs.of(step.num_rows)) / num_past for step, seconds in long.items()}
+    apart = next((seconds / step.num_rows for step, seconds in more.items() if step.is_apart), None)
+    whole = [(step.num_rows, seconds) for step, seconds in more.items() if not step.is_apart]
+    if len(whole) < len(_WHOLE_COUNTS):
+        return AttentionCosts(apart_s=apart or 0.0)
+    (few, less), (many, most) = whole
+    row_s = max(0.0, most - less) / (many - few)
+    whole_s = max(0.0, less - few * row_s)
+    return AttentionCosts(apart_s=whole_s + row_s if apart is None else apart, whole_s=whole_s, whole_row_s=row_s)
+
+
+def _batch(blocks: BlockManager, measured: _Measured) -> ForwardBatch | None:
     """Makes rows of one sequence as `build_batch` does for one that proposes tokens; None without free blocks."""
-    states = blocks.states
+    states, num_rows, num_past = blocks.states, measured.num_rows, measured.num_past
     num_blocks = -(-(num_past + num_rows) // blocks.block_size)
     free, slot = blocks.unused_blocks(num_blocks), 0 if states is None else states.unused_slot()
     if free is None or slot is None:
         return None
-    begins = np.array([0, num_rows]) if states is not None else np.arange(num_rows + 1)
+    begins = np.arange(num_rows + 1) if measured.is_apart else np.array([0, num_rows])
     past_lens = num_past + begins[:-1]
     tables = [free[: -(-(num_past + end) // blocks.block_size)] for _, end in pairwise(begins.tolist())]
     return ForwardBatch(

@@ -1,12 +1,14 @@
 from itertools import product
 from random import Random
 
+import msgspec
 import pytest
 
 from ouzel.engine.speculation.row_plan import MAX_ROWS, MIN_GAIN, Offer, Step, row_plan
-from ouzel.engine.speculation.step_costs import StepCosts, rising
+from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
 
-CPU = StepCosts((1, 2, 4, 8, 16, 32), (0.030, 0.031, 0.033, 0.041, 0.055, 0.090), 1e-7)
+ATTENTION = AttentionCosts(apart_s=1e-7, whole_s=4e-7, whole_row_s=1e-8)
+CPU = StepCosts((1, 2, 4, 8, 16, 32), (0.030, 0.031, 0.033, 0.041, 0.055, 0.090), ATTENTION)
 LINEAR = StepCosts((1, 2), (1.0, 2.0))
 
 
@@ -15,15 +17,15 @@ def falling(chance: float, number: int) -> tuple[float, ...]:
 
 
 def step(num_sequences: int, num_context_tokens: int = 0) -> Step:
-    return Step(num_rows=num_sequences, num_tokens=num_sequences, num_context_tokens=num_context_tokens)
+    return Step(num_rows=num_sequences, num_tokens=num_sequences, attention_s=num_context_tokens * ATTENTION.of(1))
 
 
 def speed(offers: list[Offer], numbers: tuple[int, ...], base: Step) -> float:
     num_tokens = base.num_tokens + sum(sum(offer.chances[:num]) for offer, num in zip(offers, numbers, strict=True))
-    context = base.num_context_tokens + sum(
-        offer.num_context_tokens * num for offer, num in zip(offers, numbers, strict=True)
+    attention_s = sum(
+        offer.num_context_tokens * ATTENTION.of(1 + num) for offer, num in zip(offers, numbers, strict=True)
     )
-    return num_tokens / CPU.of(base.num_rows + sum(numbers), context)
+    return num_tokens / CPU.of(base.num_rows + sum(numbers), attention_s)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -51,8 +53,30 @@ def test_sure_guesses_take_many_rows_and_poor_ones_none() -> None:
 
 
 def test_long_contexts_make_rows_dear() -> None:
-    near, far = (row_plan([Offer(falling(0.7, 31), length)], step(1, length), CPU)[0] for length in (100, 100_000))
-    assert near > far
+    near, far = (row_plan([Offer(falling(0.3, 31), length)], step(1, length), CPU)[0] for length in (100, 100_000))
+    assert near > far == 0
+
+
+def test_rows_of_a_sequence_part_while_that_costs_less() -> None:
+    assert [ATTENTION.is_apart(num) for num in (1, 4, 5, 31)] == [True, True, False, False]
+    assert ATTENTION.of(4) == pytest.approx(4e-7)
+    assert ATTENTION.of(31) == pytest.approx(7.1e-7)
+    assert AttentionCosts(apart_s=1.0).is_apart(64), "who has not measured them knows nothing of whole ones"
+
+
+def test_as_many_rows_as_in_the_step_before_are_preferred() -> None:
+    offer, changing = Offer(falling(0.8, 31), 10), msgspec.structs.replace(CPU, change_s=0.005)
+    [alone] = row_plan([offer], step(1), CPU)
+    for last in (alone, alone + 2):
+        before = msgspec.structs.replace(step(1), last_num_rows=last)
+        assert row_plan([offer], before, changing) == [last - 1]
+    assert row_plan([offer], msgspec.structs.replace(step(1), last_num_rows=31), changing) != [30]
+
+
+def test_rows_are_given_up_when_guesses_are_poor() -> None:
+    costs = msgspec.structs.replace(CPU, change_s=1.0)
+    before = msgspec.structs.replace(step(1), last_num_rows=5)
+    assert row_plan([Offer(falling(0.01, 31), 10)], before, costs) == [0]
 
 
 def test_a_step_has_so_many_rows_at_most() -> None:
@@ -72,7 +96,7 @@ def test_costs_lie_between_and_beyond_those_measured() -> None:
     assert CPU.of(1) == 0.030
     assert CPU.of(12) == pytest.approx(0.048)
     assert CPU.of(48) == pytest.approx(0.125)
-    assert CPU.of(1, 1000) == pytest.approx(0.0301)
+    assert CPU.of(1, 0.0001) == pytest.approx(0.0301)
     assert rising([3.0, 2.0, 2.5, 9.0, 8.0]) == [2.0, 2.0, 2.5, 8.0, 8.0]
 
 

@@ -2,6 +2,9 @@
 
 A guess is worth its probability, and costs a row; one of a draft model costs a step of that as well. Rows go to the
 likeliest guesses, over all sequences, as long as they make the whole faster by what is expected.
+
+A step of another number of rows than the one before costs more. So what was taken last is taken again where little
+speaks against it. The way back to no guesses is not charged: else many rows, once taken, would be kept for nothing.
 """
 
 from collections import Counter
@@ -20,6 +23,7 @@ class Offer(msgspec.Struct, frozen=True):
 
     chances: tuple[float, ...]  # of each, that it and all before it come true: they do not rise
     num_context_tokens: int  # that a row attends to
+    num_rows: int = 1  # of its known tokens
     is_drafted: bool = False  # each costs a step of the draft model, which others may share
 
 
@@ -34,7 +38,8 @@ class Step(msgspec.Struct, frozen=True):
 
     num_rows: int
     num_tokens: int  # that come of it
-    num_context_tokens: int  # that its rows attend to, summed over them
+    attention_s: float = 0.0  # for what lies in the cache, without guesses
+    last_num_rows: int | None = None  # of the step before
 
 
 def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
@@ -45,18 +50,22 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
         for depth, chance in enumerate(offer.chances)
     ]
     guesses.sort(key=lambda guess: (-guess.chance, guess.depth))
-    best = MIN_GAIN * step.num_tokens / costs.of(step.num_rows, step.num_context_tokens)
-    num_best, num_tokens, num_context_tokens, draft_s = 0, float(step.num_tokens), step.num_context_tokens, 0.0
+    best = MIN_GAIN * step.num_tokens / costs.of(step.num_rows, step.attention_s)
+    num_best, num_tokens, attention_s, draft_s = 0, float(step.num_tokens), step.attention_s, 0.0
     num_drafted = Counter[int]()  # sequences, by depth
     for place, guess in enumerate(guesses[: max(0, MAX_ROWS - step.num_tokens)], start=1):
         offer = offers[guess.offer]
         num_tokens += guess.chance
-        num_context_tokens += offer.num_context_tokens
+        num_own_rows = offer.num_rows + guess.depth
+        more_s = costs.attention.of(num_own_rows + 1) - costs.attention.of(num_own_rows)
+        attention_s += offer.num_context_tokens * more_s
         if offer.is_drafted and draft is not None:
             num_beside = num_drafted[guess.depth]
             draft_s += draft.of(num_beside + 1) - (draft.of(num_beside) if num_beside else 0.0)
             num_drafted[guess.depth] += 1
-        speed = num_tokens / (costs.of(step.num_rows + place, num_context_tokens) + draft_s)
+        num_rows = step.num_rows + place
+        change_s = 0.0 if step.last_num_rows in (None, num_rows) else costs.change_s
+        speed = num_tokens / (costs.of(num_rows, attention_s) + change_s + draft_s)
         if speed > best:
             num_best, best = place, speed
     taken = Counter(guess.offer for guess in guesses[:num_best])

@@ -5,17 +5,38 @@ from bisect import bisect_left
 import msgspec
 
 
+class AttentionCosts(msgspec.Struct, frozen=True):
+    """Seconds for each token of a sequence's context.
+
+    Rows of a sequence can be subsequences of their own, each of which reads the context, or one for all of them, which
+    reads it once and is slower to begin with.
+    """
+
+    apart_s: float = 0.0  # of each row by itself
+    whole_s: float = float("inf")  # of several rows as a whole, and more for each of them:
+    whole_row_s: float = 0.0
+
+    def of(self, num_rows: int) -> float:
+        """Returns the seconds for each token of the context of a sequence with so many rows."""
+        return min(self.apart_s * num_rows, self.whole_s + self.whole_row_s * num_rows)
+
+    def is_apart(self, num_rows: int) -> bool:
+        """Tells whether so many rows of a sequence cost less by themselves than as a whole."""
+        return self.apart_s * num_rows <= self.whole_s + self.whole_row_s * num_rows
+
+
 class StepCosts(msgspec.Struct, frozen=True):
     num_rows: tuple[int, ...]  # ascending, from 1 on; two at least
-    seconds: tuple[float, ...]  # that a step of so many rows takes, whose contexts are short
-    seconds_per_context_token: float = 0.0  # more, for each token that a row attends to
+    seconds: tuple[float, ...]  # that a step of so many rows takes behind one of as many, whose contexts are short
+    attention: AttentionCosts = AttentionCosts()
+    change_s: float = 0.0  # more, where the step before had another number of rows
 
-    def of(self, num_rows: int, num_context_tokens: int = 0) -> float:
-        """Returns the seconds of a step whose rows attend to so many tokens, summed over its rows."""
+    def of(self, num_rows: int, attention_s: float = 0.0) -> float:
+        """Returns the seconds of a step behind one of as many rows; `attention_s` is for what lies in the cache."""
         above = self._above(num_rows)
         (low, high), (less, more) = self.num_rows[above - 1 : above + 1], self.seconds[above - 1 : above + 1]
         slope = (more - less) / (high - low)
-        return less + slope * (num_rows - low) + self.seconds_per_context_token * num_context_tokens
+        return less + slope * (num_rows - low) + attention_s
 
     def corrected(self, num_rows: int, factor: float) -> "StepCosts":
         """Returns the costs after steps of so many rows turned out to take `factor` of what they should."""
@@ -25,7 +46,7 @@ class StepCosts(msgspec.Struct, frozen=True):
         seconds = list(self.seconds)
         seconds[above - 1] *= 1 + (1 - share) * (factor - 1)
         seconds[above] *= 1 + share * (factor - 1)
-        return StepCosts(self.num_rows, tuple(rising(seconds)), self.seconds_per_context_token)
+        return msgspec.structs.replace(self, seconds=tuple(rising(seconds)))
 
     def _above(self, num_rows: int) -> int:
         """Returns the place of the measured count from which to reckon downwards, not the first."""
