@@ -103,3 +103,15 @@ def test_guesses_beside_chunks_of_prompts_change_nothing(golden: Golden, load: L
     for request in requests:
         assert results[request.request_id, 0].token_ids == golden.greedy
     assert engine.stats().num_accepted_tokens > len(golden.greedy)
+
+
+@pytest.mark.parametrize("golden", ["llama-bias", "qwen3_5"], indirect=True)
+def test_costs_are_measured_on_blocks_and_slots_that_nobody_has(golden: Golden, load: Load) -> None:
+    engine = EngineCore(load(golden.directory), speculation=Speculation())
+    first = make_request(golden.prompt, max_tokens=len(golden.greedy))
+    assert run(engine, [first])[first.request_id, 0].token_ids == golden.greedy
+    while engine.use_idle_time():
+        pass
+    second = predicted(golden, golden.greedy, 1.0)
+    assert run(engine, [second])[second.request_id, 0].token_ids == golden.greedy
+    assert engine.stats().num_used_blocks == 0

@@ -1,0 +1,48 @@
+from itertools import pairwise
+
+import pytest
+
+from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.state_slots import state_slots
+from ouzel.engine.step_measurement import MeasuredCosts
+from ouzel.types import EngineInfo
+
+
+def blocks_of(info: EngineInfo) -> BlockManager:
+    states = state_slots(info, None)
+    return BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=True, states=states)
+
+
+def runner_of(max_num_batched_tokens: int = 64) -> FakeRunner:
+    return FakeRunner(num_blocks=400, max_model_len=1200, max_num_batched_tokens=max_num_batched_tokens)
+
+
+def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> None:
+    runner = runner_of()
+    blocks = blocks_of(runner.info)
+    costs = MeasuredCosts(runner, blocks)
+    while costs.advance():
+        pass
+    known = costs.known
+    assert known is not None
+    assert known.num_rows == (1, 2, 4, 8, 16, 32)
+    assert known.change_s >= 0
+    assert list(known.seconds) == sorted(known.seconds)
+    assert min(known.attention.apart_s, known.attention.whole_s, known.attention.whole_row_s) >= 0
+    counts = [len(batch.token_ids) for batch in runner.batches if batch.past_lens[0] == 0]
+    changed = sum(a != b for a, b in pairwise(counts))
+    assert changed == len(counts) // 2 - 1, "two of each count, one after the other"
+    long = {(len(batch.token_ids), len(batch.past_lens)) for batch in runner.batches if batch.past_lens[0] > 0}
+    assert long == {(4, 4), (8, 1), (16, 1)}, "rows apart, and as a whole"
+    assert blocks.num_used_blocks == 0
+
+
+@pytest.mark.parametrize("max_num_batched_tokens", [1, 16])
+def test_where_few_rows_fit_few_are_measured(max_num_batched_tokens: int) -> None:
+    runner = runner_of(max_num_batched_tokens=max_num_batched_tokens)
+    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    while costs.advance():
+        pass
+    assert all(len(batch.token_ids) <= max_num_batched_tokens for batch in runner.batches)
+    assert (costs.known is None) == (max_num_batched_tokens == 1)
