@@ -1,5 +1,6 @@
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
@@ -36,6 +37,17 @@ def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> No
     long = {(len(batch.token_ids), len(batch.past_lens)) for batch in runner.batches if batch.past_lens[0] > 0}
     assert long == {(4, 4), (8, 1), (16, 1)}, "rows apart, and as a whole"
     assert blocks.num_used_blocks == 0
+
+
+def test_rows_stay_apart_where_several_would_round_otherwise_than_one() -> None:
+    runner = runner_of()
+    runner.info = msgspec.structs.replace(runner.info, precision="bf16")
+    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    while costs.advance():
+        pass
+    assert all(len(batch.past_lens) == len(batch.token_ids) for batch in runner.batches)
+    assert costs.known is not None
+    assert costs.known.attention.is_apart(64)
 
 
 @pytest.mark.parametrize("max_num_batched_tokens", [1, 16])

@@ -25,6 +25,7 @@ _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
 _APART_COUNT = 4  # rows of a sequence that are subsequences of their own
 _WHOLE_COUNTS = (8, 16)  # rows that are one
+_ROUNDING_PRECISIONS = ("bf16", "f16")  # in which attention of several rows rounds otherwise than of one
 _NUM_ROUNDS = 3
 _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 
@@ -75,10 +76,11 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
     if len(counts) < 2 or longest < 1:
         return None
     can_part = blocks.states is None
+    can_join = not can_part or info.precision not in _ROUNDING_PRECISIONS
     num_past = min(_LONG_CONTEXT, longest)
     fastest: dict[_Measured, float] = {}
     for _ in range(_NUM_ROUNDS):
-        for measured in _steps(counts, num_past, can_part=can_part):
+        for measured in _steps(counts, num_past, can_part=can_part, can_join=can_join):
             yield
             batch = _batch(blocks, measured)
             if batch is None:
@@ -96,13 +98,13 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
     return msgspec.structs.replace(costs, attention=_attention(costs, long, num_past))
 
 
-def _steps(counts: list[int], num_past: int, *, can_part: bool) -> Generator[_Measured]:
+def _steps(counts: list[int], num_past: int, *, can_part: bool, can_join: bool) -> Generator[_Measured]:
     for count in counts:
         yield _Measured(count, is_apart=can_part, is_changed=True)
         yield _Measured(count, is_apart=can_part)
         if count == _APART_COUNT and can_part:
             yield _Measured(count, num_past)
-        if count in _WHOLE_COUNTS:
+        if count in _WHOLE_COUNTS and can_join:
             yield _Measured(count, num_past, is_apart=False)
 
 
