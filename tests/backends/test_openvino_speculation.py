@@ -44,7 +44,7 @@ def test_each_gets_its_continuation_whatever_was_guessed(golden: Golden, load: L
     results = run(engine, requests)
     for request in requests:
         assert results[request.request_id, 0].token_ids == golden.greedy
-    assert results[requests[-1].request_id, 0].final.num_accepted_tokens > len(golden.greedy) * 0.6
+    assert results[requests[-1].request_id, 0].final.num_accepted_tokens > len(golden.greedy) * 0.8
 
 
 @pytest.mark.parametrize("num_appended", [2, 12])

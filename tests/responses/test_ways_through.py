@@ -280,7 +280,7 @@ async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> 
     await maker.until(ENDED)
     watching.cancel()
     stages = maker.stages()
-    while stages[2:4] == [QUEUED, LEFT]:  # the engine may have had no time yet to drop the first one
+    while stages[2:4] == [QUEUED, LEFT]:  # it has the first one's id, and may get the end of that from the engine
         del stages[2:4]
     assert stages == [QUEUED, LEFT, QUEUED, RUNNING, ENDING, ENDED]
 

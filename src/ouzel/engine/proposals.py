@@ -227,7 +227,7 @@ class Proposals:
             self._propose(ideas[sequence], _allowed(sequence, tuple(token_ids)), attention)
 
     def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
-        """Lets rows of recurrent layers be computed as a whole, as those of a sequence cannot part."""
+        """Lets the rows go as costs least; those of recurrent layers, which follow one another, as a whole."""
         sequence = idea.sequence
         self._given.append(_Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens))
         num_rows = sequence.num_uncomputed_tokens + len(token_ids)

@@ -9,6 +9,7 @@ faster one is believed at once and a slower one little by little.
 import logging
 import time
 from collections.abc import Generator
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
@@ -16,6 +17,7 @@ import msgspec
 import numpy as np
 
 from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.batch import batch_of
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
 
@@ -128,17 +130,7 @@ def _batch(blocks: BlockManager, measured: _Measured) -> ForwardBatch | None:
     free, slot = blocks.unused_blocks(num_blocks), 0 if states is None else states.unused_slot()
     if free is None or slot is None:
         return None
-    begins = np.arange(num_rows + 1) if measured.is_apart else np.array([0, num_rows])
-    past_lens = num_past + begins[:-1]
-    tables = [free[: -(-(num_past + end) // blocks.block_size)] for _, end in pairwise(begins.tolist())]
-    return ForwardBatch(
-        token_ids=np.zeros(num_rows, np.int64),
-        positions=np.arange(num_past, num_past + num_rows, dtype=np.int64),
-        past_lens=past_lens.astype(np.int32),
-        subsequence_begins=begins.astype(np.int32),
-        block_indices=np.concatenate(tables).astype(np.int32),
-        block_indices_begins=np.cumsum([0, *map(len, tables)]).astype(np.int32),
-        max_context_len=num_past + num_rows,
-        sampled_rows=np.arange(num_rows, dtype=np.int64),
-        state_slots=None if states is None else np.array([[0, slot]], np.int32),
-    )
+    begins = range(num_rows + 1) if measured.is_apart else (0, num_rows)
+    spans = [(free, num_past + begin, [0] * (end - begin)) for begin, end in pairwise(begins)]
+    batch = batch_of(spans, np.arange(num_rows, dtype=np.int64), blocks.block_size)
+    return batch if states is None else replace(batch, state_slots=np.array([[0, slot]], np.int32))

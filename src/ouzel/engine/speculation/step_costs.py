@@ -18,11 +18,14 @@ class AttentionCosts(msgspec.Struct, frozen=True):
 
     def of(self, num_rows: int) -> float:
         """Returns the seconds for each token of the context of a sequence with so many rows."""
-        return min(self.apart_s * num_rows, self.whole_s + self.whole_row_s * num_rows)
+        return min(self.apart_s * num_rows, self._of_whole(num_rows))
 
     def is_apart(self, num_rows: int) -> bool:
         """Tells whether so many rows of a sequence cost less by themselves than as a whole."""
-        return self.apart_s * num_rows <= self.whole_s + self.whole_row_s * num_rows
+        return self.apart_s * num_rows <= self._of_whole(num_rows)
+
+    def _of_whole(self, num_rows: int) -> float:
+        return self.whole_s + self.whole_row_s * num_rows
 
 
 class StepCosts(msgspec.Struct, frozen=True):
