@@ -90,3 +90,14 @@ def test_what_one_sequence_learns_others_begin_with() -> None:
     before = PromptLookup(common, [], 1).chances(guesses)[0]
     PromptLookup(common, [], 1).note(guesses, 1, 1)
     assert PromptLookup(common, [], 1).chances(guesses)[0] > before
+
+
+def test_where_the_followed_text_goes_on_is_found_though_its_pairs_are_common() -> None:
+    """The pair (7, 7) ends a hundred places; a look-up tries a few of them, and the copy stands before all of them."""
+    copied = [1, 2, 3, 7, 7, 4, 7, 7, 5, 6]
+    others = [each for number in range(100) for each in (100 + number, 7, 7)]
+    text = [*copied, *others, 1, 2, 3]
+    lookup = lookup_for(num_prompt_tokens=len(text))
+    for number in range(3, 9):
+        assert guessed(lookup, text) == text[number : number + 4]
+        text.append(copied[number])

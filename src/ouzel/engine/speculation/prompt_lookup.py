@@ -13,7 +13,7 @@ import msgspec
 
 from ouzel.engine.speculation.acceptance import AcceptanceRates
 from ouzel.engine.speculation.past_texts import BETWEEN, IndexedText
-from ouzel.engine.speculation.suffix_index import MAX_MATCH, Match, SuffixIndex
+from ouzel.engine.speculation.suffix_index import MAX_MATCH, SuffixIndex
 
 MAX_GUESSES = 31  # with the row in front of them: a power of two
 _LENGTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # with which a class of matches begins
@@ -36,9 +36,12 @@ class _Followed(msgspec.Struct, frozen=True):
     num_tokens: int  # of the sequence, then
     num_replaced: int = 0
 
-    def at(self, num_tokens: int) -> "_Followed":
-        """Moves on as the sequence did, to where nothing matches."""
-        return _Followed(self.source, self.place + num_tokens - self.num_tokens, num_tokens, self.num_replaced + 1)
+    def place_at(self, num_tokens: int) -> int:
+        """Moves on as the sequence did."""
+        return self.place + num_tokens - self.num_tokens
+
+    def behind_replaced(self, num_tokens: int) -> "_Followed":
+        return _Followed(self.source, self.place_at(num_tokens), num_tokens, self.num_replaced + 1)
 
 
 class PromptLookup:
@@ -62,7 +65,7 @@ class PromptLookup:
         if found is not None and found.length >= _LEAST_FOLLOWED:
             self._followed = _Followed(found.source, found.place, len(token_ids))
         elif self._followed is not None:
-            followed = self._followed.at(len(token_ids))
+            followed = self._followed.behind_replaced(len(token_ids))
             self._followed = followed if followed.num_replaced < _MAX_REPLACED else None
             if found is None or self.rates.chance(_class_of(0)) > self.rates.chance(_class_of(found.length)):
                 found = _Found(followed.source, followed.place, 0)
@@ -70,19 +73,26 @@ class PromptLookup:
 
     def _longest(self, token_ids: list[int], past: list[IndexedText], limit: int) -> "_Found | None":
         self._own.follow(token_ids)
-        best = _found(self._own.longest(token_ids, token_ids, limit), token_ids)
+        best = self._found(self._own, token_ids, token_ids, limit, len(token_ids))
         if self._predicted is not None:
             output = [BETWEEN, *token_ids[self._num_prompt_tokens :]]
-            found = _found(
-                self._predicted.index.longest(self._predicted.token_ids, output, limit), self._predicted.token_ids
-            )
+            found = self._found(self._predicted.index, self._predicted.token_ids, output, limit, len(token_ids))
             if found is not None and (best is None or found.length >= min(best.length, len(output))):
                 best = found
         for text in past:
-            found = _found(text.index.longest(text.token_ids, token_ids, limit), text.token_ids)
+            found = self._found(text.index, text.token_ids, token_ids, limit, len(token_ids))
             if found is not None and (best is None or found.length > best.length):
                 best = found
         return best
+
+    def _found(
+        self, index: SuffixIndex, source: list[int], end: list[int], limit: int, num_tokens: int
+    ) -> "_Found | None":
+        """Tries first where the text that is followed goes on: a common pair has more places than are tried."""
+        followed = self._followed
+        likely = None if followed is None or followed.source is not source else followed.place_at(num_tokens)
+        match = index.longest(source, end, limit, likely)
+        return None if match is None else _Found(source, match.place, match.length)
 
     def chances(self, guesses: Guesses) -> list[float]:
         """Returns for each guess the probability that it and all before it come true, until that is next to nothing."""
@@ -104,10 +114,6 @@ class _Found(msgspec.Struct, frozen=True):
     source: list[int]
     place: int
     length: int
-
-
-def _found(match: Match | None, source: list[int]) -> _Found | None:
-    return None if match is None else _Found(source, match.place, match.length)
 
 
 def _guesses(found: _Found, num: int) -> Guesses | None:

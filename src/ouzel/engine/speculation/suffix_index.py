@@ -40,12 +40,19 @@ class SuffixIndex:
             if place:
                 self._newest_single[text[place - 1]] = place
 
-    def longest(self, text: Sequence[int], end: Sequence[int], max_length: int = MAX_MATCH) -> Match | None:
-        """Returns where the known `text` goes on after the longest end of the other one; of equals the newest."""
+    def longest(
+        self, text: Sequence[int], end: Sequence[int], max_length: int = MAX_MATCH, likely: int | None = None
+    ) -> Match | None:
+        """Returns where the known `text` goes on after the longest end of the other one.
+
+        Of equals it is the `likely` place, else the newest.
+        """
         max_length = min(max_length, MAX_MATCH)
         best = None
         if max_length >= 2 and len(end) >= 2:
             place = self._newest.get((end[-2], end[-1]), -1)
+            if likely is not None and 2 <= likely < len(self._before) and _ends_alike(text, likely, end):
+                best = Match(likely, _common_length(text, likely, end, max_length))
             for _ in range(_MAX_CANDIDATES):
                 if place < 0 or (best is not None and best.length == max_length):
                     break
@@ -56,6 +63,10 @@ class SuffixIndex:
         if best is None and end and (single := self._newest_single.get(end[-1])) is not None:
             best = Match(single, 1)
         return best
+
+
+def _ends_alike(text: Sequence[int], place: int, end: Sequence[int]) -> bool:
+    return text[place - 2] == end[-2] and text[place - 1] == end[-1]
 
 
 def _common_length(text: Sequence[int], place: int, end: Sequence[int], max_length: int) -> int:
