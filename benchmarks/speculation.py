@@ -7,13 +7,14 @@ scripted text, after the model has computed them: the time is that of the model,
 the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft) says it, and A of
 its tokens are right. `nothing` is a text in which nothing returns, without a prediction. One engine with guesses and
 one without take turns on the same model; printed are tokens per second of each and, round by round, the ratio; the last
-line is JSON.
+line is JSON. `curve` is what the best fixed length of drafts would gain by what steps of both models cost here
+(Leviathan et al., arXiv 2211.17192, section 3), measured before.
 """
 
 import argparse
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -25,8 +26,12 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.drafting import DEFAULT_NUM_DRAFTED
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.step_measurement import MeasuredCosts
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
 
@@ -75,6 +80,7 @@ class Row:
     highest: float
     accepted: float  # of what was proposed
     proposed: float  # for each token of output
+    curve: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,29 @@ def measured(name: str, batch: int, engines: tuple[EngineCore, EngineCore], pred
     )
 
 
+def costs_of(runner: ModelRunner) -> StepCosts:
+    info = runner.info
+    blocks = BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=False)
+    measured = MeasuredCosts(runner, blocks)
+    while measured.advance():
+        pass
+    assert measured.known is not None, "the KV cache holds too few blocks"
+    return measured.known
+
+
+def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float:
+    """Returns how many times as fast drafts of the best length are as none, none being one of the lengths."""
+    context = PROMPT_LEN + OUTPUT_LEN // 2
+
+    def seconds_of_token(length: int) -> float:
+        num_rows = length + 1
+        step_s = large.of(batch * num_rows, batch * context * large.attention.of(num_rows))
+        draft_s = length * draft.of(batch, batch * context * draft.attention.of(1))
+        return (step_s + draft_s) / sum(share**depth for depth in range(num_rows))
+
+    return seconds_of_token(0) / min(map(seconds_of_token, range(DEFAULT_NUM_DRAFTED + 1)))
+
+
 def engine_of(runner: ModelRunner, speculation: Speculation | None) -> EngineCore:
     engine = EngineCore(runner, prefix_caching=False, speculation=speculation)
     while engine.use_idle_time():
@@ -164,11 +193,15 @@ def main() -> None:
         rows.append(row)
         print(
             f"| {row.guesses} | {row.batch} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.ratio:.2f} "
-            f"| {row.lowest:.2f} - {row.highest:.2f} | {row.accepted:.2f} | {row.proposed:.2f} |",
+            f"| {row.lowest:.2f} - {row.highest:.2f} | {row.accepted:.2f} | {row.proposed:.2f} "
+            f"| {'' if row.curve is None else f'{row.curve:.2f}'} |",
             flush=True,
         )
 
-    print("| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed |\n|---|" + "---:|" * 7)
+    print(
+        "| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed | curve |\n|---|"
+        + "---:|" * 8
+    )
     random = Random(1)
     for batch in options.batches:
         show(measured("nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds))
@@ -180,11 +213,13 @@ def main() -> None:
         large = plain.info
         config_of_draft = ModelConfig(model=str(options.draft), weights=options.weights)
         draft = Scripted(create_runner(config_of_draft, config, num_blocks=large.num_blocks), script)
+        costs = costs_of(runner), costs_of(draft)
         for batch in options.batches:
             for draft.share in SHARES:
                 speculation = Speculation(prompt_lookup=False, draft=draft)
                 engines = engine_of(runner, speculation), plain
-                show(measured(f"draft {draft.share}", batch, engines, [], options.rounds))
+                row = measured(f"draft {draft.share}", batch, engines, [], options.rounds)
+                show(replace(row, curve=curve(draft.share, batch, *costs)))
     print(json.dumps({"rows": [asdict(row) for row in rows]}))
 
 
