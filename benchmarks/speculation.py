@@ -180,6 +180,7 @@ def main() -> None:
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only-draft", action="store_true")
     options = parser.parse_args()
     script = np.array(Random(0).sample(VOCABULARY, MAX_MODEL_LEN + 64), np.int64)
     text = script[PROMPT_LEN : PROMPT_LEN + OUTPUT_LEN].tolist()
@@ -203,7 +204,7 @@ def main() -> None:
         + "---:|" * 8
     )
     random = Random(1)
-    for batch in options.batches:
+    for batch in () if options.only_draft else options.batches:
         show(measured("nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds))
         for share in SHARES:
             predicted = [each if random.random() < share else each + 1 for each in text]

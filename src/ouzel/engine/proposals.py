@@ -6,7 +6,7 @@ Rules
    grammar forbids is not.
 3. How many are computed is planned for the whole step (`speculation.row_plan`), from what the machine's steps cost and
    from how often guesses came true. Whether those that are looked up would have, the next token tells at no cost; a
-   draft that does not pay is tried now and then.
+   draft that does not pay is tried now and then (`speculation.trials`).
 4. A sequence has its tokens from where the text stood before, or from a draft model: whichever is likelier right.
 5. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
 6. An answer that ended is remembered for those to come, under its request's cache salt.
@@ -30,13 +30,12 @@ from ouzel.engine.speculation.past_texts import PastTexts
 from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
 from ouzel.engine.speculation.row_plan import MAX_ROWS, Offer, Step, row_plan
 from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts
+from ouzel.engine.speculation.trials import Trials
 from ouzel.engine.step_measurement import MeasuredCosts
 from ouzel.errors import STOPS
 
 logger = logging.getLogger(__name__)
 
-_TRIES = (32, 64, 128)  # tokens behind which a sequence whose drafts do not pay tries one,
-_TRY_EVERY = 256  # and then behind each so many
 _MAX_KNOWN = 16  # tokens before the guesses, which a grammar may have appended
 _MIN_LONGEST = 4  # guesses of a sequence, however many there are
 _NUM_REMEMBERED_PROMPT_TOKENS = 16  # before an answer: by them its beginning is found
@@ -87,7 +86,9 @@ class Proposals:
         self._draft_costs = None
         if speculation.draft is not None:
             self._draft_costs = MeasuredCosts(speculation.draft, blocks, speculation.draft_costs)
-        self._last_num_rows: int | None = None  # of the step before
+        self._trials = Trials()
+        self._last_num_rows: int | None = None  # of the step before,
+        self._has_drafted = False  # for which drafts were made that should pay
         self.num_drafts = 0  # counters: sequences of steps with proposals,
         self.num_draft_tokens = 0  # what they proposed,
         self.num_accepted_tokens = 0  # and what of it came
@@ -108,6 +109,7 @@ class Proposals:
             self.measure()
             return
         numbers = row_plan([_offer_of(idea) for idea in ideas], self._step_of(scheduled, costs), costs, draft_costs)
+        self._has_drafted = any(number and idea.is_drafted for idea, number in zip(ideas, numbers, strict=True))
         drafting = []
         for idea, number in self._affordable(ideas, numbers, len(scheduled)):
             if idea.is_drafted:
@@ -122,14 +124,24 @@ class Proposals:
         """Gives those that have blocks and slots, with the number of tokens for which they have."""
         num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
         for idea, number in zip(ideas, numbers, strict=True):
-            wanted = number or int(idea.is_drafted and _is_trial(idea.sequence.num_output_tokens))
+            wanted = number or int(idea.is_drafted and self._is_trial(idea.sequence))
             fitting = self._fitting(idea.sequence, wanted, num_sequences) if wanted and num_spare else 0
             if fitting:
                 num_spare -= 1
                 yield idea, fitting
 
+    def _is_trial(self, sequence: Sequence) -> bool:
+        """Tells whether a sequence whose draft does not pay tries one. It is charged for what lacks of its tokens."""
+        drafting, costs, draft_costs = sequence.drafting, self._costs.known, self._draft_costs
+        if drafting is None or costs is None or draft_costs is None or draft_costs.known is None:
+            return False
+        num_missing = sequence.num_tokens - drafting.num_cached_tokens
+        trial_s = draft_costs.known.of(num_missing) + 2 * (costs.change_s + draft_costs.known.change_s)
+        return self._trials.is_due(trial_s, is_promising=drafting.came_true)
+
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
         """Takes note of how long a step took, where it has only decoded, and as many rows as the one before."""
+        self._trials.save(seconds)
         num_rows = sum(entry.num_new_tokens + len(entry.sequence.proposal) for entry in scheduled)
         is_changed, self._last_num_rows = num_rows != self._last_num_rows, num_rows
         costs = self._costs.known
@@ -243,6 +255,7 @@ class Proposals:
                 if entry.sequence.is_past_prompt
             ),
             last_num_rows=self._last_num_rows,
+            has_drafted=self._has_drafted,
         )
 
     def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:
@@ -264,10 +277,6 @@ def _may_propose(entry: Scheduled) -> bool:
 def _offer_of(idea: _Idea) -> Offer:
     sequence = idea.sequence
     return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, is_drafted=idea.is_drafted)
-
-
-def _is_trial(num_output_tokens: int) -> bool:
-    return num_output_tokens in _TRIES or num_output_tokens % _TRY_EVERY == 0
 
 
 def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:

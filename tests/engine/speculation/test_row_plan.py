@@ -110,3 +110,22 @@ def test_costs_are_corrected_where_they_were_wrong() -> None:
     assert costs.of(1) == CPU.of(1)
     assert costs.of(32) == CPU.of(32)
     assert CPU.corrected(64, 1.1).of(32) == pytest.approx(0.099)
+
+
+DRAFT = StepCosts((1, 32), (0.003, 0.009))
+
+
+def test_drafts_begin_where_they_gain_more_than_it_takes_to_go_on() -> None:
+    """The chance is that at which drafts gain between 3 and 10 %."""
+    offer = Offer(falling(0.21, 5), 10, is_drafted=True)
+    before, within = (msgspec.structs.replace(step(1), has_drafted=each) for each in (False, True))
+    assert row_plan([offer], before, CPU, DRAFT) == [0]
+    assert row_plan([offer], within, CPU, DRAFT)[0] > 0
+    assert row_plan([Offer(falling(0.6, 5), 10, is_drafted=True)], before, CPU, DRAFT)[0] > 0
+
+
+def test_drafts_that_begin_pay_for_the_change_over_several_steps() -> None:
+    changing = msgspec.structs.replace(CPU, change_s=0.08)
+    before = msgspec.structs.replace(step(1), last_num_rows=1)
+    assert row_plan([Offer(falling(0.7, 5), 10)], before, changing) == [0]
+    assert row_plan([Offer(falling(0.7, 5), 10, is_drafted=True)], before, changing, DRAFT)[0] > 0

@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 
-_OWN_WEIGHT = 4.0  # guesses that it takes to believe a sequence rather than all of them
-_OWN_MEMORY = 0.9  # by which older guesses count less, with each new one
-_COMMON_MEMORY = 0.99
+_COMMON_MEMORY = 0.99  # by which older guesses count less, with each new one
 
 
 class AcceptanceRates:
     """Counts for all sequences, or for one of them, which begins with what is known of all."""
 
-    def __init__(self, begin: "Sequence[float] | AcceptanceRates") -> None:
-        """`begin` has a chance for each class of guesses."""
+    def __init__(
+        self, begin: "Sequence[float] | AcceptanceRates", *, own_weight: float = 4.0, own_memory: float = 0.9
+    ) -> None:
+        """`begin` has a chance for each class of guesses.
+
+        It takes `own_weight` guesses to believe a sequence rather than all of them.
+        """
+        self._own_weight, self._own_memory = own_weight, own_memory
         self._common = begin if isinstance(begin, AcceptanceRates) else None
         self._first = () if isinstance(begin, AcceptanceRates) else tuple(begin)
         num_classes = begin.num_classes if isinstance(begin, AcceptanceRates) else len(begin)
@@ -25,10 +29,10 @@ class AcceptanceRates:
     def chance(self, number: int) -> float:
         """Returns the probability that a guess of this class comes true, if those before it did."""
         begin = self._first[number] if self._common is None else self._common.chance(number)
-        return (self._num_came[number] + _OWN_WEIGHT * begin) / (self._num_tried[number] + _OWN_WEIGHT)
+        return (self._num_came[number] + self._own_weight * begin) / (self._num_tried[number] + self._own_weight)
 
     def note(self, number: int, *, came: bool) -> None:
-        memory = _COMMON_MEMORY if self._common is None else _OWN_MEMORY
+        memory = _COMMON_MEMORY if self._common is None else self._own_memory
         self._num_tried[number] = memory * self._num_tried[number] + 1
         self._num_came[number] = memory * self._num_came[number] + came
         if self._common is not None:

@@ -4,13 +4,16 @@ from ouzel.engine.speculation.acceptance import AcceptanceRates
 
 DEFAULT_NUM_DRAFTED = 5  # as OpenVINO GenAI and its servers have it
 FIRST_CHANCES = (0.6,)
+# All its drafts are of one class, and many: a sequence that was lucky a few times is not better than others.
+_OWN_WEIGHT, _OWN_MEMORY = 8.0, 0.97
 
 
 class Drafting:
     def __init__(self, common_rates: AcceptanceRates, num_cached_tokens: int) -> None:
-        self.rates = AcceptanceRates(common_rates)
+        self.rates = AcceptanceRates(common_rates, own_weight=_OWN_WEIGHT, own_memory=_OWN_MEMORY)
         self.num_cached_tokens = num_cached_tokens  # the draft model has the first ones in its cache, as they are
         self.num_noted_blocks = 0
+        self.came_true = False  # the last one, as a whole
 
     def chances(self, number: int) -> list[float]:
         """Returns for each of so many guesses the probability that it and all before it come true."""
@@ -18,5 +21,6 @@ class Drafting:
         return [chance**depth for depth in range(1, number + 1)]
 
     def note(self, num_tried: int, num_came: int) -> None:
+        self.came_true = num_tried == num_came > 0
         for number in range(min(num_tried, num_came + 1)):
             self.rates.note(0, came=number < num_came)

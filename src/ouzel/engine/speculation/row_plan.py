@@ -5,6 +5,7 @@ likeliest guesses, over all sequences, as long as they make the whole faster by 
 
 A step of another number of rows than the one before costs more. So what was taken last is taken again where little
 speaks against it. The way back to no guesses is not charged: else many rows, once taken, would be kept for nothing.
+Where drafts begin, the change is charged to several steps, as there are always as many as are asked for.
 """
 
 from collections import Counter
@@ -16,6 +17,8 @@ from ouzel.engine.speculation.step_costs import StepCosts
 
 MAX_ROWS = 64  # to sample from, of a step with guesses: 39 MB of logits with Qwen3's vocabulary
 MIN_GAIN = 1.03  # below it, noise of the measurement may be all
+MIN_GAIN_OF_DRAFTS = 1.1  # where none were made before: a draft model that begins has to catch up
+_STEPS_OF_DRAFTS = 8  # of which the first one pays for the change
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -39,7 +42,8 @@ class Step(msgspec.Struct, frozen=True):
     num_rows: int
     num_tokens: int  # that come of it
     attention_s: float = 0.0  # for what lies in the cache, without guesses
-    last_num_rows: int | None = None  # of the step before
+    last_num_rows: int | None = None  # of the step before,
+    has_drafted: bool = False  # which had drafts
 
 
 def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
@@ -50,7 +54,8 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
         for depth, chance in enumerate(offer.chances)
     ]
     guesses.sort(key=lambda guess: (-guess.chance, guess.depth))
-    best = MIN_GAIN * step.num_tokens / costs.of(step.num_rows, step.attention_s)
+    plain = step.num_tokens / costs.of(step.num_rows, step.attention_s)
+    best, least_with_drafts = MIN_GAIN * plain, (MIN_GAIN if step.has_drafted else MIN_GAIN_OF_DRAFTS) * plain
     num_best, num_tokens, attention_s, draft_s = 0, float(step.num_tokens), step.attention_s, 0.0
     num_drafted = Counter[int]()  # sequences, by depth
     for place, guess in enumerate(guesses[: max(0, MAX_ROWS - step.num_tokens)], start=1):
@@ -65,8 +70,10 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
             num_drafted[guess.depth] += 1
         num_rows = step.num_rows + place
         change_s = 0.0 if step.last_num_rows in (None, num_rows) else costs.change_s
+        if num_drafted and not step.has_drafted:
+            change_s /= _STEPS_OF_DRAFTS
         speed = num_tokens / (costs.of(num_rows, attention_s) + change_s + draft_s)
-        if speed > best:
+        if speed > (max(best, least_with_drafts) if num_drafted else best):
             num_best, best = place, speed
     taken = Counter(guess.offer for guess in guesses[:num_best])
     return [taken[number] for number in range(len(offers))]
