@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import count
 from typing import assert_never
 
 import msgspec
@@ -20,6 +21,8 @@ from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTi
 
 _RETRY_AFTER_S = 5.0  # what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
 
+_numbers = count()
+
 
 class Generation:
     """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
@@ -31,6 +34,8 @@ class Generation:
         self.ttft_s: float | None = None
         self.finish_reasons: list[str] = []  # in the order in which choices ended
         self._engine = model.engine
+        # A request may be made again while the engine still ends the first one.
+        self._engine_id = f"{request.request_id}.{next(_numbers)}"
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
@@ -98,7 +103,7 @@ class Generation:
     def _engine_request(self) -> EngineRequest:
         request = self.request
         return EngineRequest(
-            request_id=request.request_id,
+            request_id=self._engine_id,
             prompt_token_ids=request.prompt.token_ids,
             params=self._params(),
             eos_token_ids=self._eos_token_ids,
@@ -152,7 +157,7 @@ class Generation:
         self.finish_reasons.append(finished.reason.value)
         self._metrics.choice_finished(finished.reason.value)
         if output.finish_reason is None:
-            self._engine.abort(self.request.request_id, output.index)
+            self._engine.abort(self._engine_id, output.index)
 
     def _observe_token(self, choice: Choice) -> None:
         now_s = time.perf_counter()
