@@ -108,7 +108,8 @@ class Proposals:
         if costs is None or (self._draft_costs is not None and draft_costs is None):
             self.measure()
             return
-        numbers = row_plan([_offer_of(idea) for idea in ideas], self._step_of(scheduled, costs), costs, draft_costs)
+        offers = [_offer_of(idea, draft_costs) for idea in ideas]
+        numbers = row_plan(offers, self._step_of(scheduled, costs), costs, draft_costs)
         self._has_drafted = any(number and idea.is_drafted for idea, number in zip(ideas, numbers, strict=True))
         drafting = []
         for idea, number in self._affordable(ideas, numbers, len(scheduled)):
@@ -274,9 +275,14 @@ def _may_propose(entry: Scheduled) -> bool:
     return is_short and entry.completes_prompt and sequence.is_past_prompt and not (sequence.beams or sequence.forks)
 
 
-def _offer_of(idea: _Idea) -> Offer:
+def _offer_of(idea: _Idea, draft_costs: StepCosts | None) -> Offer:
     sequence = idea.sequence
-    return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, is_drafted=idea.is_drafted)
+    catch_up_s, drafting = 0.0, sequence.drafting
+    if idea.is_drafted and draft_costs is not None and drafting is not None:
+        num_left = sequence.params.max_tokens - sequence.num_output_tokens
+        catch_up_s = drafting.catch_up_s(sequence.num_tokens, num_left, draft_costs)
+    num_rows = sequence.num_uncomputed_tokens
+    return Offer(idea.chances, sequence.num_tokens, num_rows, is_drafted=idea.is_drafted, catch_up_s=catch_up_s)
 
 
 def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:

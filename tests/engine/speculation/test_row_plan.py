@@ -4,6 +4,8 @@ from random import Random
 import msgspec
 import pytest
 
+from ouzel.engine.speculation.acceptance import AcceptanceRates
+from ouzel.engine.speculation.drafting import FIRST_CHANCES, Drafting
 from ouzel.engine.speculation.row_plan import MAX_ROWS, MIN_GAIN, Offer, Step, row_plan
 from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
 
@@ -129,3 +131,14 @@ def test_drafts_that_begin_pay_for_the_change_over_several_steps() -> None:
     before = msgspec.structs.replace(step(1), last_num_rows=1)
     assert row_plan([Offer(falling(0.7, 5), 10)], before, changing) == [0]
     assert row_plan([Offer(falling(0.7, 5), 10, is_drafted=True)], before, changing, DRAFT)[0] > 0
+
+
+def test_a_text_that_the_draft_model_lacks_is_an_expense() -> None:
+    drafting = Drafting(AcceptanceRates(FIRST_CHANCES), num_cached_tokens=100)
+    lacking = drafting.catch_up_s(4100, num_left=1000, costs=DRAFT)
+    assert lacking == pytest.approx(10 * drafting.catch_up_s(500, num_left=1000, costs=DRAFT), rel=0.01)
+    assert drafting.catch_up_s(101, num_left=1000, costs=DRAFT) == 0.0
+    assert drafting.catch_up_s(4100, num_left=12, costs=DRAFT) > 10 * lacking
+    offer = Offer(falling(0.6, 5), 10, is_drafted=True)
+    assert row_plan([offer], step(1), CPU, DRAFT)[0] > 0
+    assert row_plan([msgspec.structs.replace(offer, catch_up_s=0.02)], step(1), CPU, DRAFT) == [0]

@@ -1,11 +1,13 @@
 """What is known of one sequence's drafts."""
 
 from ouzel.engine.speculation.acceptance import AcceptanceRates
+from ouzel.engine.speculation.step_costs import StepCosts
 
 DEFAULT_NUM_DRAFTED = 5  # as OpenVINO GenAI and its servers have it
 FIRST_CHANCES = (0.6,)
 # All its drafts are of one class, and many: a sequence that was lucky a few times is not better than others.
 _OWN_WEIGHT, _OWN_MEMORY = 8.0, 0.97
+_STEPS_OF_CATCHING_UP = 128  # that gain by it, where no fewer are left: half an answer, perhaps
 
 
 class Drafting:
@@ -19,6 +21,11 @@ class Drafting:
         """Returns for each of so many guesses the probability that it and all before it come true."""
         chance = self.rates.chance(0)
         return [chance**depth for depth in range(1, number + 1)]
+
+    def catch_up_s(self, num_tokens: int, num_left: int, costs: StepCosts) -> float:
+        """Returns what it takes to compute what lacks of a sequence's tokens, spread over the steps that gain by it."""
+        num_missing = num_tokens - self.num_cached_tokens
+        return (costs.of(num_missing) - costs.of(1)) / min(num_left, _STEPS_OF_CATCHING_UP)
 
     def note(self, num_tried: int, num_came: int) -> None:
         self.came_true = num_tried == num_came > 0

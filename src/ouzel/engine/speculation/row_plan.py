@@ -28,6 +28,7 @@ class Offer(msgspec.Struct, frozen=True):
     num_context_tokens: int  # that a row attends to
     num_rows: int = 1  # of its known tokens
     is_drafted: bool = False  # each costs a step of the draft model, which others may share
+    catch_up_s: float = 0.0  # that the draft model needs before the first, spread over the steps that gain by it
 
 
 class _Guess(msgspec.Struct, frozen=True):
@@ -68,12 +69,17 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
             num_beside = num_drafted[guess.depth]
             draft_s += draft.of(num_beside + 1) - (draft.of(num_beside) if num_beside else 0.0)
             num_drafted[guess.depth] += 1
+            draft_s += 0.0 if guess.depth else offer.catch_up_s
         num_rows = step.num_rows + place
-        change_s = 0.0 if step.last_num_rows in (None, num_rows) else costs.change_s
-        if num_drafted and not step.has_drafted:
-            change_s /= _STEPS_OF_DRAFTS
+        change_s = _change_s(step, num_rows, costs, begins_drafts=bool(num_drafted) and not step.has_drafted)
         speed = num_tokens / (costs.of(num_rows, attention_s) + change_s + draft_s)
         if speed > (max(best, least_with_drafts) if num_drafted else best):
             num_best, best = place, speed
     taken = Counter(guess.offer for guess in guesses[:num_best])
     return [taken[number] for number in range(len(offers))]
+
+
+def _change_s(step: Step, num_rows: int, costs: StepCosts, *, begins_drafts: bool) -> float:
+    if step.last_num_rows in (None, num_rows):
+        return 0.0
+    return costs.change_s / _STEPS_OF_DRAFTS if begins_drafts else costs.change_s
