@@ -145,11 +145,11 @@ def measured(name: str, batch: int, engines: tuple[EngineCore, EngineCore], pred
 def costs_of(runner: ModelRunner) -> StepCosts:
     info = runner.info
     blocks = BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=False)
-    measured = MeasuredCosts(runner, blocks)
-    while measured.advance():
+    costs = MeasuredCosts(runner, blocks)
+    while costs.advance():
         pass
-    assert measured.known is not None, "the KV cache holds too few blocks"
-    return measured.known
+    assert costs.known is not None, "the KV cache holds too few blocks"
+    return costs.known
 
 
 def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float:

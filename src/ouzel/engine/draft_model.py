@@ -75,7 +75,7 @@ class DraftModel:
             self._run(spans, np.zeros(0, np.int64))
 
     def lags(self, sequence: Sequence) -> bool:
-        return sequence.drafting is None or sequence.num_tokens - sequence.drafting.num_cached_tokens > _MAX_LAG
+        return sequence.drafting is None or sequence.drafting.num_missing_tokens(sequence.num_tokens) > _MAX_LAG
 
     def draft(self, wants: list[Want]) -> dict[Sequence, list[int]]:
         """Returns the tokens drafted for each; fewer than wanted where the model is not as sure as is asked for."""

@@ -102,6 +102,7 @@ class Proposals:
         proposing = [entry.sequence for entry in scheduled if _may_propose(entry)]
         longest = max(_MIN_LONGEST, MAX_ROWS // max(len(proposing), 1))
         ideas = [idea for sequence in proposing if (idea := self._idea(sequence, longest))]
+        self._has_drafted = bool(ideas) and self._has_drafted
         if not ideas:
             return
         costs, draft_costs = self._costs.known, None if self._draft_costs is None else self._draft_costs.known
@@ -125,7 +126,7 @@ class Proposals:
         """Gives those that have blocks and slots, with the number of tokens for which they have."""
         num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
         for idea, number in zip(ideas, numbers, strict=True):
-            wanted = number or int(idea.is_drafted and self._is_trial(idea.sequence))
+            wanted = number or int(idea.is_drafted and num_spare > 0 and self._is_trial(idea.sequence))
             fitting = self._fitting(idea.sequence, wanted, num_sequences) if wanted and num_spare else 0
             if fitting:
                 num_spare -= 1
@@ -133,15 +134,15 @@ class Proposals:
 
     def _is_trial(self, sequence: Sequence) -> bool:
         """Tells whether a sequence whose draft does not pay tries one. It is charged for what lacks of its tokens."""
-        drafting, costs, draft_costs = sequence.drafting, self._costs.known, self._draft_costs
-        if drafting is None or costs is None or draft_costs is None or draft_costs.known is None:
+        drafting, costs = sequence.drafting, self._costs.known
+        draft = None if self._draft_costs is None else self._draft_costs.known
+        if drafting is None or costs is None or draft is None:
             return False
-        num_missing = sequence.num_tokens - drafting.num_cached_tokens
-        trial_s = draft_costs.known.of(num_missing) + 2 * (costs.change_s + draft_costs.known.change_s)
+        trial_s = draft.of(drafting.num_missing_tokens(sequence.num_tokens)) + 2 * (costs.change_s + draft.change_s)
         return self._trials.is_due(trial_s, is_promising=drafting.came_true)
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Takes note of how long a step took, where it has only decoded, and as many rows as the one before."""
+        """Takes note of how long a step took; costs are learned of those that only decode, as many rows as before."""
         self._trials.save(seconds)
         num_rows = sum(entry.num_new_tokens + len(entry.sequence.proposal) for entry in scheduled)
         is_changed, self._last_num_rows = num_rows != self._last_num_rows, num_rows
@@ -281,8 +282,7 @@ def _offer_of(idea: _Idea, draft_costs: StepCosts | None) -> Offer:
     if idea.is_drafted and draft_costs is not None and drafting is not None:
         num_left = sequence.params.max_tokens - sequence.num_output_tokens
         catch_up_s = drafting.catch_up_s(sequence.num_tokens, num_left, draft_costs)
-    num_rows = sequence.num_uncomputed_tokens
-    return Offer(idea.chances, sequence.num_tokens, num_rows, is_drafted=idea.is_drafted, catch_up_s=catch_up_s)
+    return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, idea.is_drafted, catch_up_s)
 
 
 def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:

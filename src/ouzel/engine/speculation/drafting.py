@@ -22,10 +22,14 @@ class Drafting:
         chance = self.rates.chance(0)
         return [chance**depth for depth in range(1, number + 1)]
 
+    def num_missing_tokens(self, num_tokens: int) -> int:
+        """Returns how many of a sequence's tokens the draft model has still to compute."""
+        return num_tokens - self.num_cached_tokens
+
     def catch_up_s(self, num_tokens: int, num_left: int, costs: StepCosts) -> float:
         """Returns what it takes to compute what lacks of a sequence's tokens, spread over the steps that gain by it."""
-        num_missing = num_tokens - self.num_cached_tokens
-        return (costs.of(num_missing) - costs.of(1)) / min(num_left, _STEPS_OF_CATCHING_UP)
+        missing_s = costs.of(self.num_missing_tokens(num_tokens)) - costs.of(1)
+        return missing_s / min(num_left, _STEPS_OF_CATCHING_UP)
 
     def note(self, num_tried: int, num_came: int) -> None:
         self.came_true = num_tried == num_came > 0
