@@ -6,9 +6,10 @@ A checkpoint with random weights says nothing that could be guessed, so the rows
 scripted text, after the model has computed them: the time is that of the model, the text is known. With `copying A`
 the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft) says it, and A of
 its tokens are right. `nothing` is a text in which nothing returns, without a prediction. One engine with guesses and
-one without take turns on the same model; printed are tokens per second of each and, round by round, the ratio; the last
-line is JSON. `curve` is what the best fixed length of drafts would gain by what steps of both models cost here
-(Leviathan et al., arXiv 2211.17192, section 3), measured before.
+one without take turns on the same model; printed are tokens per second of each while all streams of a
+batch run (guesses that come true let some end early) and, round by round, the ratio; the last line is JSON. `curve` is
+what the best fixed length of drafts would gain by what steps of both models cost here (Leviathan et al., arXiv
+2211.17192, section 3), measured before.
 """
 
 import argparse
@@ -85,7 +86,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Run:
-    tokens_per_s: float  # behind the first token of the last
+    tokens_per_s: float  # while all of them run: from the first token of the last to the last token of the first
     num_proposed: int
     num_accepted: int
 
@@ -94,7 +95,7 @@ def run(engine: EngineCore, requests: list[EngineRequest]) -> Run:
     for request in requests:
         engine.add(request)
     numbers = dict.fromkeys((request.request_id for request in requests), 0)
-    begin, num_before, num_proposed, num_accepted = 0.0, 0, 0, 0
+    begin, num_before, num_proposed, num_accepted, speed = 0.0, 0, 0, 0, 0.0
     while engine.has_unfinished():
         for output in engine.step():
             numbers[output.request_id] += len(output.token_ids)
@@ -103,7 +104,9 @@ def run(engine: EngineCore, requests: list[EngineRequest]) -> Run:
                 num_accepted += output.num_accepted_tokens
         if not begin and all(numbers.values()):
             begin, num_before = time.perf_counter(), sum(numbers.values())
-    return Run((sum(numbers.values()) - num_before) / (time.perf_counter() - begin), num_proposed, num_accepted)
+        elif not speed and max(numbers.values()) == OUTPUT_LEN:
+            speed = (sum(numbers.values()) - num_before) / (time.perf_counter() - begin)
+    return Run(speed, num_proposed, num_accepted)
 
 
 def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineRequest]:

@@ -19,7 +19,7 @@ from tests.engine.requests import Result, Results, collect, make_request, run
 
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 # Three rows of a sequence go apart at most, more of them as a whole; both kinds meet in one step.
-MIXED = AttentionCosts(apart_s=1e-9, whole_s=3e-9)
+MIXED = AttentionCosts(first_s=1e-9, apart_s=1e-9, whole_s=3e-9)
 
 
 @pytest.fixture(params=["apart", "mixed"])

@@ -1,13 +1,18 @@
 from itertools import pairwise
 
 import msgspec
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.base import ForwardBatch
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.state_slots import state_slots
 from ouzel.engine.step_measurement import MeasuredCosts
 from ouzel.types import EngineInfo
+
+MARK = 5
 
 
 def blocks_of(info: EngineInfo) -> BlockManager:
@@ -30,13 +35,36 @@ def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> No
     assert known.num_rows == (1, 2, 4, 8, 16, 32)
     assert known.change_s >= 0
     assert list(known.seconds) == sorted(known.seconds)
-    assert min(known.attention.apart_s, known.attention.whole_s, known.attention.whole_row_s) >= 0
+    assert (
+        min(known.attention.first_s, known.attention.apart_s, known.attention.whole_s, known.attention.whole_row_s) >= 0
+    )
     counts = [len(batch.token_ids) for batch in runner.batches if batch.past_lens[0] == 0]
     changed = sum(a != b for a, b in pairwise(counts))
     assert changed == len(counts) // 2 - 1, "two of each count, one after the other"
     long = {(len(batch.token_ids), len(batch.past_lens)) for batch in runner.batches if batch.past_lens[0] > 0}
-    assert long == {(4, 4), (8, 1), (16, 1)}, "rows apart, and as a whole"
+    assert long == {(1, 1), (4, 4), (8, 1), (16, 1)}, "rows apart, and as a whole"
     assert blocks.num_used_blocks == 0
+
+
+class Written(FakeRunner):
+    """Knows which blocks were written before a batch ran."""
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        if batch.past_lens[0] > 0:
+            assert np.all(self._slots[np.unique(batch.block_indices)[1:]] == MARK)
+        return super().run(batch)
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._slots[sources] = MARK
+        super().copy_blocks(sources, destinations)
+
+
+def test_contexts_are_written_before_steps_read_them() -> None:
+    runner = Written(num_blocks=400, max_model_len=1200, max_num_batched_tokens=64)
+    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    while costs.advance():
+        pass
+    assert any(batch.past_lens[0] > 0 for batch in runner.batches)
 
 
 def test_rows_stay_apart_where_several_would_round_otherwise_than_one() -> None:

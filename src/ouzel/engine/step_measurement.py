@@ -1,8 +1,9 @@
 """The costs of steps are measured on the machine that runs them, in moments in which nothing is asked.
 
 Steps of several row counts run on blocks that nobody has, two of each behind one another, since the first one of
-another count costs more; then one over a long context. This is done in a few rounds, and of each the fastest one
-counts. Later every step that only decodes says how far that was right: what disturbs a step makes it slower, so a
+another count costs more; then some over a long context, whose blocks are written before: those that never were cost
+half, since the system shows one page of zeros for all of them. This is done in a few rounds, and of each the fastest
+one counts. Later every step that only decodes says how far that was right: what disturbs a step makes it slower, so a
 faster one is believed at once and a slower one little by little.
 """
 
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
-_APART_COUNT = 4  # rows of a sequence that are subsequences of their own
+_APART_COUNTS = (1, 4)  # rows of a sequence that are subsequences of their own
 _WHOLE_COUNTS = (8, 16)  # rows that are one
 _ROUNDING_PRECISIONS = ("bf16", "f16")  # in which attention of several rows rounds otherwise than of one
 _NUM_ROUNDS = 3
@@ -87,6 +88,8 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
             batch = _batch(blocks, measured)
             if batch is None:
                 return None
+            if measured.num_past:
+                _write(runner, batch)
             begin = time.perf_counter()
             runner.run(batch)
             seconds = time.perf_counter() - begin
@@ -104,7 +107,7 @@ def _steps(counts: list[int], num_past: int, *, can_part: bool, can_join: bool) 
     for count in counts:
         yield _Measured(count, is_apart=can_part, is_changed=True)
         yield _Measured(count, is_apart=can_part)
-        if count == _APART_COUNT and can_part:
+        if count in _APART_COUNTS and can_part:
             yield _Measured(count, num_past)
         if count in _WHOLE_COUNTS and can_join:
             yield _Measured(count, num_past, is_apart=False)
@@ -113,14 +116,26 @@ def _steps(counts: list[int], num_past: int, *, can_part: bool, can_join: bool) 
 def _attention(costs: StepCosts, long: dict[_Measured, float], num_past: int) -> AttentionCosts:
     """Takes what steps over a long context took beyond those over none; where few were measured, rows go apart."""
     more = {step: max(0.0, seconds - costs.of(step.num_rows)) / num_past for step, seconds in long.items()}
-    apart = next((seconds / step.num_rows for step, seconds in more.items() if step.is_apart), None)
+    apart = [(step.num_rows, seconds) for step, seconds in more.items() if step.is_apart]
     whole = [(step.num_rows, seconds) for step, seconds in more.items() if not step.is_apart]
-    if len(whole) < len(_WHOLE_COUNTS):
-        return AttentionCosts(apart_s=apart or 0.0)
-    (few, less), (many, most) = whole
-    row_s = max(0.0, most - less) / (many - few)
-    whole_s = max(0.0, less - few * row_s)
-    return AttentionCosts(apart_s=whole_s + row_s if apart is None else apart, whole_s=whole_s, whole_row_s=row_s)
+    whole_s, whole_row_s = _line(*whole) if len(whole) == len(_WHOLE_COUNTS) else (float("inf"), 0.0)
+    if len(apart) < len(_APART_COUNTS):
+        one_s = sum(seconds for _, seconds in apart) if apart or not whole else whole_s + whole_row_s
+        return AttentionCosts(one_s, one_s, whole_s, whole_row_s)
+    before_s, apart_s = _line(*apart)
+    return AttentionCosts(before_s + apart_s, apart_s, whole_s, whole_row_s)
+
+
+def _line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]:
+    """Returns the seconds that no rows would take, and those of each, neither below 0."""
+    row_s = max(0.0, many[1] - few[1]) / (many[0] - few[0])
+    return max(0.0, few[1] - few[0] * row_s), row_s
+
+
+def _write(runner: ModelRunner, batch: ForwardBatch) -> None:
+    """Writes into the blocks of a batch."""
+    first, *others = sorted(set(batch.block_indices.tolist()))
+    runner.copy_blocks([first] * len(others), others)
 
 
 def _batch(blocks: BlockManager, measured: _Measured) -> ForwardBatch | None:

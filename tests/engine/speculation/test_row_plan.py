@@ -9,7 +9,7 @@ from ouzel.engine.speculation.drafting import FIRST_CHANCES, Drafting
 from ouzel.engine.speculation.row_plan import MAX_ROWS, MIN_GAIN, Offer, Step, row_plan
 from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
 
-ATTENTION = AttentionCosts(apart_s=1e-7, whole_s=4e-7, whole_row_s=1e-8)
+ATTENTION = AttentionCosts(first_s=1e-7, apart_s=1e-7, whole_s=4e-7, whole_row_s=1e-8)
 CPU = StepCosts((1, 2, 4, 8, 16, 32), (0.030, 0.031, 0.033, 0.041, 0.055, 0.090), ATTENTION)
 LINEAR = StepCosts((1, 2), (1.0, 2.0))
 
@@ -63,7 +63,14 @@ def test_rows_of_a_sequence_part_while_that_costs_less() -> None:
     assert [ATTENTION.is_apart(num) for num in (1, 4, 5, 31)] == [True, True, False, False]
     assert ATTENTION.of(4) == pytest.approx(4e-7)
     assert ATTENTION.of(31) == pytest.approx(7.1e-7)
-    assert AttentionCosts(apart_s=1.0).is_apart(64), "who has not measured them knows nothing of whole ones"
+    assert AttentionCosts(first_s=1.0, apart_s=1.0).is_apart(64), (
+        "who has not measured them knows nothing of whole ones"
+    )
+
+
+def test_the_first_row_of_a_sequence_costs_more_than_further_ones() -> None:
+    attention = AttentionCosts(first_s=6e-6, apart_s=2e-6)
+    assert [attention.of(num) for num in (1, 2, 4)] == pytest.approx([6e-6, 8e-6, 12e-6])
 
 
 def test_as_many_rows_as_in_the_step_before_are_preferred() -> None:
@@ -118,8 +125,8 @@ DRAFT = StepCosts((1, 32), (0.003, 0.009))
 
 
 def test_drafts_begin_where_they_gain_more_than_it_takes_to_go_on() -> None:
-    """The chance is that at which drafts gain between 3 and 10 %."""
-    offer = Offer(falling(0.21, 5), 10, is_drafted=True)
+    """The chance is that at which drafts gain between 3 and 5 %."""
+    offer = Offer(falling(0.18, 5), 10, is_drafted=True)
     before, within = (msgspec.structs.replace(step(1), has_drafted=each) for each in (False, True))
     assert row_plan([offer], before, CPU, DRAFT) == [0]
     assert row_plan([offer], within, CPU, DRAFT)[0] > 0
@@ -141,4 +148,4 @@ def test_a_text_that_the_draft_model_lacks_is_an_expense() -> None:
     assert drafting.catch_up_s(4100, num_left=12, costs=DRAFT) > 10 * lacking
     offer = Offer(falling(0.6, 5), 10, is_drafted=True)
     assert row_plan([offer], step(1), CPU, DRAFT)[0] > 0
-    assert row_plan([msgspec.structs.replace(offer, catch_up_s=0.02)], step(1), CPU, DRAFT) == [0]
+    assert row_plan([msgspec.structs.replace(offer, catch_up_s=0.05)], step(1), CPU, DRAFT) == [0]

@@ -17,7 +17,7 @@ from ouzel.engine.speculation.step_costs import StepCosts
 
 MAX_ROWS = 64  # to sample from, of a step with guesses: 39 MB of logits with Qwen3's vocabulary
 MIN_GAIN = 1.03  # below it, noise of the measurement may be all
-MIN_GAIN_OF_DRAFTS = 1.1  # where none were made before: a draft model that begins has to catch up
+MIN_GAIN_OF_DRAFTS = 1.05  # where none were made before: what they gain is known less
 _STEPS_OF_DRAFTS = 8  # of which the first one pays for the change
 
 

@@ -8,21 +8,25 @@ import msgspec
 class AttentionCosts(msgspec.Struct, frozen=True):
     """Seconds for each token of a sequence's context.
 
-    Rows of a sequence can be subsequences of their own, each of which reads the context, or one for all of them, which
-    reads it once and is slower to begin with.
+    Rows of a sequence can be subsequences of their own, each of which reads the context, the first one from memory and
+    the others from the processor's cache; or one for all of them, which reads it once and is slower to begin with.
     """
 
-    apart_s: float = 0.0  # of each row by itself
+    first_s: float = 0.0  # of the first row by itself,
+    apart_s: float = 0.0  # and of each further one
     whole_s: float = float("inf")  # of several rows as a whole, and more for each of them:
     whole_row_s: float = 0.0
 
     def of(self, num_rows: int) -> float:
         """Returns the seconds for each token of the context of a sequence with so many rows."""
-        return min(self.apart_s * num_rows, self._of_whole(num_rows))
+        return min(self._of_apart(num_rows), self._of_whole(num_rows))
 
     def is_apart(self, num_rows: int) -> bool:
         """Tells whether so many rows of a sequence cost less by themselves than as a whole."""
-        return self.apart_s * num_rows <= self._of_whole(num_rows)
+        return self._of_apart(num_rows) <= self._of_whole(num_rows)
+
+    def _of_apart(self, num_rows: int) -> float:
+        return self.first_s + self.apart_s * (num_rows - 1)
 
     def _of_whole(self, num_rows: int) -> float:
         return self.whole_s + self.whole_row_s * num_rows
