@@ -39,10 +39,15 @@ def random_model(case: Case, seed: int) -> Any:
         config = AutoConfig.for_model(**{**BASE, **case.settings})
         model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     model = model.float().eval()
+    fill(model, case, seed)
+    return model
+
+
+def fill(module: torch.nn.Module, case: Case, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
-    stored = model.state_dict()
+    stored = module.state_dict()
     with torch.no_grad():
-        for name, tensor in chain(model.named_parameters(), model.named_buffers()):
+        for name, tensor in chain(module.named_parameters(), module.named_buffers()):
             if name in stored:
                 tensor.copy_(random_weights(name, tensor.shape, generator))
                 for part, factor in case.factors.items():
@@ -50,7 +55,6 @@ def random_model(case: Case, seed: int) -> Any:
                         tensor.mul_(factor)
             if name in stored or name.endswith("embed_scale"):  # which is of the weights' type as the model is loaded
                 tensor.copy_(tensor.to(case.dtype).float())
-    return model
 
 
 def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> torch.Tensor:
@@ -67,6 +71,12 @@ def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> 
     return noise * (1.5 / shape[-1] ** 0.5)
 
 
+def best_token(logits: torch.Tensor) -> tuple[int, float]:
+    """Returns the token of the best logit, and how far the second is from it in standard deviations of the logits."""
+    best = torch.topk(logits, 2)
+    return int(best.indices[0]), float((best.values[0] - best.values[1]) / logits.std())
+
+
 def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any]], float]:
     """The arrays of golden.npz, and the smallest gap in standard deviations."""
     vocab_size = model.config.get_text_config().vocab_size
@@ -76,11 +86,11 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
     with torch.no_grad():
         logits = prompt_logits = model(torch.tensor([token_ids]), use_cache=False).logits[0]
         for _ in range(GREEDY_LENGTH):
-            best = torch.topk(logits[-1], 2)
-            smallest_gap = min(smallest_gap, float((best.values[0] - best.values[1]) / logits[-1].std()))
+            token_id, gap = best_token(logits[-1])
+            smallest_gap = min(smallest_gap, gap)
             if smallest_gap < SMALLEST_GAP:
                 break  # another seed
-            greedy.append(int(best.indices[0]))
+            greedy.append(token_id)
             logits = model(torch.tensor([token_ids + greedy]), use_cache=False).logits[0]
     outputs = {
         "prompt": np.array(token_ids, np.int64),
@@ -120,15 +130,12 @@ def as_published(path: Path, changes: dict[str, Any]) -> None:
     path.write_text(json.dumps({key: each for key, each in config.items() if each is not None}, indent=2) + "\n")
 
 
-def make_case(name: str, case: Case) -> None:
-    for seed in range(case.first_seed, case.first_seed + 1000):
-        model = random_model(case, seed)
-        outputs, gap = golden_outputs(model, seed)
-        if gap >= SMALLEST_GAP and len(set(outputs["greedy"].tolist())) >= GREEDY_LENGTH // 4:
-            break
-    else:
-        raise SystemExit(f"{name}: no seed keeps the best logits apart from the second")
-    directory = GOLDEN / name
+def is_fair(outputs: dict[str, np.ndarray[Any, Any]], gap: float) -> bool:
+    """Says whether the greedy tokens are no near-ties, and not the same few over and over."""
+    return gap >= SMALLEST_GAP and len(set(outputs["greedy"].tolist())) >= GREEDY_LENGTH // 4
+
+
+def write_case(directory: Path, model: Any, case: Case, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     model.to(case.dtype).save_pretrained(directory, max_shard_size=case.largest_shard)
     (directory / "generation_config.json").unlink(missing_ok=True)
@@ -137,6 +144,17 @@ def make_case(name: str, case: Case) -> None:
     if case.published:
         as_published(directory / "config.json", case.published)
     np.savez_compressed(directory / "golden.npz", **outputs)
+
+
+def make_case(name: str, case: Case) -> None:
+    for seed in range(case.first_seed, case.first_seed + 1000):
+        model = random_model(case, seed)
+        outputs, gap = golden_outputs(model, seed)
+        if is_fair(outputs, gap):
+            break
+    else:
+        raise SystemExit(f"{name}: no seed keeps the best logits apart from the second")
+    write_case(GOLDEN / name, model, case, outputs)
     num_tokens = len(set(outputs["greedy"].tolist()))
     print(f"{name}: seed {seed}, smallest gap {gap:.3f} deviations, {num_tokens} different tokens")
 

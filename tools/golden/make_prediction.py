@@ -1,0 +1,120 @@
+"""Writes tests/backends/golden_prediction/: tiny random checkpoints with layers that predict a further token.
+
+Transformers leaves these tensors (`mtp.*`) of the families out, so the layers are assembled of its own modules here.
+An entry is one position of these layers: entry t has the model's state at position t and the token at t + 1, and
+predicts the token at t + 2. See README.md.
+"""
+
+import copy
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.masking_utils import create_causal_mask
+
+from tools.golden.cases import Case
+from tools.golden.cases.hybrids import CASES
+from tools.golden.make_golden import SMALLEST_GAP, best_token, fill, golden_outputs, is_fair, random_model, write_case
+
+GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_prediction"
+NUM_DRAFTS = 4
+SEED_DISTANCE = 1_000_000  # from the model's own seed: its weights are other numbers
+CONFIG_KEYS: dict[str, dict[str, Any]] = {  # Any: what config.json has of the layers, by the name of a case
+    "qwen3_5": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
+    "qwen3_5-moe": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
+    "qwen3_next": {"num_nextn_predict_layers": 1},
+}
+
+
+class Prediction(torch.nn.Module):
+    """Has its tensors under the names that a checkpoint has behind `mtp.`."""
+
+    def __init__(self, model: Any) -> None:  # Any: transformers' models are untyped
+        super().__init__()
+        self.config = copy.deepcopy(model.config)
+        self.config.num_hidden_layers = 1
+        self.config.layer_types = ["full_attention"]
+        self.config.mlp_only_layers = []  # Qwen3-Next: the layer has experts
+        decoder_layer, norm = type(model.model.layers[0]), type(model.model.norm)
+        size, epsilon = self.config.hidden_size, self.config.rms_norm_eps
+        self.fc = torch.nn.Linear(2 * size, size, bias=False)
+        self.pre_fc_norm_embedding = norm(size, eps=epsilon)
+        self.pre_fc_norm_hidden = norm(size, eps=epsilon)
+        self.layers = torch.nn.ModuleList([decoder_layer(self.config, 0)])
+        self.norm = norm(size, eps=epsilon)
+
+    def forward(self, model: Any, token_ids: list[int], hidden: torch.Tensor) -> torch.Tensor:
+        """Returns the states [1, entries, hidden size] behind the layers' own norm, which the model's head reads.
+
+        `token_ids` has the token at t + 1 for each entry t, and `hidden` [1, entries, hidden size] the state at t.
+        """
+        embedded = self.pre_fc_norm_embedding(model.model.embed_tokens(torch.tensor([token_ids])))
+        entries = self.fc(torch.cat([embedded, self.pre_fc_norm_hidden(hidden)], dim=-1))
+        positions = torch.arange(len(token_ids))[None]
+        mask = create_causal_mask(
+            config=self.config, inputs_embeds=entries, attention_mask=None, past_key_values=None, position_ids=positions
+        )
+        rotary = model.model.rotary_emb(entries, positions)
+        outputs = self.layers[0](
+            entries, position_embeddings=rotary, attention_mask=mask, position_ids=positions, use_cache=False
+        )
+        return self.norm(outputs)
+
+
+def prediction_outputs(model: Any, outputs: dict[str, Any]) -> tuple[dict[str, Any], float]:
+    """Returns the further arrays of golden.npz, and the smallest gap of a draft in standard deviations."""
+    prompt = outputs["prompt"].tolist()
+    token_ids = [*prompt[1:], int(outputs["greedy"][0])]
+    rows, drafts, smallest_gap = [], [], float("inf")
+    with torch.no_grad():
+        hidden = model_hidden = model.model(torch.tensor([prompt]), use_cache=False).last_hidden_state
+        for _ in range(NUM_DRAFTS):
+            states = model.mtp(model, token_ids, hidden)
+            rows.append(model.lm_head(states[0]))
+            draft, gap = best_token(rows[-1][-1])
+            smallest_gap = min(smallest_gap, gap)
+            drafts.append(draft)
+            token_ids.append(draft)
+            hidden = torch.cat([hidden, states[:, -1:]], dim=1)  # the next entry has this one's state
+    arrays = {
+        "hidden": model_hidden[0].numpy().astype(np.float32),
+        "prediction_logits": rows[0].numpy().astype(np.float32),
+        "chained_logits": np.stack([row[-1].numpy() for row in rows]).astype(np.float32),
+        "drafts": np.array(drafts, np.int64),
+    }
+    return arrays, smallest_gap
+
+
+def add_prediction(model: Any, case: Case, seed: int) -> None:
+    model.mtp = Prediction(model).float().eval()
+    fill(model.mtp, case, seed + SEED_DISTANCE)
+
+
+def make_case(name: str, case: Case) -> None:
+    for seed in range(case.first_seed, case.first_seed + 1000):
+        model = random_model(case, seed)
+        outputs, gap = golden_outputs(model, seed)
+        if not is_fair(outputs, gap):
+            continue
+        add_prediction(model, case, seed)
+        predicted, draft_gap = prediction_outputs(model, outputs)
+        if draft_gap >= SMALLEST_GAP and len(set(predicted["drafts"].tolist())) == NUM_DRAFTS:
+            break
+    else:
+        raise SystemExit(f"{name}: no seed keeps the best logits apart from the second")
+    write_case(GOLDEN / name, model, case, outputs | predicted)
+    print(f"{name}: seed {seed}, smallest gaps {gap:.3f} and {draft_gap:.3f} deviations, drafts {predicted['drafts']}")
+
+
+def main() -> None:
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[1:] or CONFIG_KEYS:
+        case = CASES[name]
+        make_case(name, replace(case, settings={**case.settings, **CONFIG_KEYS[name]}))
+
+
+if __name__ == "__main__":
+    main()
