@@ -1,6 +1,7 @@
 """Writes a random, sharded checkpoint of any supported config.json, to load shapes whose weights are not here.
 
-usage: uv run python -m benchmarks.checkpoint CONFIG_JSON OUT_DIR [--shard-gib 1] [--set num_hidden_layers=4 ...]
+usage: uv run python -m benchmarks.checkpoint CONFIG_JSON OUT_DIR [--mtp] [--shard-gib 1]
+           [--set num_hidden_layers=4 ...]
 
 Which tensors there are is asked of the family's own graph, so a family that can be served can be written. Matrices are
 normal with a deviation of one over the root of their columns, vectors normal around one, all of them bf16. No more
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.make_checkpoint import bfloat16_bytes
+from ouzel.backends.openvino.graph.prediction import PROJECTION
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
@@ -37,11 +39,13 @@ CHUNK_ELEMENTS = 2**20  # of random numbers made at a time
 class AnyTensors:
     """Implements `Tensors`: it has whatever is asked for, and remembers that."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Iterable[str] = ()) -> None:
         self.shapes: Shapes = {}
+        self._named = tuple(named)
 
     def names(self) -> Iterable[str]:
-        return self.shapes
+        """Returns those too that a family looks for before it asks."""
+        return (*self._named, *self.shapes)
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         self.shapes[tensor.name] = tensor.shape
@@ -54,11 +58,11 @@ class AnyTensors:
         raise AssertionError(f"{tensor.name} is only measured")
 
 
-def tensors_of(directory: Path) -> Shapes:
+def tensors_of(directory: Path, *, predicts: bool = False) -> Shapes:
     """Returns names and shapes of what the model of this config.json asks for, in the order of its layers."""
-    config, tensors = read_hf_config(directory), AnyTensors()
+    config, tensors = read_hf_config(directory), AnyTensors([f"{PROJECTION}.weight"] if predicts else ())
     build, vision = family(config.text_model().model_type), vision_family(config)
-    built(config, build, vision, MeasuredWeights(tensors), read_weights("bf16"))
+    built(config, build, vision, MeasuredWeights(tensors), read_weights("bf16"), predicts=predicts)
     return tensors.shapes
 
 
@@ -101,7 +105,13 @@ def random_chunks(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[
 
 
 def write_checkpoint(
-    config: Path, out: Path, shard_bytes: int, changes: dict[str, object], renamed: Callable[[str], str] = str
+    config: Path,
+    out: Path,
+    shard_bytes: int,
+    changes: dict[str, object],
+    renamed: Callable[[str], str] = str,
+    *,
+    predicts: bool = False,
 ) -> int:
     """Returns the number of parameters. Names of tensors are ours, or what is made of them: a peer may know others."""
     out.mkdir(parents=True, exist_ok=True)
@@ -109,7 +119,7 @@ def write_checkpoint(
         if path.suffix in {".json", ".jinja"} and not path.name.endswith(".index.json"):
             shutil.copy(path, out)
     (out / "config.json").write_text(json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n")
-    shapes = {renamed(name): shape for name, shape in tensors_of(out).items()}
+    shapes = {renamed(name): shape for name, shape in tensors_of(out, predicts=predicts).items()}
     files = shards(shapes, shard_bytes)
     rng = np.random.default_rng(0)
     weight_map: dict[str, str] = {}
@@ -125,11 +135,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", type=Path, help="a config.json")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--mtp", action="store_true", help="with a layer that predicts further tokens")
     parser.add_argument("--shard-gib", type=float, default=1.0)
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=JSON", help="values of config.json to change")
     arguments = parser.parse_args()
     changes = {key: json.loads(value) for key, _, value in (each.partition("=") for each in arguments.set)}
-    count = write_checkpoint(arguments.config, arguments.out, int(arguments.shard_gib * 2**30), changes)
+    shard_bytes = int(arguments.shard_gib * 2**30)
+    count = write_checkpoint(arguments.config, arguments.out, shard_bytes, changes, predicts=arguments.mtp)
     print(f"{arguments.out}: {count / 1e9:.2f} billion parameters")
 
 

@@ -1,15 +1,16 @@
 """What guesses gain and cost, on a model of real size whose guesses come true as often as is asked.
 
-usage: uv run python -m benchmarks.speculation MODEL [--draft DIR] [--weights int4] [--batches 1 8 32] [--rounds 5]
+usage: uv run python -m benchmarks.speculation MODEL [--draft DIR | --mtp] [--weights int4] [--batches 1 8 32]
+           [--rounds 5]
 
 A checkpoint with random weights says nothing that could be guessed, so the rows of its logits are made to say a
 scripted text, after the model has computed them: the time is that of the model, the text is known. With `copying A`
-the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft) says it, and A of
-its tokens are right. `nothing` is a text in which nothing returns, without a prediction. One engine with guesses and
-one without take turns on the same model; printed are tokens per second of each while all streams of a
-batch run (guesses that come true let some end early) and, round by round, the ratio; the last line is JSON. `curve` is
-what the best fixed length of drafts would gain by what steps of both models cost here (Leviathan et al., arXiv
-2211.17192, section 3), measured before.
+the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft), or the model's
+layer for further tokens (--mtp), says it, and A of its tokens are right. `nothing` is a text in which nothing returns,
+without a prediction. One engine with guesses and one without take turns on the same model; printed are tokens per
+second of each while all streams of a batch run (guesses that come true let some end early) and, round by round, the
+ratio; the last line is JSON. `curve` is what the best fixed length of drafts would gain by what steps of both cost here
+(Leviathan et al., arXiv 2211.17192, section 3), measured before.
 """
 
 import argparse
@@ -26,12 +27,13 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.base import ForwardBatch, HiddenRunner, ModelRunner, PredictingRunner
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.drafting import DEFAULT_NUM_DRAFTED
 from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.state_slots import state_slots
 from ouzel.engine.step_measurement import MeasuredCosts
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
@@ -46,9 +48,13 @@ _ids = count()
 class Scripted:
     """Says the script, whatever the model says; `share` of it, at random, if it is to be wrong at times."""
 
-    def __init__(self, runner: ModelRunner, script: NDArray[np.int64]) -> None:
+    def __init__(self, runner: ModelRunner, script: NDArray[np.int64], distance: int = 1) -> None:
+        """`distance` is from the position of a row to that of the token which it says."""
         self._runner = runner
         self._script = script
+        self._distance = distance
+        own = runner.prediction if isinstance(runner, PredictingRunner) else None
+        self.prediction = None if own is None else Scripted(own, script, distance + 1)
         self._random = np.random.default_rng(0)
         self.share = 1.0
 
@@ -58,10 +64,15 @@ class Scripted:
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         logits = self._runner.run(batch)
-        following = self._script[batch.positions[batch.sampled_rows] + 1]
+        following = self._script[batch.positions[batch.sampled_rows] + self._distance]
         is_wrong = self._random.random(len(following)) >= self.share
         logits[np.arange(len(logits)), following + is_wrong] = 1e6
         return logits
+
+    @property
+    def hidden_rows(self) -> NDArray[np.float32]:
+        assert isinstance(self._runner, HiddenRunner)
+        return self._runner.hidden_rows
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._runner.copy_blocks(sources, destinations)
@@ -147,7 +158,8 @@ def measured(name: str, batch: int, engines: tuple[EngineCore, EngineCore], pred
 
 def costs_of(runner: ModelRunner) -> StepCosts:
     info = runner.info
-    blocks = BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=False)
+    states = state_slots(info, None)
+    blocks = BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=False, states=states)
     costs = MeasuredCosts(runner, blocks)
     while costs.advance():
         pass
@@ -179,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what guesses gain and cost.")
     parser.add_argument("model", type=Path)
     parser.add_argument("--draft", type=Path)
+    parser.add_argument("--mtp", action="store_true")
     parser.add_argument("--weights", default="int8")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
@@ -188,7 +201,7 @@ def main() -> None:
     script = np.array(Random(0).sample(VOCABULARY, MAX_MODEL_LEN + 64), np.int64)
     text = script[PROMPT_LEN : PROMPT_LEN + OUTPUT_LEN].tolist()
     config = EngineConfig(max_num_seqs=32, kv_cache_gib=1.0, precision=options.precision)
-    model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=MAX_MODEL_LEN)
+    model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=MAX_MODEL_LEN, mtp=options.mtp)
     runner = Scripted(create_runner(model, config), script)
     plain = engine_of(runner, None)
     rows = []
@@ -213,14 +226,16 @@ def main() -> None:
             predicted = [each if random.random() < share else each + 1 for each in text]
             engines = engine_of(runner, Speculation()), plain
             show(measured(f"copying {share}", batch, engines, predicted, options.rounds))
+    draft = runner.prediction
     if options.draft is not None:
-        large = plain.info
         config_of_draft = ModelConfig(model=str(options.draft), weights=options.weights)
-        draft = Scripted(create_runner(config_of_draft, config, num_blocks=large.num_blocks), script)
+        draft = Scripted(create_runner(config_of_draft, config, num_blocks=plain.info.num_blocks), script)
+    if draft is not None:
         costs = costs_of(runner), costs_of(draft)
         for batch in options.batches:
             for draft.share in SHARES:
-                speculation = Speculation(prompt_lookup=False, draft=draft)
+                own = None if draft is runner.prediction else draft
+                speculation = Speculation(prompt_lookup=False, draft=own, predicts=own is None)
                 engines = engine_of(runner, speculation), plain
                 row = measured(f"draft {draft.share}", batch, engines, [], options.rounds)
                 show(replace(row, curve=curve(draft.share, batch, *costs)))

@@ -100,9 +100,9 @@ class StatefulGraph(PagedGraph):
         wide = ops.broadcast(expanded, target, "BIDIRECTIONAL")
         return ops.reshape(wide, integers(0, num_kv_heads * repeats, -1, self._head_dim), True)
 
-    def finish(self, logits: Node) -> ov.Model:
-        result = ops.result(logits)
-        result.output(0).set_names({"logits"})
+    def finish(self, rows: Node, name: str = "logits") -> ov.Model:
+        result = ops.result(rows)
+        result.output(0).set_names({name})
         return ov.Model([result], self._assigns, self.parameters, "stateful")
 
 

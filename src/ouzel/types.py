@@ -165,7 +165,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     num_state_slots: int = 0  # of recurrent layers; 0: the model has none
     has_grammars: bool = False  # it can hold an output to a grammar
     has_prompt_lookup: bool = False  # it guesses tokens from where the text stood before
-    has_draft_model: bool = False  # it guesses tokens with a smaller model
+    has_drafts: bool = False  # it guesses tokens with a smaller model, or a layer of its own
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
     cache_identity: str = ""  # what is cached under another means something else; it can be a file's name

@@ -89,7 +89,7 @@ class HintedParrot(FakeEngine):
 
     @property
     def info(self) -> EngineInfo:
-        return msgspec.structs.replace(super().info, has_prompt_lookup=True, has_draft_model=True)
+        return msgspec.structs.replace(super().info, has_prompt_lookup=True, has_drafts=True)
 
     def add(self, request: EngineRequest) -> None:
         hints_heard.append(request.speculation)

@@ -200,9 +200,12 @@ def test_a_wrong_value_is_refused(hinted: httpx.Client, path: str, fields: Json,
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"num_assistant_tokens": 5}, "needs --prompt-lookup or --draft-model at the start, given 5"),
+        ({"num_assistant_tokens": 5}, "needs --prompt-lookup, --draft-model or --mtp at the start, given 5"),
         ({"max_ngram_size": 3}, "needs --prompt-lookup at the start, given 3"),
-        ({"assistant_confidence_threshold": 0.5}, "needs a draft model (--draft-model at the start), given 0.5"),
+        (
+            {"assistant_confidence_threshold": 0.5},
+            "needs a draft model (--draft-model or --mtp at the start), given 0.5",
+        ),
     ],
 )
 def test_a_server_that_does_not_guess_so_says_what_it_lacks(http: httpx.Client, fields: Json, message: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.compilation import compile_graph
+from ouzel.backends.openvino.compilation import compile_graphs
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
@@ -21,7 +21,7 @@ TYPES = {"u8": "int8", "i4": "int4", "u4": "int4", "bf16": "bf16", "f32": "f32"}
 def executed(directory: Path, weights: str, cache_dir: Path) -> tuple[str, str, str]:
     """What the plugin reads for the embedding, for the first layer's first matrix, and for the head."""
     model = load_checkpoint(directory, read_hf_config(directory), read_weights(weights), str(cache_dir))
-    compiled = compile_graph(ov.Core(), model, EngineConfig(precision="f32"))
+    [compiled] = compile_graphs(ov.Core(), model, EngineConfig(precision="f32"))
     read: dict[str, list[str]] = {"Gather": [], "FullyConnected": []}
     for node in compiled.get_runtime_model().get_ordered_ops():
         kind = node.get_rt_info()["layerType"].astype(str)

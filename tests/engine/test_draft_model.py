@@ -45,10 +45,11 @@ def engine_with(share: float, *, lookup: bool = False, num_kept: int | None = No
 
 def draft_runner(engine: EngineCore) -> FakeRunner:
     assert engine._proposals is not None
-    assert engine._proposals._draft is not None
-    runner = engine._proposals._draft.runner
-    assert isinstance(runner, FakeRunner)
-    return runner
+    assert engine._proposals._drafts is not None
+    guesser = engine._proposals._drafts._guesser
+    assert guesser is not None
+    assert isinstance(guesser.runner, FakeRunner)
+    return guesser.runner
 
 
 def asking(request: EngineRequest, **options: Any) -> EngineRequest:
@@ -140,7 +141,7 @@ def test_a_draft_model_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) 
     runner._slots = runner._slots[:1]  # a device that has lost its memory
     result = run_alone(engine, make_request(PROMPT, max_tokens=20))[0]
     assert result.token_ids == run_alone(EngineCore(FakeRunner()), make_request(PROMPT, max_tokens=20))[0].token_ids
-    assert "the draft model failed, and drafts no more" in caplog.text
+    assert "what drafts has failed, and drafts no more" in caplog.text
 
 
 @pytest.mark.parametrize(("draft_s", "is_tried"), [(1e-9, True), (1e3, False)])

@@ -57,10 +57,10 @@ def openvino_engine(options: dict[str, object]) -> Engine:
 
 def speculation_of(model: ModelConfig, engine: EngineConfig, runner: ModelRunner) -> Speculation | None:
     """Returns None where nothing is to be guessed. Raises ModelLoadError."""
-    if not (engine.prompt_lookup or model.draft_model):
+    if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
     draft = draft_runner(model, engine, runner.info) if model.draft_model else None
-    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft)
+    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp)
 
 
 def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:

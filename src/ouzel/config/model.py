@@ -29,6 +29,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             unset="none",
         ),
     ] = ""
+    mtp: Annotated[
+        bool,
+        option(
+            "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8 and Qwen3-Next): no answer "
+            "changes."
+        ),
+    ] = False
     demo: Annotated[
         Demo,
         option("The demo, if no model is named."),
@@ -93,3 +100,5 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         read_weights(self.weights)
+        if self.mtp and self.draft_model:
+            raise ValueError(f"mtp and draft_model exclude each other, given {self.draft_model}")

@@ -64,6 +64,7 @@ class ForwardBatch:
     state_slots: NDArray[np.int32] | None = None  # [B, 2] that are read and written; None: the model has no states
     image_rows: NDArray[np.int64] | None = None  # [N] of token_ids that stand for images; None: no image is among them
     image_features: NDArray[np.float32] | None = None  # [1 + what enters further layers, N, hidden size]
+    hidden_rows: NDArray[np.float32] | None = None  # [T, hidden size] that a layer for further tokens takes, no other
 
 
 class ModelRunner(Protocol):
@@ -81,6 +82,27 @@ class ModelRunner(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class HiddenRunner(ModelRunner, Protocol):
+    """It shows the rows of which its head makes logits."""
+
+    @property
+    def hidden_rows(self) -> NDArray[np.float32]:
+        """Returns those of the last run, valid until the next: a model's of all tokens, [T, hidden size], a layer's for
+        further tokens of the sampled ones, [S, hidden size]."""
+        ...
+
+
+@runtime_checkable
+class PredictingRunner(HiddenRunner, Protocol):
+    """Its model has a layer for further tokens, whose cache is in the blocks of the model's."""
+
+    @property
+    def prediction(self) -> HiddenRunner | None:
+        """Its batches have entries: position t, the token behind it, and the hidden row of the one there."""
+        ...
 
 
 @runtime_checkable

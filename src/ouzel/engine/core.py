@@ -65,7 +65,7 @@ class EngineCore:
             runner.info,
             has_grammars=grammars is not None,
             has_prompt_lookup=speculation is not None and speculation.prompt_lookup,
-            has_draft_model=speculation is not None and speculation.draft is not None,
+            has_drafts=speculation is not None and speculation.drafts,
         )
         self._runner = runner
         self._blocks = BlockManager(

@@ -5,40 +5,22 @@ Rules
    is that of the large model.
 2. It computes a sequence's tokens when that drafts, not before: those that lack are caught up with, a bounded number in
    each step. A block that it has computed whole is known by its key, so that who shares the block finds it done.
-3. Its tokens are drawn as the large model's: with the same parameters and the same random number, so that where the
-   models agree, so do the draws. Penalties, bans and grammars are left to the large one.
 """
 
 from collections.abc import Iterable
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import Span, batch_of, prefix_sums
-from ouzel.engine.columns import Row
-from ouzel.engine.draws import Draw
-from ouzel.engine.sampler import choose_tokens
+from ouzel.engine.draft_draws import Drafted, Want, draw_drafts
+from ouzel.engine.scheduler import Scheduled
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.speculation.acceptance import AcceptanceRates
 from ouzel.engine.speculation.drafting import FIRST_CHANCES, Drafting
-from ouzel.sampling import SamplingParams
 
 _MAX_LAG = 32  # tokens that are caught up with together with the first draft
-
-
-class Want(msgspec.Struct, frozen=True):
-    """A sequence, which has blocks for it, wants so many tokens drafted."""
-
-    sequence: Sequence
-    num_tokens: int
-
-
-class _Draw(msgspec.Struct, frozen=True):
-    params: SamplingParams
-    index: int
-    num_output_tokens: int
 
 
 class DraftModel:
@@ -77,9 +59,9 @@ class DraftModel:
     def lags(self, sequence: Sequence) -> bool:
         return sequence.drafting is None or sequence.drafting.num_missing_tokens(sequence.num_tokens) > _MAX_LAG
 
-    def draft(self, wants: list[Want]) -> dict[Sequence, list[int]]:
+    def draft(self, wants: list[Want]) -> Drafted:
         """Returns the tokens drafted for each; fewer than wanted where the model is not as sure as is asked for."""
-        drafts: dict[Sequence, list[int]] = {want.sequence: [] for want in wants}
+        drafts: Drafted = {want.sequence: [] for want in wants}
         while wants:
             spans, ends = [], []
             for sequence in (want.sequence for want in wants):
@@ -92,7 +74,7 @@ class DraftModel:
                 drafting.num_cached_tokens += len(known + drafted)
             last_rows = prefix_sums(np.array(ends, dtype=np.int32))[1:].astype(np.int64) - 1
             logits = self._run(spans, last_rows)
-            wants = self._drawn(wants, [row[: self._vocab_size] for row in logits], drafts)
+            wants = draw_drafts(wants, [row[: self._vocab_size] for row in logits], drafts)
         return drafts
 
     def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
@@ -104,6 +86,12 @@ class DraftModel:
         drafting.num_cached_tokens = min(drafting.num_cached_tokens, num_tokens + num_came)
         self._note_blocks(sequence, drafting)
 
+    def record(self, scheduled: Iterable[Scheduled]) -> None:
+        """Needs nothing of a step."""
+
+    def settle(self, scheduled: Iterable[Scheduled]) -> None:
+        """Computes tokens once they are needed."""
+
     def close(self) -> None:
         self.runner.close()
 
@@ -113,21 +101,6 @@ class DraftModel:
             for block in table[begin // block_size : -(-(begin + len(token_ids)) // block_size)]:
                 self._keys.pop(block, None)
         return self.runner.run(batch_of(spans, rows, block_size))
-
-    def _drawn(self, wants: list[Want], rows: list[Row], drafts: dict[Sequence, list[int]]) -> list[Want]:
-        """Draws a token of each row; returns those that want more."""
-        draws: list[Draw] = [
-            _Draw(each.params, each.index, each.num_output_tokens + len(drafts[each]))
-            for each in (want.sequence for want in wants)
-        ]
-        going_on = []
-        for want, row, token_id in zip(wants, rows, choose_tokens(rows, draws), strict=True):
-            if token_id is None or not _is_sure(want.sequence, row, token_id):
-                continue
-            drafts[want.sequence].append(token_id)
-            if len(drafts[want.sequence]) < want.num_tokens:
-                going_on.append(want)
-        return going_on
 
     def _num_cached_tokens(self, sequence: Sequence) -> int:
         num_blocks = 0
@@ -144,10 +117,3 @@ class DraftModel:
         for place in range(drafting.num_noted_blocks, end):
             self._keys[sequence.block_table[place]] = sequence.block_keys[place]
         drafting.num_noted_blocks = max(drafting.num_noted_blocks, end)
-
-
-def _is_sure(sequence: Sequence, row: Row, token_id: int) -> bool:
-    threshold = sequence.request.speculation.confidence_threshold
-    if threshold is None:
-        return True
-    return bool(threshold * np.exp(row - row[token_id]).sum() <= 1.0)

@@ -7,13 +7,11 @@ Rules
 3. How many are computed is planned for the whole step (`speculation.row_plan`), from what the machine's steps cost and
    from how often guesses came true. Whether those that are looked up would have, the next token tells at no cost; a
    draft that does not pay is tried now and then (`speculation.trials`).
-4. A sequence has its tokens from where the text stood before, or from a draft model: whichever is likelier right.
+4. A sequence has its tokens from where the text stood before, or drafted (`drafts`): whichever is likelier right.
 5. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
 6. An answer that ended is remembered for those to come, under its request's cache salt.
-7. A fault of the draft model ends it, and nothing else.
 """
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -21,7 +19,8 @@ import msgspec
 
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.draft_model import DraftModel, Want
+from ouzel.engine.draft_draws import Want
+from ouzel.engine.drafts import Drafts, guesser_of
 from ouzel.engine.scheduler import Scheduled
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.speculation.acceptance import AcceptanceRates
@@ -30,11 +29,7 @@ from ouzel.engine.speculation.past_texts import PastTexts
 from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
 from ouzel.engine.speculation.row_plan import MAX_ROWS, Offer, Step, row_plan
 from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts
-from ouzel.engine.speculation.trials import Trials
 from ouzel.engine.step_measurement import MeasuredCosts
-from ouzel.errors import STOPS
-
-logger = logging.getLogger(__name__)
 
 _MAX_KNOWN = 16  # tokens before the guesses, which a grammar may have appended
 _MIN_LONGEST = 4  # guesses of a sequence, however many there are
@@ -47,8 +42,13 @@ class Speculation:
 
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
+    predicts: bool = False  # by the layer that the model has for it, instead of a draft model
     costs: StepCosts | None = None  # None: they are measured
     draft_costs: StepCosts | None = None
+
+    @property
+    def drafts(self) -> bool:
+        return self.predicts or self.draft is not None
 
 
 class _Idea(msgspec.Struct, frozen=True):
@@ -80,13 +80,12 @@ class Proposals:
         self._looks_up = speculation.prompt_lookup
         self._rates = AcceptanceRates(FIRST_CHANCES)
         self._past = PastTexts()
-        self._draft = None if speculation.draft is None else DraftModel(speculation.draft, runner.info.vocab_size)
         self._given: list[_Given] = []
         self._costs = MeasuredCosts(runner, blocks, speculation.costs)
-        self._draft_costs = None
-        if speculation.draft is not None:
-            self._draft_costs = MeasuredCosts(speculation.draft, blocks, speculation.draft_costs)
-        self._trials = Trials()
+        guesser = guesser_of(runner, speculation.draft, predicts=speculation.predicts)
+        self._drafts = None
+        if guesser is not None:
+            self._drafts = Drafts(guesser, MeasuredCosts(guesser.runner, blocks, speculation.draft_costs))
         self._last_num_rows: int | None = None  # of the step before,
         self._has_drafted = False  # for which drafts were made that should pay
         self.num_drafts = 0  # counters: sequences of steps with proposals,
@@ -95,7 +94,7 @@ class Proposals:
 
     def measure(self) -> bool:
         """Takes one of the steps that tell what steps cost; returns whether there are more."""
-        return self._costs.advance() or (self._draft_costs is not None and self._draft_costs.advance())
+        return self._costs.advance() or (self._drafts is not None and self._drafts.measure())
 
     def add_to(self, scheduled: list[Scheduled]) -> None:
         """Lets the sequences of a step propose tokens, as many as pay."""
@@ -105,11 +104,12 @@ class Proposals:
         self._has_drafted = bool(ideas) and self._has_drafted
         if not ideas:
             return
-        costs, draft_costs = self._costs.known, None if self._draft_costs is None else self._draft_costs.known
-        if costs is None or (self._draft_costs is not None and draft_costs is None):
+        costs = self._costs.known
+        if costs is None or (self._drafts is not None and self._drafts.awaits_costs):
             self.measure()
             return
-        offers = [_offer_of(idea, draft_costs) for idea in ideas]
+        offers = [self._offer_of(idea) for idea in ideas]
+        draft_costs = None if self._drafts is None else self._drafts.costs
         numbers = row_plan(offers, self._step_of(scheduled, costs), costs, draft_costs)
         self._has_drafted = any(number and idea.is_drafted for idea, number in zip(ideas, numbers, strict=True))
         drafting = []
@@ -126,24 +126,22 @@ class Proposals:
         """Gives those that have blocks and slots, with the number of tokens for which they have."""
         num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
         for idea, number in zip(ideas, numbers, strict=True):
-            wanted = number or int(idea.is_drafted and num_spare > 0 and self._is_trial(idea.sequence))
+            wanted = number or int(num_spare > 0 and self._is_trial(idea))
             fitting = self._fitting(idea.sequence, wanted, num_sequences) if wanted and num_spare else 0
             if fitting:
                 num_spare -= 1
                 yield idea, fitting
 
-    def _is_trial(self, sequence: Sequence) -> bool:
-        """Tells whether a sequence whose draft does not pay tries one. It is charged for what lacks of its tokens."""
-        drafting, costs = sequence.drafting, self._costs.known
-        draft = None if self._draft_costs is None else self._draft_costs.known
-        if drafting is None or costs is None or draft is None:
-            return False
-        trial_s = draft.of(drafting.num_missing_tokens(sequence.num_tokens)) + 2 * (costs.change_s + draft.change_s)
-        return self._trials.is_due(trial_s, is_promising=drafting.came_true)
+    def _is_trial(self, idea: _Idea) -> bool:
+        return idea.is_drafted and self._drafts is not None and self._drafts.is_trial(idea.sequence, self._costs.known)
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Takes note of how long a step took; costs are learned of those that only decode, as many rows as before."""
-        self._trials.save(seconds)
+        """Takes note of a step that has just run, and of how long it took.
+
+        Costs are learned of those that only decode, as many rows as before.
+        """
+        if self._drafts is not None:
+            self._drafts.record(scheduled, seconds)
         num_rows = sum(entry.num_new_tokens + len(entry.sequence.proposal) for entry in scheduled)
         is_changed, self._last_num_rows = num_rows != self._last_num_rows, num_rows
         costs = self._costs.known
@@ -154,7 +152,7 @@ class Proposals:
         )
         self._costs.note(num_rows, attention_s, seconds)
 
-    def note(self, scheduled: Iterable[Scheduled]) -> None:
+    def note(self, scheduled: list[Scheduled]) -> None:
         """Takes note of what came in a step."""
         for given in self._given:
             sequence = given.idea.sequence
@@ -165,9 +163,11 @@ class Proposals:
             if given.idea.lookup is not None and sequence.lookup is not None and sequence.num_tokens > given.num_tokens:
                 num_tried, num_right = (given.num_proposed, num_came) if given.num_proposed else (1, given.came_true)
                 sequence.lookup.note(given.idea.lookup, num_tried, num_right)
-            if given.idea.is_drafted and self._draft is not None:
-                self._draft.note(sequence, given.num_tokens, given.num_proposed, num_came)
+            if given.idea.is_drafted and self._drafts is not None:
+                self._drafts.note(sequence, given.num_tokens, given.num_proposed, num_came)
         self._given.clear()
+        if self._drafts is not None:
+            self._drafts.settle(scheduled)
         for sequence in (entry.sequence for entry in scheduled):
             if sequence.is_finished and sequence.lookup is not None:
                 begin = max(0, sequence.num_prompt_tokens - _NUM_REMEMBERED_PROMPT_TOKENS)
@@ -175,8 +175,8 @@ class Proposals:
                 sequence.lookup = None
 
     def close(self) -> None:
-        if self._draft is not None:
-            self._draft.close()
+        if self._drafts is not None:
+            self._drafts.close()
 
     def _idea(self, sequence: Sequence, longest: int) -> _Idea | None:
         num_left = min(
@@ -214,7 +214,7 @@ class Proposals:
     def _drafted(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
         asked = sequence.request.speculation.max_proposed_tokens
         number = min(max_tokens, DEFAULT_NUM_DRAFTED if asked is None else asked)
-        if self._draft is None or (drafting := self._draft.begin(sequence)) is None:
+        if self._drafts is None or (drafting := self._drafts.begin(sequence)) is None:
             return None
         return _Idea(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
 
@@ -225,19 +225,10 @@ class Proposals:
                 self._given.append(_Given(idea, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
 
     def _propose_drafts(self, drafting: list[tuple[_Idea, int]], attention: AttentionCosts) -> None:
-        assert self._draft is not None
+        assert self._drafts is not None
         ideas = {idea.sequence: idea for idea, _ in drafting}
-        try:
-            self._draft.catch_up(ideas, self._info.max_num_batched_tokens)
-            wants = [Want(sequence, number) for sequence, (_, number) in zip(ideas, drafting, strict=True)]
-            drafts = self._draft.draft([want for want in wants if not self._draft.lags(want.sequence)])
-        except STOPS:
-            raise
-        except BaseException:  # the model that answers is another one
-            logger.exception("the draft model failed, and drafts no more")
-            self._draft = self._draft_costs = None
-            return
-        for sequence, token_ids in drafts.items():
+        wants = [Want(idea.sequence, number) for idea, number in drafting]
+        for sequence, token_ids in self._drafts.draft(wants, self._info.max_num_batched_tokens).items():
             self._propose(ideas[sequence], _allowed(sequence, tuple(token_ids)), attention)
 
     def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
@@ -246,6 +237,11 @@ class Proposals:
         self._given.append(_Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens))
         num_rows = sequence.num_uncomputed_tokens + len(token_ids)
         sequence.propose(token_ids, is_apart=self._blocks.states is None and attention.is_apart(num_rows))
+
+    def _offer_of(self, idea: _Idea) -> Offer:
+        sequence = idea.sequence
+        catch_up_s = self._drafts.catch_up_s(sequence) if idea.is_drafted and self._drafts is not None else 0.0
+        return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, idea.is_drafted, catch_up_s)
 
     def _step_of(self, scheduled: list[Scheduled], costs: StepCosts) -> Step:
         return Step(
@@ -274,15 +270,6 @@ def _may_propose(entry: Scheduled) -> bool:
     sequence = entry.sequence
     is_short = entry.num_new_tokens <= _MAX_KNOWN
     return is_short and entry.completes_prompt and sequence.is_past_prompt and not (sequence.beams or sequence.forks)
-
-
-def _offer_of(idea: _Idea, draft_costs: StepCosts | None) -> Offer:
-    sequence = idea.sequence
-    catch_up_s, drafting = 0.0, sequence.drafting
-    if idea.is_drafted and draft_costs is not None and drafting is not None:
-        num_left = sequence.params.max_tokens - sequence.num_output_tokens
-        catch_up_s = drafting.catch_up_s(sequence.num_tokens, num_left, draft_costs)
-    return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, idea.is_drafted, catch_up_s)
 
 
 def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:

@@ -97,11 +97,12 @@ def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOp
     if threshold is not None and num_tokens is not None:
         field = "assistant_confidence_threshold"
         raise InvalidRequest(f"must not be given beside num_assistant_tokens, given {threshold:g}", field=field)
-    if threshold is not None and not info.has_draft_model:
+    if threshold is not None and not info.has_drafts:
         field = "assistant_confidence_threshold"
-        raise InvalidRequest(f"needs a draft model (--draft-model at the start), given {threshold:g}", field=field)
-    if num_tokens and not (info.has_prompt_lookup or info.has_draft_model):
-        needed = "--prompt-lookup or --draft-model at the start"
+        needed = "a draft model (--draft-model or --mtp at the start)"
+        raise InvalidRequest(f"needs {needed}, given {threshold:g}", field=field)
+    if num_tokens and not (info.has_prompt_lookup or info.has_drafts):
+        needed = "--prompt-lookup, --draft-model or --mtp at the start"
         raise InvalidRequest(f"needs {needed}, given {num_tokens}", field="num_assistant_tokens")
     if body.max_ngram_size is not None and not info.has_prompt_lookup:
         needed = "--prompt-lookup at the start"

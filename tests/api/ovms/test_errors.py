@@ -54,7 +54,7 @@ def test_an_unknown_model_comes_before_a_wrong_field(ovms: httpx.Client) -> None
         ({"max_tokens": 0}, "max_tokens must be >= 1, given 0"),
         ({"messages": []}, "messages must"),
         ({"stream_options": {"include_usage": True}}, "stream_options needs stream to be true"),
-        ({"num_assistant_tokens": 5}, "num_assistant_tokens needs --prompt-lookup or --draft-model"),
+        ({"num_assistant_tokens": 5}, "num_assistant_tokens needs --prompt-lookup, --draft-model or --mtp"),
         ({"seed": 10**400}, "seed must be"),
     ],
 )

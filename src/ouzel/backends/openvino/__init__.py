@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino.cache_identity import cache_identity
-from ouzel.backends.openvino.compilation import check_options, compile_graph, compile_vision, precision_name, type_name
+from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import (
@@ -25,6 +25,7 @@ from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
+from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
@@ -111,11 +112,11 @@ def make_runner(
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
-        compiled = compile_graph(core, language_model, engine)
+        compiled, *further = compile_graphs(core, language_model, engine)
         vision = None
         if language_model.vision is not None:
             vision = VisionRunner(compile_vision(core, language_model.vision, engine), language_model.vision)
-    cache, states = cache_tables(compiled), state_tables(compiled)
+    cache, states = cache_tables([compiled, *further]), state_tables(compiled)
     free_bytes = available_bytes()
     state_plan = plan_states(states, engine, free_bytes)
     max_num_seqs = state_plan.max_num_seqs
@@ -145,8 +146,10 @@ def make_runner(
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
-    caches = KvCache(cache, plan.num_blocks), StateTables(states, state_plan)
-    return OpenVINORunner(compiled, caches, served, info, vision)
+    kv_cache = KvCache(cache, plan.num_blocks)
+    prediction = PredictionRunner(CompiledPrediction(*further), kv_cache, served, info) if further else None
+    caches = kv_cache, StateTables(states, state_plan)
+    return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
@@ -163,5 +166,7 @@ def read_config(directory: Path) -> HfConfig:
 
 def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
     if is_ir_directory(directory):
+        if model.mtp:
+            raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
         return load_ir(core, directory, config)
-    return load_checkpoint(directory, config, read_weights(model.weights), model.cache_dir)
+    return load_checkpoint(directory, config, read_weights(model.weights), model.cache_dir, predicts=model.mtp)

@@ -1,5 +1,7 @@
 """A graph is compiled with the user's options; errors name the options at fault."""
 
+from itertools import chain
+
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.vision_model import VisionModel
@@ -29,9 +31,11 @@ KEY_GROUP_SIZE = 32
 NUM_KEPT_PRIMITIVES = 512
 
 
-def compile_graph(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> ov.CompiledModel:
+def compile_graphs(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> list[ov.CompiledModel]:
+    """Returns the model, and where it predicts further tokens its head and the layer that does."""
+    properties = compile_properties(engine, language_model)
     try:
-        return core.compile_model(language_model.graph, engine.device, compile_properties(engine, language_model))
+        return [core.compile_model(graph, engine.device, properties) for graph in language_model.graphs]
     except RuntimeError as error:
         raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
 
@@ -70,7 +74,8 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
 def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> dict[str, object]:
     properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if engine.device == "CPU":
-        at_most = min([language_model.hidden_size, *weight_group_sizes(language_model.graph)])
+        group_sizes = map(weight_group_sizes, language_model.graphs)
+        at_most = min([language_model.hidden_size, *chain.from_iterable(group_sizes)])
         fitting = (size for size in ACTIVATION_GROUP_SIZES if size <= at_most)
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0 if engine.precision == "f32" else next(fitting, 0)
         properties |= key_cache_properties(language_model.graph)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ouzel.backends.openvino.compilation import check_options, compile_graph, precision_name, type_name
+from ouzel.backends.openvino.compilation import check_options, compile_graphs, precision_name, type_name
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
@@ -60,8 +60,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         language_model, measured = measure_checkpoint(directory, config, read_weights(model.weights))
         num_parameters = measured.num_parameters
         weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
-    compiled = compile_graph(core, attention_alone(language_model), engine)
-    tables = cache_tables(compiled)
+    [compiled] = compile_graphs(core, attention_alone(language_model), engine)
+    tables = cache_tables([compiled])
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     free_bytes = available_bytes() - sum(size for _, size in weights)
     precision = compiled.get_property("INFERENCE_PRECISION_HINT")

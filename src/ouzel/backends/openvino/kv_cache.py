@@ -5,6 +5,7 @@ of value_cache the block size).
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.library import ov
@@ -23,8 +24,9 @@ class CachePlan:
     max_model_len: int  # what was asked for, or less when the cache holds less
 
 
-def cache_tables(compiled: ov.CompiledModel) -> list[Table]:
-    tables = tables_of(compiled, "key_cache.", "value_cache.")
+def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
+    """Returns those of all graphs of a model."""
+    tables = [table for each in compiled for table in tables_of(each, "key_cache.", "value_cache.")]
     if not tables:
         raise ModelLoadError("a model of recurrent layers only is not supported: one at least must be attention")
     return tables

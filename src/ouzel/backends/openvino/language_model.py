@@ -14,10 +14,19 @@ from ouzel.backends.openvino.vision_model import VisionModel
 
 
 @dataclass(frozen=True, kw_only=True)
+class PredictionGraphs:
+    """A model whose last layer predicts further tokens gives hidden rows, and these make something of them."""
+
+    head: ov.Model  # logits of `hidden_rows`
+    layer: ov.Model  # hidden rows for the tokens behind `input_ids`, of these and `hidden_rows`
+    arrays: list[NDArray[np.generic]]  # that their constants point into, besides those of the model's graph
+
+
+@dataclass(frozen=True, kw_only=True)
 class LanguageModel:
     """It has a graph that is ready to be compiled, and what running it takes."""
 
-    graph: ov.Model
+    graph: ov.Model  # its output is `logits`, or with a prediction `hidden_rows`, those of all tokens
     arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
     ropes: dict[str, Rope]  # angles for the inputs `rope_cos.<name>`; empty where the graph takes position_ids, or none
     hidden_size: int
@@ -31,7 +40,12 @@ class LanguageModel:
     sees_images_whole: bool = False  # the tokens of an image attend to each other
     cache_entry: Path | None = None  # that the weights are mapped from
     is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
+    prediction: PredictionGraphs | None = None
     identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
+
+    @property
+    def graphs(self) -> list[ov.Model]:
+        return [self.graph] if self.prediction is None else [self.graph, self.prediction.head, self.prediction.layer]
 
     @property
     def num_relative_positions(self) -> int:

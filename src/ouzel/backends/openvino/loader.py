@@ -30,7 +30,10 @@ BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that kno
 logger = logging.getLogger(__name__)
 
 
-def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str) -> LanguageModel:
+def load_checkpoint(
+    directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str, *, predicts: bool = False
+) -> LanguageModel:
+    """With `predicts` the layer that predicts further tokens is loaded, too. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
     stored, family_build = find_weights(directory, text), family(text.model_type)
     keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
@@ -40,7 +43,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
         logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
-        model = built(config, family_build, vision, weights, plan)
+        model = built(config, family_build, vision, weights, plan, predicts=predicts)
         kept = f"{stored.compressed_as} as {value_types(weights.index)}"
         named = "" if str(plan) == "auto" else f" ({plan})"
         return replace(model, weights=kept + named if keeps else str(plan), identity=entry.name)
@@ -53,7 +56,7 @@ def load_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan, cache_d
         return model
 
     files = [directory / "config.json", *stored.files]
-    entry = entry_path(cache_dir, directory, files, str(plan))
+    entry = entry_path(cache_dir, directory, files, f"{plan},mtp" if predicts else str(plan))
     if (cached := load_cached(entry, build)) is not None:
         return cached
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
@@ -83,17 +86,30 @@ def check_use(config: HfConfig, model: LanguageModel, tensors: Tensors, used: Ab
     """Raises ModelLoadError where the checkpoint has tensors that the model should have used."""
     text = config.text_model()
     left_out = () if model.vision is None else model.vision.left_out
-    refuse_leftovers(text, tensors.names(), used, has_other_modes=text is not config, left_out_prefixes=left_out)
+    refuse_leftovers(
+        text,
+        tensors.names(),
+        used,
+        has_other_modes=text is not config,
+        predicts=model.prediction is not None,
+        left_out_prefixes=left_out,
+    )
     refuse_another_head(tensors, used, (model.vocab_size, model.hidden_size))
 
 
 def built(
-    config: HfConfig, build: FamilyBuild, vision: VisionFamily | None, weights: Weights, plan: WeightPlan
+    config: HfConfig,
+    build: FamilyBuild,
+    vision: VisionFamily | None,
+    weights: Weights,
+    plan: WeightPlan,
+    *,
+    predicts: bool = False,
 ) -> LanguageModel:
     """Raises ModelLoadError where the runtime refuses a number that the family takes."""
     images = None if vision is None else vision.image_shape(config)
     try:
-        model = build(text_model(config, weights), Builder(weights, plan, images))
+        model = build(text_model(config, weights), Builder(weights, plan, images, predicts=predicts))
         if vision is None or images is None:
             return model
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"

@@ -1,4 +1,5 @@
-"""The runner runs batches on a compiled model: one `infer` a step, with inputs set by name, and nothing is copied."""
+"""The runner runs batches on a compiled model: one `infer` a step, or with a layer that predicts further tokens one
+more for the head."""
 
 from collections.abc import Generator, Mapping
 
@@ -6,11 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.chunked_rows import chunk_inputs, in_chunks
+from ouzel.backends.openvino.graph_request import GraphRequest
 from ouzel.backends.openvino.image_rows import features_shape, image_inputs, is_image_token
 from ouzel.backends.openvino.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.prediction_runner import PredictionRunner
 from ouzel.backends.openvino.state_tables import NEXT_PREFIX, StateTables
+from ouzel.backends.openvino.step_inputs import paging_inputs, rope_inputs
 from ouzel.backends.openvino.tables import TableRows
 from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.engine.base import CacheRows, ForwardBatch
@@ -32,9 +36,13 @@ class OpenVINORunner:
         caches: tuple[KvCache, StateTables],
         language_model: LanguageModel,
         info: EngineInfo,
+        *,
         vision: VisionRunner | None = None,
+        prediction: PredictionRunner | None = None,
     ) -> None:
         self.info = info
+        self.prediction = prediction
+        self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)  # known where there is a prediction
         self._vision = vision
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
@@ -42,54 +50,38 @@ class OpenVINORunner:
         self._weights = language_model.arrays
         self._ropes = language_model.ropes
         self._query_scale = language_model.query_scale
-        self._request = compiled.create_infer_request()
-        self._arrays: list[NDArray[np.generic]] = []  # the request's inputs, which it only points to
-        # Inputs are told apart by name, once: setting them by index is faster by a third of a millisecond a step.
-        self._indices = {port.get_any_name(): index for index, port in enumerate(compiled.inputs)}
+        self._request = GraphRequest(compiled, self._kv_cache.tensors | self._states.tensors)
         self._position_axes = position_axes(compiled)
         self._next_states = {
             port.get_any_name().removeprefix(NEXT_PREFIX): index
             for index, port in enumerate(compiled.outputs)
             if port.get_any_name().startswith(NEXT_PREFIX)
         }
-        for name, tensor in (self._kv_cache.tensors | self._states.tensors).items():
-            self._request.set_tensor(name, tensor)
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
-        arrays = self._inputs(batch)
-        for name, array in arrays.items():
-            self._request.set_input_tensor(self._indices[name], ov.Tensor(array, shared_memory=True))
-        self._arrays = list(arrays.values())
-        self._request.infer(share_outputs=True, decode_strings=False)  # without the GIL
+        self._request.run(self._inputs(batch))
         self._keep_states(batch)
+        if self.prediction is not None:
+            self.hidden_rows = self._request.output()
         if not batch.sampled_rows.size:  # openvino cannot show an empty tensor as an array
             return np.zeros((0, self.info.vocab_size), np.float32)
-        logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
+        if self.prediction is not None:
+            return self.prediction.logits(self.hidden_rows[batch.sampled_rows])
+        logits = self._request.output()
         return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
 
     def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
-        inputs: dict[str, NDArray[np.generic]] = {
-            "input_ids": batch.token_ids,
-            "past_lens": batch.past_lens,
-            "subsequence_begins": batch.subsequence_begins,
-            "block_indices": batch.block_indices,
-            "block_indices_begins": batch.block_indices_begins,
-            "max_context_len": np.array(batch.max_context_len, np.int32),
-            "sampled_rows": batch.sampled_rows,
-            **self._states.inputs(batch.state_slots),
-        }
+        inputs = paging_inputs(batch) | rope_inputs(self._ropes, batch) | self._states.inputs(batch.state_slots)
         if self._next_states and batch.state_slots is not None:
             inputs |= chunk_inputs(batch.subsequence_begins, batch.state_slots[:, 0])
-        if "position_ids" in self._indices:
+        if self._request.has_input("position_ids"):
             shape = (*self._position_axes, len(batch.token_ids))
             inputs["position_ids"] = np.array(np.broadcast_to(batch.positions, shape), order="C")
-        for name, rope in self._ropes.items():
-            inputs[f"rope_cos.{name}"], inputs[f"rope_sin.{name}"] = rope.cos_sin(batch.positions)
         if self._query_scale is not None:
             inputs["query_scale"] = self._query_scale.at(batch.positions)
         if self._features_shape is not None:
             inputs |= image_inputs(batch, self._features_shape)
-        if "image_tokens" in self._indices:
+        if self._request.has_input("image_tokens"):
             inputs["image_tokens"] = is_image_token(batch)
         return inputs
 
@@ -103,7 +95,7 @@ class OpenVINORunner:
             return
         slots = batch.state_slots[in_chunks(batch.subsequence_begins), 1]
         for name, index in self._next_states.items() if len(slots) else ():
-            self._states.write(name, slots, self._request.get_output_tensor(index).data)
+            self._states.write(name, slots, self._request.output(index))
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._kv_cache.copy_blocks(sources, destinations)
@@ -115,5 +107,4 @@ class OpenVINORunner:
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
-        del self._request, self._compiled, self._kv_cache, self._states, self._weights, self._vision
-        self._arrays = []
+        del self._request, self._compiled, self._kv_cache, self._states, self._weights, self._vision, self.prediction

@@ -10,8 +10,9 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
-from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import Matrix, Tensor, Wanted, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
@@ -20,15 +21,26 @@ from ouzel.errors import ModelLoadError
 class Builder:
     """Names are those of tensors without their `.weight`."""
 
-    def __init__(self, weights: Weights, plan: WeightPlan, images: ImageShape | None = None) -> None:
-        """With `images` the language model takes them."""
-        self.graph = PagedGraph()
+    def __init__(
+        self, weights: Weights, plan: WeightPlan, images: ImageShape | None = None, *, predicts: bool = False
+    ) -> None:
+        """With `images` the language model takes them; with `predicts` it has a layer that predicts further tokens."""
+        self.graph = PagedGraph(keeps_rows=predicts)
+        self.predicts = predicts
         self._image_shape = images
         self._images: ImageInputs | None = None
         self._weights = weights
         self._plan = plan
         self._ropes: dict[str, Rope] = {}
         self._query_scale: QueryScale | None = None
+
+    def beside(self, asked: str, stored: str) -> "Builder":
+        """Returns one for another graph of the same weights, where names that begin with `asked` begin otherwise."""
+        return Builder(RenamedWeights(self._weights, asked, stored), self._plan)
+
+    def has(self, name: str) -> bool:
+        """Takes the whole name of a tensor."""
+        return self._weights.has(name)
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
@@ -117,11 +129,23 @@ class Builder:
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
         return self._weight(name, num_rows, num_columns, self._plan.head)
 
-    def language_model(self, logits: Node, *, hidden_size: int, vocab_size: int, max_positions: int) -> LanguageModel:
+    def language_model(
+        self,
+        rows: Node,
+        *,
+        hidden_size: int,
+        vocab_size: int,
+        max_positions: int,
+        prediction: PredictionGraphs | None = None,
+    ) -> LanguageModel:
+        """Takes the logits, or with a prediction the hidden rows. Raises ModelLoadError where one lacks."""
         assert self._image_shape is None or self._images is not None, "this family takes no images yet"
+        if self.predicts and prediction is None:
+            raise ModelLoadError("mtp: models of this family have no layer that predicts further tokens, or none yet")
         return LanguageModel(
-            graph=self.graph.finish(logits),
-            arrays=self.graph.arrays,
+            graph=self.graph.finish(rows, "logits" if prediction is None else "hidden_rows"),
+            arrays=self.graph.arrays + ([] if prediction is None else prediction.arrays),
+            prediction=prediction,
             ropes=self._ropes,
             query_scale=self._query_scale,
             hidden_size=hidden_size,

@@ -17,12 +17,14 @@ from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
 from ouzel.backends.openvino.library import ops
 from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.model_files import brief
 
 Part = Callable[[Builder, Node, int], Node]  # half of a layer: rows [T, hidden_size] and which layer -> rows
+Head = Callable[[Node], Node]  # rows [S, hidden_size] -> logits
+Predict = Callable[[Builder, Node, Head], PredictionGraphs]  # of the embedding and the head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,10 @@ def attention_of(b: Builder, shape: DecoderShape) -> Part:
     return attention
 
 
-def build_decoder(b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Part | None = None) -> LanguageModel:
+def build_decoder(
+    b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Part | None = None, predict: Predict | None = None
+) -> LanguageModel:
+    """`predict` makes the graphs for further tokens, where these are asked for."""
     hidden_size = shape.attention.hidden_size
     mixer = mixer or attention_of(b, shape)
     embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings)
@@ -159,11 +164,17 @@ def build_decoder(b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Pa
         x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
+
+    def logits_of(rows: Node) -> Node:
+        return softcapped(scaled(ops.matmul(rows, head, False, True), shape.logits_factor), shape.logits_softcap)
+
+    prediction = predict(b, embedding, logits_of) if b.predicts and predict is not None else None
     return b.language_model(
-        softcapped(scaled(ops.matmul(x, head, False, True), shape.logits_factor), shape.logits_softcap),
+        logits_of(x) if prediction is None else x,
         hidden_size=hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=shape.rope.max_positions,
+        prediction=prediction,
     )
 
 

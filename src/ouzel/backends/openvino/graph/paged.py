@@ -33,8 +33,10 @@ class Chunking:
 class PagedGraph:
     """It has the inputs of every model; parts add their own by `input`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_rows: bool = False) -> None:
+        """With `keeps_rows` it computes all rows to the end, not only the sampled ones."""
         self.parameters: list[Node] = []
+        self._keeps_rows = keeps_rows
         self._outputs: dict[str, Node] = {}
         self._constants = Constants()
         self.arrays = self._constants.arrays  # must outlive the compiled model
@@ -80,7 +82,7 @@ class PagedGraph:
         )
 
     def output(self, name: str, value: Node) -> None:
-        """Adds an output beside the logits."""
+        """Adds an output beside those that the graph ends with."""
         self._outputs[name] = value
 
     def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
@@ -96,16 +98,18 @@ class PagedGraph:
 
     def sampled(self, rows: Node) -> Node:
         """Gathers the rows whose logits are wanted; of a product by a matrix, before it is computed."""
+        if self._keeps_rows:
+            return rows
         node = output_of(rows).get_node()
         if node.get_type_name() != "MatMul":
             return gather(rows, self._sampled_rows)
         rows, matrix = (node.input_value(index) for index in range(2))
         return ops.matmul(gather(rows, self._sampled_rows), matrix, **node.get_attributes())
 
-    def finish(self, logits: Node) -> ov.Model:
+    def finish(self, rows: Node, name: str = "logits") -> ov.Model:
         results = []
-        for name, value in {"logits": logits, **self._outputs}.items():
+        for output, value in {name: rows, **self._outputs}.items():
             result = ops.result(value)
-            result.output(0).set_names({name})
+            result.output(0).set_names({output})
             results.append(result)
         return ov.Model(results, self.parameters, "ouzel")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import build_decoder
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
+from ouzel.backends.openvino.graph.prediction import prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -26,4 +27,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = qwen3_5_text.decoder_shape(config, turns_by_three=b.takes_images)
     mixer = qwen3_5_text.mixer_of(config, b, shape, DeltaNetShape.read(config))
     routing = replace(Routing.read(config), is_normalised=True)
-    return build_decoder(b, shape, qwen2_moe.feed_forward(config, routing), mixer)
+    feed_forward = qwen2_moe.feed_forward(config, routing)
+    return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, feed_forward))

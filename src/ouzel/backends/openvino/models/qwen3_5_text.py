@@ -11,6 +11,7 @@ from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape, delta_net
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.prediction import prediction_of
 from ouzel.backends.openvino.graph.rope_axes import with_axes
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -21,7 +22,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = with_defaults(config)
     shape = decoder_shape(config, turns_by_three=b.takes_images)
     mixer = mixer_of(config, b, shape, DeltaNetShape.read(config))
-    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)), mixer)
+    feed_forward = feed_forward_of(MlpShape.read(config))
+    return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, feed_forward))
 
 
 def with_defaults(config: HfConfig) -> HfConfig:

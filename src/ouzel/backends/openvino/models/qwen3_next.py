@@ -9,6 +9,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import build_decoder, by_layer, feed_forward_of
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
 from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.prediction import prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -31,4 +32,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     delta_shape = replace(DeltaNetShape.read(config), is_fused=True)
     sparse, dense = qwen2_moe.feed_forward(config, Routing.read(config)), feed_forward_of(MlpShape.read(config))
     feed_forward = by_layer(sparse, dense, layers_with_experts(config))
-    return build_decoder(b, shape, feed_forward, qwen3_5_text.mixer_of(config, b, shape, delta_shape))
+    mixer = qwen3_5_text.mixer_of(config, b, shape, delta_shape)
+    return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, sparse))

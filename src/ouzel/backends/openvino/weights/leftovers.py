@@ -29,13 +29,14 @@ def refuse_leftovers(
     used: AbstractSet[str],
     *,
     has_other_modes: bool,
+    predicts: bool = False,
     left_out_prefixes: tuple[str, ...] = (),
 ) -> None:
     """Raises ModelLoadError where a tensor is not used that the language model should have used.
 
-    Layers that predict further tokens are left out, as is the head of a model that takes its embedding for one, what
-    makes keys and values in layers that share those of others, what a checkpoint of several modes has for its
-    other modes, and what `left_out_prefixes` names of those that are served.
+    Layers that predict further tokens are left out, unless the model `predicts` them, as is the head of a model that
+    takes its embedding for one, what makes keys and values in layers that share those of others, what a checkpoint of
+    several modes has for its other modes, and what `left_out_prefixes` names of those that are served.
     """
     own = {_part_of(name) for name in used}
     left_out = set()
@@ -43,7 +44,7 @@ def refuse_leftovers(
         part = _part_of(name)
         if name.startswith(left_out_prefixes):
             left_out.add(f"some of {part}")
-        elif _predicts_further(config, name) or (has_other_modes and part not in own):
+        elif (not predicts and _predicts_further(config, name)) or (has_other_modes and part not in own):
             left_out.add(part)
         elif _shares_keys_and_values(config, name):
             left_out.add("keys and values of layers that share them")

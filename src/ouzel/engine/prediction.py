@@ -1,0 +1,163 @@
+"""A layer behind the model's guesses tokens after the next one (multi-token prediction).
+
+Rules
+1. Its entry for token t takes the model's hidden row of t and token t+1, and says what token t+2 may be. So it has one
+   entry less than the model has tokens, and its keys and values lie in the blocks of the model's.
+2. The hidden rows of a step are kept until a sequence drafts, or until they are many: whether drafts pay or not, the
+   cache holds what later ones attend to. The last one stays, which a draft begins with. Those of tokens that were
+   rejected are dropped.
+3. Entries behind a sequence's last token are guesses like their tokens: the next step's hidden rows replace them.
+4. What the model did not compute for a sequence (a prefix from the cache, the tokens before a fork) is taken as it is
+   in the blocks. At worst a guess is poor.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import HiddenRunner
+from ouzel.engine.batch import Span, batch_of, prefix_sums
+from ouzel.engine.draft_draws import Drafted, Want, draw_drafts
+from ouzel.engine.scheduler import Scheduled
+from ouzel.engine.sequence import Sequence
+from ouzel.engine.speculation.acceptance import AcceptanceRates
+from ouzel.engine.speculation.drafting import Drafting
+
+Rows = NDArray[np.float32]  # [some, hidden size]
+
+FIRST_CHANCES = (0.7, 0.6, 0.5, 0.45, 0.4)  # by depth: the layer is made for the first one
+_MOST_WAITING = 256  # hidden rows of a sequence
+
+
+class Entries(Drafting):
+    """A sequence's tokens up to `num_cached_tokens` are in entries, and hidden rows wait for further ones."""
+
+    def __init__(self, common_rates: AcceptanceRates, begin: int) -> None:
+        super().__init__(common_rates, begin + 1)
+        self._rows: list[Rows] = []
+        self.num_waiting = 0
+
+    @property
+    def begin(self) -> int:
+        """Returns the first position without an entry."""
+        return self.num_cached_tokens - 1
+
+    def is_ready(self, num_tokens: int) -> bool:
+        """Tells whether the last of so many tokens is all that lacks a hidden row, and a row waits."""
+        return self.num_waiting > 0 and self.begin + self.num_waiting == num_tokens - 1
+
+    def add(self, begin: int, rows: Rows) -> None:
+        """Takes rows from position `begin` on. Those that are known already are the same."""
+        num_known = self.begin + self.num_waiting - begin
+        if num_known < 0:
+            self._keep(rows[:0])
+            self.num_cached_tokens, num_known = begin + 1, 0
+        self._rows.append(rows[num_known:].copy())
+        self.num_waiting += len(self._rows[-1])
+
+    def cut(self, num_tokens: int) -> None:
+        """Drops rows of tokens that did not come, where a sequence has so many."""
+        self._keep(self._joined()[: max(0, num_tokens - self.num_cached_tokens)])
+
+    def take(self, number: int) -> Rows:
+        """Returns the first so many rows, which become entries."""
+        rows = self._joined()
+        self._keep(rows[number:])
+        self.num_cached_tokens += number
+        return rows[:number]
+
+    def _joined(self) -> Rows:
+        return np.concatenate(self._rows) if self._rows else np.zeros((0, 0), np.float32)
+
+    def _keep(self, rows: Rows) -> None:
+        self._rows, self.num_waiting = ([rows] if len(rows) else []), len(rows)
+
+
+class PredictionLayer:
+    def __init__(self, model: HiddenRunner, layer: HiddenRunner) -> None:
+        self.runner = layer
+        self._model = model
+        self._rates = AcceptanceRates(FIRST_CHANCES)
+
+    def begin(self, sequence: Sequence) -> Drafting | None:
+        """Returns what is known of a sequence's drafts; None: a hidden row lacks."""
+        entries = sequence.drafting
+        return entries if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens) else None
+
+    def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
+        """Has never many entries to compute."""
+
+    def lags(self, sequence: Sequence) -> bool:
+        return False
+
+    def record(self, scheduled: Iterable[Scheduled]) -> None:
+        """Keeps the hidden rows of a step that has just run."""
+        begin = 0
+        for entry in scheduled:
+            sequence, rows = entry.sequence, self._model.hidden_rows[begin:]
+            num_rows = entry.num_new_tokens + len(sequence.proposal)
+            begin += num_rows
+            if not _may_draft(sequence):
+                continue
+            if sequence.drafting is None:
+                sequence.drafting = Entries(self._rates, sequence.num_computed_tokens)
+            assert isinstance(sequence.drafting, Entries)
+            sequence.drafting.add(sequence.num_computed_tokens, rows[:num_rows])
+
+    def settle(self, scheduled: Iterable[Scheduled]) -> None:
+        """Drops the hidden rows of what did not come, and makes entries of those that are many."""
+        for sequence in (entry.sequence for entry in scheduled):
+            entries = sequence.drafting
+            if sequence.is_finished or not isinstance(entries, Entries):
+                continue
+            entries.cut(sequence.num_tokens)
+            if entries.num_waiting > _MOST_WAITING:
+                span, rows = _taken(sequence, entries, entries.num_waiting - 1)
+                self._run([span], [rows], np.zeros(0, np.int64))
+
+    def draft(self, wants: list[Want]) -> Drafted:
+        """Returns the tokens drafted for each; fewer than wanted where the layer is not as sure as is asked for."""
+        drafts: Drafted = {want.sequence: [] for want in wants}
+        spans, rows = [], []
+        for sequence in drafts:
+            entries = sequence.drafting
+            assert isinstance(entries, Entries) and entries.num_waiting
+            span, own_rows = _taken(sequence, entries, entries.num_waiting)
+            spans.append(span)
+            rows.append(own_rows)
+        while wants:
+            ends = prefix_sums(np.array([len(own) for own in rows], np.int32))[1:].astype(np.int64)
+            logits = self._run(spans, rows, ends - 1)
+            places = {want.sequence: place for place, want in enumerate(wants)}
+            wants = draw_drafts(wants, list(logits), drafts)
+            rows = [self.runner.hidden_rows[[places[want.sequence]]] for want in wants]
+            spans = [_guessed_span(want.sequence, drafts[want.sequence]) for want in wants]
+        return drafts
+
+    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
+        """Takes note of what came of a draft behind so many tokens."""
+        if sequence.drafting is not None:
+            sequence.drafting.note(num_tried, num_came)
+
+    def close(self) -> None:
+        """Leaves the layer to the model's runner, of which it is a part."""
+
+    def _run(self, spans: list[Span], rows: list[Rows], sampled_rows: NDArray[np.int64]) -> Rows:
+        batch = batch_of(spans, sampled_rows, self.runner.info.block_size)
+        return self.runner.run(replace(batch, hidden_rows=np.concatenate(rows)))
+
+
+def _may_draft(sequence: Sequence) -> bool:
+    return sequence.images is None and not sequence.beams and sequence.request.speculation.max_proposed_tokens != 0
+
+
+def _taken(sequence: Sequence, entries: Entries, number: int) -> tuple[Span, Rows]:
+    """Returns what the next so many entries are made of."""
+    begin, first = entries.begin, entries.num_cached_tokens
+    return (sequence.block_table, begin, sequence.token_ids[first : first + number]), entries.take(number)
+
+
+def _guessed_span(sequence: Sequence, drafted: list[int]) -> Span:
+    return sequence.block_table, sequence.num_tokens - 2 + len(drafted), drafted[-1:]

@@ -1,0 +1,150 @@
+"""The layer for further tokens gives what transformers' own layers give (tools/golden/make_prediction.py)."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.batch import batch_of
+from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.errors import ModelLoadError
+from tests.backends import quantize
+from tests.engine.requests import make_request, run_alone
+
+PREDICTING = Path(__file__).parent / "golden_prediction"
+FREE = StepCosts((1, 100), (1.0, 1.01))
+FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
+BLOCKS = list(range(4))
+
+
+@pytest.fixture(params=["qwen3_5", "qwen3_5-moe", "qwen3_next"])
+def directory(request: pytest.FixtureRequest) -> Path:
+    return PREDICTING / str(request.param)
+
+
+def load(directory: Path, cache_dir: Path, *, weights: str = "f32", mtp: bool = True) -> OpenVINORunner:
+    runner = create_runner(
+        ModelConfig(model=str(directory), cache_dir=str(cache_dir), weights=weights, mtp=mtp),
+        EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02),
+    )
+    assert isinstance(runner, OpenVINORunner)
+    return runner
+
+
+def entries(
+    runner: OpenVINORunner, begin: int, token_ids: list[int], hidden: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    assert runner.prediction is not None
+    batch = batch_of([(BLOCKS, begin, token_ids)], np.arange(len(token_ids)), runner.info.block_size)
+    return runner.prediction.run(replace(batch, hidden_rows=hidden)).copy()
+
+
+def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> None:
+    runner = load(directory, cache_dir)
+    assert runner.prediction is not None
+    with np.load(directory / "golden.npz") as golden:
+        prompt, greedy = golden["prompt"].tolist(), golden["greedy"].tolist()
+        batch = batch_of([(BLOCKS, 0, prompt)], np.arange(40), runner.info.block_size)
+        logits = runner.run(replace(batch, state_slots=np.array([[0, 1]], np.int32)))
+        np.testing.assert_allclose(logits, golden["logits"], atol=2e-3)
+        np.testing.assert_allclose(runner.hidden_rows, golden["hidden"], atol=2e-3)
+        hidden, token_ids = runner.hidden_rows.copy(), [*prompt[1:], greedy[0]]
+        first = entries(runner, 0, token_ids[:25], hidden[:25])
+        others = entries(runner, 25, token_ids[25:], hidden[25:])
+        np.testing.assert_allclose(np.concatenate([first, others]), golden["prediction_logits"], atol=2e-3)
+        last = others[-1:]
+        for place, token_id in enumerate(golden["drafts"].tolist()):
+            np.testing.assert_allclose(last[0], golden["chained_logits"][place], atol=2e-3)
+            assert int(last[0].argmax()) == token_id
+            last = entries(runner, 40 + place, [token_id], runner.prediction.hidden_rows[-1:].copy())
+
+
+def test_what_comes_is_what_transformers_gives(directory: Path, cache_dir: Path) -> None:
+    runner = load(directory, cache_dir)
+    speculation = Speculation(prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING)
+    with np.load(directory / "golden.npz") as golden:
+        request = make_request(golden["prompt"].tolist(), max_tokens=64, ignore_eos=True)
+        result = run_alone(EngineCore(runner, speculation=speculation), request)[0]
+        assert result.token_ids == golden["greedy"].tolist()
+    assert result.final.num_proposed_tokens > 20
+
+
+def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Path) -> None:
+    """In bf16 it rounds otherwise by a hundredth, since the rows are in f32 between the model and its head."""
+    logits = []
+    for mtp in (False, True):
+        model = ModelConfig(model=str(directory), cache_dir=str(cache_dir), mtp=mtp)
+        runner = create_runner(model, EngineConfig(kv_cache_gib=0.02, precision="int8"))
+        batch = batch_of([(BLOCKS, 0, list(range(40)))], np.arange(40), runner.info.block_size)
+        logits.append(runner.run(replace(batch, state_slots=np.array([[0, 1]], np.int32))).copy())
+    assert np.array_equal(logits[0], logits[1])
+
+
+def test_experts_may_be_stored_as_one_tensor(tmp_path: Path, cache_dir: Path) -> None:
+    """Some published checkpoints have them so, others one by one."""
+    source, fused = PREDICTING / "qwen3_5-moe", tmp_path / "fused"
+    shutil.copytree(source, fused)
+    tensors = quantize.load(source / "model.safetensors")
+    prefix = "mtp.layers.0.mlp.experts."
+    own = {name: tensors.pop(name)[1] for name in list(tensors) if name.startswith(prefix)}
+
+    def stacked(kind: str) -> NDArray[np.generic]:
+        return np.stack([own[f"{prefix}{number}.{kind}_proj.weight"] for number in range(4)])
+
+    tensors[prefix + "gate_up_proj"] = "BF16", np.concatenate([stacked("gate"), stacked("up")], axis=1)
+    tensors[prefix + "down_proj"] = "BF16", stacked("down")
+    quantize.save(fused / "model.safetensors", tensors)
+    one, another = (
+        entries(load(each, cache_dir), 0, [1, 2, 3], np.ones((3, 32), np.float32)) for each in (source, fused)
+    )
+    assert np.array_equal(one, another)
+
+
+def changed(directory: Path, **config: object) -> Path:
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | config))
+    return directory
+
+
+def test_a_checkpoint_without_the_layer_is_refused(tmp_path: Path, cache_dir: Path) -> None:
+    golden = Path(__file__).parent / "golden"
+    with pytest.raises(ModelLoadError, match=r"mtp: the checkpoint has no layer that predicts further tokens"):
+        load(golden / "qwen3_5", cache_dir)
+    with pytest.raises(ModelLoadError, match=r"mtp: models of this family have no layer"):
+        load(golden / "qwen3", cache_dir)
+    configs: list[tuple[dict[str, object], str]] = [
+        ({"mtp_num_hidden_layers": 2}, "mtp_num_hidden_layers must be 1 for --mtp, found 2"),
+        ({"mtp_use_dedicated_embeddings": True}, "mtp_use_dedicated_embeddings must be false for --mtp, found true"),
+    ]
+    for config, message in configs:
+        copy = tmp_path / next(iter(config))
+        shutil.copytree(PREDICTING / "qwen3_5", copy)
+        with pytest.raises(ModelLoadError, match=message):
+            load(changed(copy, **config), cache_dir)
+    with pytest.raises(ModelLoadError, match=r"mtp: an OpenVINO IR has no layer"):
+        load(Path(__file__).parent / "optimum_ir" / "mistral-int8", cache_dir, weights="auto")
+
+
+def test_a_tensor_of_the_layer_that_is_left_over_is_refused(tmp_path: Path, cache_dir: Path) -> None:
+    copy = tmp_path / "more"
+    shutil.copytree(PREDICTING / "qwen3_5", copy)
+    tensors = quantize.load(copy / "model.safetensors")
+    more = {"mtp.layers.1.mlp.up_proj.weight": tensors["mtp.norm.weight"]}
+    quantize.save(copy / "model.safetensors", tensors | more)
+    load(copy, cache_dir, mtp=False)
+    with pytest.raises(ModelLoadError, match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but"):
+        load(copy, cache_dir)
+
+
+def test_a_draft_model_and_the_layer_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="mtp and draft_model exclude each other, given x"):
+        ModelConfig(mtp=True, draft_model="x")

@@ -1,0 +1,139 @@
+"""A layer for further tokens changes no output; where it is right, there are fewer steps."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from ouzel.engine.core import EngineCore
+from ouzel.engine.prediction import Entries
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.acceptance import AcceptanceRates
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.types import SpeculationParams
+from tests.engine.fake_prediction import FakePredictor
+from tests.engine.requests import make_request, run, run_alone
+
+FREE = StepCosts((1, 100), (1.0, 1.01))
+DEAR = StepCosts((1, 100), (1.0, 100.0))
+FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
+PROMPT = [(7 * i) % 89 for i in range(37)]
+ROOM = {"num_blocks": 400, "max_model_len": 1200, "max_num_batched_tokens": 64}
+
+
+def engine_with(runner: FakePredictor, *, costs: StepCosts = FREE) -> EngineCore:
+    speculation = Speculation(prompt_lookup=False, predicts=True, costs=costs, draft_costs=FOR_NOTHING)
+    return EngineCore(runner, speculation=speculation)
+
+
+def plain(**options: Any) -> EngineCore:
+    return EngineCore(FakePredictor(0.0, **options))
+
+
+@pytest.mark.parametrize("num_kept", [None, 8])
+@pytest.mark.parametrize("params", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.8, "top_k": 9, "seed": 4}])
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+def test_the_output_is_that_of_the_model(share: float, params: dict[str, Any], num_kept: int | None) -> None:
+    expected = run_alone(plain(), make_request(PROMPT, max_tokens=60, **params))[0]
+    runner = FakePredictor(share, num_kept_states=num_kept)
+    result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=60, **params))[0]
+    assert result.token_ids == expected.token_ids
+    assert runner.prediction.num_poor == 0
+    num_proposed, num_accepted = result.final.num_proposed_tokens, result.final.num_accepted_tokens
+    assert num_proposed > 0
+    if share == 1.0:
+        assert num_accepted == num_proposed >= 45
+    elif share == 0.0:
+        assert num_accepted < 3  # by chance
+    else:
+        assert 0.3 * num_proposed < num_accepted < num_proposed
+
+
+@pytest.mark.parametrize("length", [900, *range(254, 262)])
+def test_entries_of_a_long_prompt_are_made_as_it_is_computed(length: int) -> None:
+    runner = FakePredictor(1.0, **ROOM)
+    prompt = [(11 * i) % 97 for i in range(length)]
+    result = run_alone(engine_with(runner), make_request(prompt, max_tokens=40))[0]
+    assert result.token_ids == run_alone(plain(**ROOM), make_request(prompt, max_tokens=40))[0].token_ids
+    assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 25
+    assert max(batch.token_ids.size for batch in runner.prediction.batches) <= 256 + 64
+    assert runner.prediction.num_poor == 0
+
+
+def test_entries_are_made_where_drafts_do_not_pay_too() -> None:
+    """What comes later may attend to them."""
+    runner = FakePredictor(0.0, **ROOM)
+    run_alone(engine_with(runner, costs=DEAR), make_request(PROMPT, max_tokens=600))
+    tokens = np.concatenate([batch.positions for batch in runner.prediction.batches])
+    assert set(tokens.tolist()) >= set(range(256))
+    assert runner.prediction.num_poor == 0
+
+
+def test_entries_change_hands_with_their_blocks() -> None:
+    """Few blocks, many requests, of which some are preempted."""
+    options: dict[str, Any] = {"num_blocks": 24, "max_num_seqs": 4, "max_num_batched_tokens": 16}
+    engine = engine_with(FakePredictor(1.0, **options))
+    random = Random(0)
+    for number in range(20):
+        requests = [
+            make_request([number, choice, *random.choices(range(90), k=random.randrange(20))], max_tokens=length)
+            for choice, length in enumerate(random.choices(range(2, 40), k=4))
+        ]
+        results = run(engine, requests)
+        for request in requests:
+            alone = run_alone(plain(), make_request(request.prompt_token_ids, max_tokens=40))[0]
+            result = results[request.request_id, 0]
+            assert result.token_ids == alone.token_ids[: request.params.max_tokens]
+            assert result.final.num_accepted_tokens == result.final.num_proposed_tokens
+
+
+def test_a_prompt_from_the_cache_is_drafted_for_as_well() -> None:
+    engine = engine_with(FakePredictor(1.0))
+    first, again = (run_alone(engine, make_request(PROMPT, max_tokens=20))[0] for _ in range(2))
+    assert again.token_ids == first.token_ids
+    assert again.final.num_cached_tokens == 36
+    assert again.final.num_accepted_tokens == first.final.num_accepted_tokens > 10
+
+
+def test_choices_come_as_without_it() -> None:
+    settings: list[dict[str, Any]] = [{"temperature": 1.0, "seed": 5}, {}]
+    for params in settings:
+        request = make_request(PROMPT, max_tokens=20, **params)
+        several = msgspec.structs.replace(request, n=3)
+        expected, results = (run(engine, [several]) for engine in (plain(), engine_with(FakePredictor(0.9))))
+        assert {key: each.token_ids for key, each in results.items()} == {
+            key: each.token_ids for key, each in expected.items()
+        }
+
+
+def test_a_request_that_wants_no_guesses_leaves_no_hidden_rows() -> None:
+    runner = FakePredictor(1.0)
+    request = msgspec.structs.replace(
+        make_request(PROMPT, max_tokens=20), speculation=SpeculationParams(max_proposed_tokens=0)
+    )
+    result = run_alone(engine_with(runner), request)[0]
+    assert result.final.num_proposed_tokens == 0
+    assert not runner.prediction.batches
+
+
+def test_a_layer_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    runner = FakePredictor(1.0)
+    runner.prediction._slots = runner.prediction._slots[:1]  # a device that has lost its memory
+    result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=20))[0]
+    assert result.token_ids == run_alone(plain(), make_request(PROMPT, max_tokens=20))[0].token_ids
+    assert "what drafts has failed, and drafts no more" in caplog.text
+
+
+def test_hidden_rows_that_lack_are_waited_for() -> None:
+    entries = Entries(AcceptanceRates((0.5,)), 4)
+    entries.add(4, np.ones((3, 2), np.float32))
+    assert [entries.is_ready(num_tokens) for num_tokens in (7, 8, 9)] == [False, True, False]
+    entries.add(6, np.full((2, 2), 2, np.float32))
+    assert entries.take(4).tolist() == [[1, 1]] * 3 + [[2, 2]], "what is known is not taken twice"
+    assert not entries.is_ready(9), "a draft begins with a row"
+    entries.add(20, np.ones((1, 2), np.float32))
+    assert entries.begin == 20, "what lies before is as it is in the cache"
+    entries.cut(21)
+    assert not entries.num_waiting
