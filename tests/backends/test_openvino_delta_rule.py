@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.chunked_rows import chunk_inputs, in_chunks
+from ouzel.backends.openvino.chunked_rows import ChunkedRows, chunk_inputs, in_chunks
 from ouzel.backends.openvino.graph.delta_chunks import CHUNK_LENGTH
 from ouzel.backends.openvino.graph.delta_rule import DeltaHeads, delta_rule
 from ouzel.backends.openvino.graph.paged import PagedGraph
@@ -32,6 +32,7 @@ class Layer:
         self.arrays = graph.arrays  # which the compiled model points into
         self.names = {port.get_any_name() for port in compiled.inputs}
         self.request = compiled.create_infer_request()
+        self.chunked_rows = ChunkedRows()
         num_heads, value_dim, key_dim = HEADS.state_shape
         self.table = np.zeros((NUM_SLOTS, num_heads, value_dim * key_dim), np.float32)
         self.states = self.table.reshape(NUM_SLOTS, *HEADS.state_shape)
@@ -47,7 +48,7 @@ class Layer:
             "state_slots_begins": np.arange(0, 2 * len(lens) + 1, 2, dtype=np.int32),
             "state_interval": np.full(len(lens), 2**30, np.int32),
             "subsequence_begins": begins,
-            **chunk_inputs(begins, slots[:, 0]),
+            **self.chunked_rows.inputs(begins, slots[:, 0]),
         }
         for name in self.names & set(inputs):
             self.request.set_tensor(name, ov.Tensor(inputs[name], shared_memory=True))
@@ -175,3 +176,28 @@ def test_a_step_without_rows_in_chunks_has_no_chunks() -> None:
         "last_chunks": [],
         "answer_rows": [0, 1],
     }
+
+
+def test_the_first_step_behind_several_chunks_has_one_that_counts_for_nothing() -> None:
+    rows = ChunkedRows()
+    steps = [[1], [70], [1, 1], [1], [CHUNK_LENGTH], [1]]
+    made = [
+        rows.inputs(np.cumsum([0, *lens]).astype(np.int32), np.arange(1, 1 + len(lens), dtype=np.int32))
+        for lens in steps
+    ]
+    assert [len(inputs["chunk_slots"]) for inputs in made] == [0, 3, 1, 0, 1, 0]
+    assert [len(inputs["last_chunks"]) for inputs in made] == [0, 1, 0, 0, 1, 0]
+    assert made[2]["answer_rows"].tolist() == [0, 1]
+
+
+def test_single_rows_behind_a_long_prompt_are_what_they_were(layer: Layer) -> None:
+    mixed, rates = random_rows(2)
+    slots = np.array([(3, 3), (4, 4)], np.int32)
+    layer.states[:] = 0
+    before = layer.run(mixed, rates, [1, 1], slots)
+    layer.run(*random_rows(200), [200], np.array([(0, 5)], np.int32))
+    layer.states[:] = 0
+    layer.run(*random_rows(200), [200], np.array([(0, 5)], np.int32))
+    states = layer.states[5].copy()
+    assert np.array_equal(layer.run(mixed, rates, [1, 1], slots), before)
+    assert np.array_equal(layer.states[5], states)

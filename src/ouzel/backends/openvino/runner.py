@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.chunked_rows import chunk_inputs, in_chunks
+from ouzel.backends.openvino.chunked_rows import ChunkedRows, in_chunks
 from ouzel.backends.openvino.graph_request import GraphRequest
 from ouzel.backends.openvino.image_rows import features_shape, image_inputs, is_image_token
 from ouzel.backends.openvino.kv_cache import KvCache
@@ -51,6 +51,7 @@ class OpenVINORunner:
         self._ropes = language_model.ropes
         self._query_scale = language_model.query_scale
         self._request = GraphRequest(compiled, self._kv_cache.tensors | self._states.tensors)
+        self._chunked_rows = ChunkedRows()
         self._position_axes = position_axes(compiled)
         self._next_states = {
             port.get_any_name().removeprefix(NEXT_PREFIX): index
@@ -73,7 +74,7 @@ class OpenVINORunner:
     def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
         inputs = paging_inputs(batch) | rope_inputs(self._ropes, batch) | self._states.inputs(batch.state_slots)
         if self._next_states and batch.state_slots is not None:
-            inputs |= chunk_inputs(batch.subsequence_begins, batch.state_slots[:, 0])
+            inputs |= self._chunked_rows.inputs(batch.subsequence_begins, batch.state_slots[:, 0])
         if self._request.has_input("position_ids"):
             shape = (*self._position_axes, len(batch.token_ids))
             inputs["position_ids"] = np.array(np.broadcast_to(batch.positions, shape), order="C")
