@@ -147,7 +147,7 @@ def test_a_draft_model_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize(("draft_s", "is_tried"), [(1e-9, True), (1e3, False)])
 def test_a_draft_that_does_not_pay_is_tried_where_that_costs_little_of_the_time(draft_s: float, is_tried: bool) -> None:
     """Rows cost what they give: no draft pays."""
-    linear, draft_costs = StepCosts((1, 2), (1.0, 2.0)), StepCosts((1, 2), (draft_s, draft_s))
+    linear, draft_costs = StepCosts((1, 2), (1e-9, 2e-9)), StepCosts((1, 2), (draft_s, draft_s))
     speculation = Speculation(prompt_lookup=False, draft=Imitator(0.5), costs=linear, draft_costs=draft_costs)
     result = run_alone(EngineCore(FakeRunner(), speculation=speculation), make_request(PROMPT, max_tokens=60))[0]
     assert result.token_ids == run_alone(EngineCore(FakeRunner()), make_request(PROMPT, max_tokens=60))[0].token_ids

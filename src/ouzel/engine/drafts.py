@@ -91,12 +91,15 @@ class Drafts:
     def is_trial(self, sequence: Sequence, costs: StepCosts | None) -> bool:
         """Tells whether a sequence whose draft does not pay tries one, by what steps of the model cost.
 
-        It is charged for what lacks of the sequence's tokens.
+        It is charged for what lacks of the sequence's tokens, and twice for the row: a state that goes back takes it
+        again.
         """
         drafting, own = sequence.drafting, self.costs
         if drafting is None or costs is None or own is None:
             return False
-        trial_s = own.of(drafting.num_missing_tokens(sequence.num_tokens)) + 2 * (costs.change_s + own.change_s)
+        row_s = costs.of(2) - costs.of(1)
+        trial_s = own.of(drafting.num_missing_tokens(sequence.num_tokens))
+        trial_s += 2 * (costs.change_s + own.change_s + row_s)
         return self._trials.is_due(trial_s, is_promising=drafting.came_true)
 
     def catch_up_s(self, sequence: Sequence) -> float:
