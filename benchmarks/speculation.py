@@ -58,6 +58,10 @@ class Scripted:
         self._random = np.random.default_rng(0)
         self.share = 1.0
 
+    def say(self, token_ids: list[int]) -> None:
+        """Says these from now on, by their positions."""
+        self._script[: len(token_ids)] = token_ids
+
     @property
     def info(self) -> EngineInfo:
         return self._runner.info
@@ -106,16 +110,17 @@ def run(engine: EngineCore, requests: list[EngineRequest]) -> Run:
     for request in requests:
         engine.add(request)
     numbers = dict.fromkeys((request.request_id for request in requests), 0)
-    begin, num_before, num_proposed, num_accepted, speed = 0.0, 0, 0, 0, 0.0
+    begin, num_before, num_proposed, num_accepted, speed, has_ended = 0.0, 0, 0, 0, 0.0, False
     while engine.has_unfinished():
         for output in engine.step():
             numbers[output.request_id] += len(output.token_ids)
             if output.finish_reason is not None:
+                has_ended = True
                 num_proposed += output.num_proposed_tokens
                 num_accepted += output.num_accepted_tokens
         if not begin and all(numbers.values()):
             begin, num_before = time.perf_counter(), sum(numbers.values())
-        elif not speed and max(numbers.values()) == OUTPUT_LEN:
+        elif not speed and has_ended:
             speed = (sum(numbers.values()) - num_before) / (time.perf_counter() - begin)
     return Run(speed, num_proposed, num_accepted)
 

@@ -27,7 +27,8 @@ from ouzel.engine.speculation.drafting import Drafting
 
 Rows = NDArray[np.float32]  # [some, hidden size]
 
-FIRST_CHANCES = (0.7, 0.6, 0.5, 0.45, 0.4)  # by depth: the layer is made for the first one
+# By depth: the layer is trained for this, and most for the first one. Where it is not as good, a few steps tell.
+FIRST_CHANCES = (0.8, 0.75, 0.7, 0.65, 0.6)
 _MOST_WAITING = 256  # hidden rows of a sequence
 
 
@@ -59,7 +60,9 @@ class Entries(Drafting):
 
     def cut(self, num_tokens: int) -> None:
         """Drops rows of tokens that did not come, where a sequence has so many."""
-        self._keep(self._joined()[: max(0, num_tokens - self.num_cached_tokens)])
+        most = max(0, num_tokens - self.num_cached_tokens)
+        if self.num_waiting > most:
+            self._keep(self._joined()[:most])
 
     def take(self, number: int) -> Rows:
         """Returns the first so many rows, which become entries."""

@@ -254,6 +254,7 @@ class Proposals:
             ),
             last_num_rows=self._last_num_rows,
             has_drafted=self._has_drafted,
+            computes_again=self._blocks.states is not None,
         )
 
     def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:

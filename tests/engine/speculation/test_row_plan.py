@@ -149,3 +149,14 @@ def test_a_text_that_the_draft_model_lacks_is_an_expense() -> None:
     offer = Offer(falling(0.6, 5), 10, is_drafted=True)
     assert row_plan([offer], step(1), CPU, DRAFT)[0] > 0
     assert row_plan([msgspec.structs.replace(offer, catch_up_s=0.05)], step(1), CPU, DRAFT) == [0]
+
+
+def test_what_is_computed_again_is_an_expense() -> None:
+    """Of a model whose single rows are cheap, and several of a sequence are not."""
+    costs = StepCosts((1, 2, 8), (0.026, 0.041, 0.047))
+    draft = StepCosts((1, 2), (0.005, 0.005))
+    for chance, pays in ((0.97, True), (0.7, False)):
+        offer = Offer(falling(chance, 5), 10, is_drafted=True)
+        forgetful = msgspec.structs.replace(step(1), computes_again=True)
+        assert row_plan([offer], step(1), costs, draft)[0] > 0
+        assert (row_plan([offer], forgetful, costs, draft)[0] > 0) is pays

@@ -6,10 +6,14 @@ likeliest guesses, over all sequences, as long as they make the whole faster by 
 A step of another number of rows than the one before costs more. So what was taken last is taken again where little
 speaks against it. The way back to no guesses is not charged: else many rows, once taken, would be kept for nothing.
 Where drafts begin, the change is charged to several steps, as there are always as many as are asked for.
+
+States of recurrent layers go back where not all guesses come, and what came is computed again with the next step: that
+is charged by the probability of it.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from math import prod
 
 import msgspec
 
@@ -45,6 +49,7 @@ class Step(msgspec.Struct, frozen=True):
     attention_s: float = 0.0  # for what lies in the cache, without guesses
     last_num_rows: int | None = None  # of the step before,
     has_drafted: bool = False  # which had drafts
+    computes_again: bool = False  # what came, where not all guesses came
 
 
 def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
@@ -59,6 +64,7 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
     best, least_with_drafts = MIN_GAIN * plain, (MIN_GAIN if step.has_drafted else MIN_GAIN_OF_DRAFTS) * plain
     num_best, num_tokens, attention_s, draft_s = 0, float(step.num_tokens), step.attention_s, 0.0
     num_drafted = Counter[int]()  # sequences, by depth
+    all_come = [1.0] * len(offers)  # the probability that all guesses of an offer so far do
     for place, guess in enumerate(guesses[: max(0, MAX_ROWS - step.num_tokens)], start=1):
         offer = offers[guess.offer]
         num_tokens += guess.chance
@@ -72,6 +78,9 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
             draft_s += 0.0 if guess.depth else offer.catch_up_s
         num_rows = step.num_rows + place
         change_s = _change_s(step, num_rows, costs, begins_drafts=bool(num_drafted) and not step.has_drafted)
+        if step.computes_again:
+            all_come[guess.offer] = guess.chance
+            change_s += (1 - prod(all_come)) * (costs.of(num_tokens) - costs.of(step.num_tokens))
         speed = num_tokens / (costs.of(num_rows, attention_s) + change_s + draft_s)
         if speed > (max(best, least_with_drafts) if num_drafted else best):
             num_best, best = place, speed

@@ -38,8 +38,11 @@ class StepCosts(msgspec.Struct, frozen=True):
     attention: AttentionCosts = AttentionCosts()
     change_s: float = 0.0  # more, where the step before had another number of rows
 
-    def of(self, num_rows: int, attention_s: float = 0.0) -> float:
-        """Returns the seconds of a step behind one of as many rows; `attention_s` is for what lies in the cache."""
+    def of(self, num_rows: float, attention_s: float = 0.0) -> float:
+        """Returns the seconds of a step behind one of as many rows; `attention_s` is for what lies in the cache.
+
+        A number of rows that is expected need not be whole.
+        """
         above = self._above(num_rows)
         (low, high), (less, more) = self.num_rows[above - 1 : above + 1], self.seconds[above - 1 : above + 1]
         slope = (more - less) / (high - low)
@@ -55,7 +58,7 @@ class StepCosts(msgspec.Struct, frozen=True):
         seconds[above] *= 1 + share * (factor - 1)
         return msgspec.structs.replace(self, seconds=tuple(rising(seconds)))
 
-    def _above(self, num_rows: int) -> int:
+    def _above(self, num_rows: float) -> int:
         """Returns the place of the measured count from which to reckon downwards, not the first."""
         return min(max(bisect_left(self.num_rows, num_rows), 1), len(self.num_rows) - 1)
 
