@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.checkpoint import tensors_of
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.cli.engines import openvino_engine
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.batch import batch_of
 from ouzel.engine.core import EngineCore
@@ -143,6 +145,26 @@ def test_a_tensor_of_the_layer_that_is_left_over_is_refused(tmp_path: Path, cach
     load(copy, cache_dir, mtp=False)
     with pytest.raises(ModelLoadError, match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but"):
         load(copy, cache_dir)
+
+
+def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
+    options = {
+        "model": {"model": str(PREDICTING / "qwen3_5"), "cache_dir": str(cache_dir), "mtp": True},
+        "engine": {"kv_cache_gib": 0.02, "prompt_lookup": False},
+    }
+    engine = openvino_engine(options)
+    assert engine.info.has_drafts
+    assert not engine.info.has_prompt_lookup
+    engine.close()
+
+
+def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None:
+    """Of experts, `tensors_of` names the form that it asks for first."""
+    shapes = {name: values.shape for name, (_, values) in quantize.load(directory / "model.safetensors").items()}
+    made = tensors_of(directory, predicts=True)
+    assert {name for name in made if name.startswith("mtp.")} == {name for name in shapes if name.startswith("mtp.")}
+    assert all(made[name] == shape for name, shape in shapes.items() if name.startswith("mtp."))
+    assert not any(name.startswith("mtp.") for name in tensors_of(directory))
 
 
 def test_a_draft_model_and_the_layer_exclude_each_other() -> None:
