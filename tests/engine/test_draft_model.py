@@ -146,9 +146,20 @@ def test_a_draft_model_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) 
 
 @pytest.mark.parametrize(("draft_s", "is_tried"), [(1e-9, True), (1e3, False)])
 def test_a_draft_that_does_not_pay_is_tried_where_that_costs_little_of_the_time(draft_s: float, is_tried: bool) -> None:
-    """Rows cost what they give: no draft pays."""
-    linear, draft_costs = StepCosts((1, 2), (1e-9, 2e-9)), StepCosts((1, 2), (draft_s, draft_s))
-    speculation = Speculation(prompt_lookup=False, draft=Imitator(0.5), costs=linear, draft_costs=draft_costs)
+    """Rows cost what they give: no draft pays, and none is proposed."""
+    draft, linear, draft_costs = Imitator(0.5), StepCosts((1, 2), (1.0, 2.0)), StepCosts((1, 2), (draft_s, draft_s))
+    speculation = Speculation(prompt_lookup=False, draft=draft, costs=linear, draft_costs=draft_costs)
     result = run_alone(EngineCore(FakeRunner(), speculation=speculation), make_request(PROMPT, max_tokens=60))[0]
     assert result.token_ids == run_alone(EngineCore(FakeRunner()), make_request(PROMPT, max_tokens=60))[0].token_ids
-    assert (result.final.num_proposed_tokens > 0) is is_tried
+    assert result.final.num_proposed_tokens == 0
+    assert bool(draft.batches) is is_tried
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_what_a_draft_is_worth_is_found_without_proposing_it(share: float) -> None:
+    """It pays if it is right nearly always, which nobody knows at first."""
+    steep, draft_costs = StepCosts((1, 2), (1.0, 1.7)), StepCosts((1, 2), (1e-9, 1e-9))
+    speculation = Speculation(prompt_lookup=False, draft=Imitator(share), costs=steep, draft_costs=draft_costs)
+    result = run_alone(EngineCore(FakeRunner(), speculation=speculation), make_request(PROMPT, max_tokens=80))[0]
+    assert (result.final.num_accepted_tokens > 20) is (share == 1.0)
+    assert result.final.num_accepted_tokens == result.final.num_proposed_tokens

@@ -88,18 +88,15 @@ class Drafts:
     def begin(self, sequence: Sequence) -> Drafting | None:
         return None if self._guesser is None else self._guesser.begin(sequence)
 
-    def is_trial(self, sequence: Sequence, costs: StepCosts | None) -> bool:
-        """Tells whether a sequence whose draft does not pay tries one, by what steps of the model cost.
+    def is_trial(self, sequence: Sequence) -> bool:
+        """Tells whether for a sequence whose draft does not pay one is made, to see whether it would have come true.
 
-        It is charged for what lacks of the sequence's tokens, and twice for the row: a state that goes back takes it
-        again.
+        It is charged for what lacks of the sequence's tokens.
         """
-        drafting, own = sequence.drafting, self.costs
-        if drafting is None or costs is None or own is None:
+        drafting, costs = sequence.drafting, self.costs
+        if drafting is None or costs is None:
             return False
-        row_s = costs.of(2) - costs.of(1)
-        trial_s = own.of(drafting.num_missing_tokens(sequence.num_tokens))
-        trial_s += 2 * (costs.change_s + own.change_s + row_s)
+        trial_s = costs.change_s + costs.of(drafting.num_missing_tokens(sequence.num_tokens))
         return self._trials.is_due(trial_s, is_promising=drafting.came_true)
 
     def catch_up_s(self, sequence: Sequence) -> float:

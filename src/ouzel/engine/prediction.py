@@ -27,8 +27,9 @@ from ouzel.engine.speculation.drafting import Drafting
 
 Rows = NDArray[np.float32]  # [some, hidden size]
 
-# By depth: the layer is trained for this, and most for the first one. Where it is not as good, a few steps tell.
-FIRST_CHANCES = (0.8, 0.75, 0.7, 0.65, 0.6)
+# Of the first guess, which the layer is trained for, and of each further one if that before it came. A few steps tell
+# better.
+_FIRST_CHANCE, _INHERITED, _NUM_DEPTHS = 0.8, 0.95, 5
 _MOST_WAITING = 256  # hidden rows of a sequence
 
 
@@ -82,7 +83,7 @@ class PredictionLayer:
     def __init__(self, model: HiddenRunner, layer: HiddenRunner) -> None:
         self.runner = layer
         self._model = model
-        self._rates = AcceptanceRates(FIRST_CHANCES)
+        self._rates = AcceptanceRates((_FIRST_CHANCE,) * _NUM_DEPTHS, inherits=_INHERITED)
 
     def begin(self, sequence: Sequence) -> Drafting | None:
         """Returns what is known of a sequence's drafts; None: a hidden row lacks."""

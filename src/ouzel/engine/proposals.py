@@ -5,8 +5,8 @@ Rules
 2. A grammar's tokens that must come are proposed where they are not appended without a step (`constraints`); what a
    grammar forbids is not.
 3. How many are computed is planned for the whole step (`speculation.row_plan`), from what the machine's steps cost and
-   from how often guesses came true. Whether those that are looked up would have, the next token tells at no cost; a
-   draft that does not pay is tried now and then (`speculation.trials`).
+   from how often guesses came true. Whether those that are not computed would have, the next token tells: of those that
+   are looked up at no cost; drafts that do not pay are made now and then for that (`speculation.trials`).
 4. A sequence has its tokens from where the text stood before, or drafted (`drafts`): whichever is likelier right.
 5. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
 6. An answer that ended is remembered for those to come, under its request's cache salt.
@@ -111,29 +111,28 @@ class Proposals:
         offers = [self._offer_of(idea) for idea in ideas]
         draft_costs = None if self._drafts is None else self._drafts.costs
         numbers = row_plan(offers, self._step_of(scheduled, costs), costs, draft_costs)
-        self._has_drafted = any(number and idea.is_drafted for idea, number in zip(ideas, numbers, strict=True))
+        plan = list(zip(ideas, numbers, strict=True))
         drafting = []
-        for idea, number in self._affordable(ideas, numbers, len(scheduled)):
+        for idea, number in self._affordable(plan, len(scheduled)):
             if idea.is_drafted:
                 drafting.append((idea, number))
             else:
                 self._propose(idea, idea.token_ids[:number], costs.attention)
+        self._has_drafted = bool(drafting)
         self._watch(ideas)
-        if drafting:
-            self._propose_drafts(drafting, costs.attention)
+        self._draft(drafting, [idea for idea, number in plan if not number], costs.attention)
 
-    def _affordable(self, ideas: list[_Idea], numbers: list[int], num_sequences: int) -> Iterable[tuple[_Idea, int]]:
+    def _affordable(self, plan: list[tuple[_Idea, int]], num_sequences: int) -> Iterable[tuple[_Idea, int]]:
         """Gives those that have blocks and slots, with the number of tokens for which they have."""
         num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
-        for idea, number in zip(ideas, numbers, strict=True):
-            wanted = number or int(num_spare > 0 and self._is_trial(idea))
-            fitting = self._fitting(idea.sequence, wanted, num_sequences) if wanted and num_spare else 0
+        for idea, number in plan:
+            fitting = self._fitting(idea.sequence, number, num_sequences) if number and num_spare else 0
             if fitting:
                 num_spare -= 1
                 yield idea, fitting
 
     def _is_trial(self, idea: _Idea) -> bool:
-        return idea.is_drafted and self._drafts is not None and self._drafts.is_trial(idea.sequence, self._costs.known)
+        return idea.is_drafted and self._drafts is not None and self._drafts.is_trial(idea.sequence)
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
         """Takes note of a step that has just run, and of how long it took.
@@ -160,11 +159,13 @@ class Proposals:
             self.num_drafts += given.num_proposed > 0
             self.num_draft_tokens += given.num_proposed
             self.num_accepted_tokens += num_came
-            if given.idea.lookup is not None and sequence.lookup is not None and sequence.num_tokens > given.num_tokens:
-                num_tried, num_right = (given.num_proposed, num_came) if given.num_proposed else (1, given.came_true)
+            num_tried, num_right = given.num_proposed, num_came
+            if not num_tried and sequence.num_tokens > given.num_tokens and given.idea.token_ids:
+                num_tried, num_right = 1, int(given.came_true)
+            if given.idea.lookup is not None and sequence.lookup is not None and num_tried:
                 sequence.lookup.note(given.idea.lookup, num_tried, num_right)
             if given.idea.is_drafted and self._drafts is not None:
-                self._drafts.note(sequence, given.num_tokens, given.num_proposed, num_came)
+                self._drafts.note(sequence, given.num_tokens, num_tried, num_right)
         self._given.clear()
         if self._drafts is not None:
             self._drafts.settle(scheduled)
@@ -224,12 +225,20 @@ class Proposals:
             if idea.lookup is not None and not idea.sequence.proposal:
                 self._given.append(_Given(idea, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
 
-    def _propose_drafts(self, drafting: list[tuple[_Idea, int]], attention: AttentionCosts) -> None:
-        assert self._drafts is not None
-        ideas = {idea.sequence: idea for idea, _ in drafting}
-        wants = [Want(idea.sequence, number) for idea, number in drafting]
-        for sequence, token_ids in self._drafts.draft(wants, self._info.max_num_batched_tokens).items():
-            self._propose(ideas[sequence], _allowed(sequence, tuple(token_ids)), attention)
+    def _draft(self, proposing: list[tuple[_Idea, int]], others: list[_Idea], attention: AttentionCosts) -> None:
+        """Proposes what is drafted for some; of the others some try, and their token is compared with what comes."""
+        trying = [idea for idea in others if self._is_trial(idea)]
+        if self._drafts is None or not (proposing or trying):
+            return
+        wants = [Want(idea.sequence, number) for idea, number in proposing] + [
+            Want(idea.sequence, 1) for idea in trying
+        ]
+        drafted = self._drafts.draft(wants, self._info.max_num_batched_tokens)
+        for idea in (idea for idea, _ in proposing if idea.sequence in drafted):
+            self._propose(idea, _allowed(idea.sequence, tuple(drafted[idea.sequence])), attention)
+        for idea in trying:
+            guess = msgspec.structs.replace(idea, token_ids=tuple(drafted.get(idea.sequence, ())))
+            self._given.append(_Given(guess, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
 
     def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
         """Lets the rows go as costs least; those of recurrent layers, which follow one another, as a whole."""

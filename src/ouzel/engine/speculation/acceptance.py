@@ -9,12 +9,19 @@ class AcceptanceRates:
     """Counts for all sequences, or for one of them, which begins with what is known of all."""
 
     def __init__(
-        self, begin: "Sequence[float] | AcceptanceRates", *, own_weight: float = 4.0, own_memory: float = 0.9
+        self,
+        begin: "Sequence[float] | AcceptanceRates",
+        *,
+        own_weight: float = 4.0,
+        own_memory: float = 0.9,
+        inherits: float | None = None,
     ) -> None:
         """`begin` has a chance for each class of guesses.
 
-        It takes `own_weight` guesses to believe a sequence rather than all of them.
+        It takes `own_weight` guesses to believe a sequence rather than all of them. With `inherits` a class begins with
+        so much of the chance that the one before it has, whatever `begin` says.
         """
+        self._inherits = inherits
         self._own_weight, self._own_memory = own_weight, own_memory
         self._common = begin if isinstance(begin, AcceptanceRates) else None
         self._first = () if isinstance(begin, AcceptanceRates) else tuple(begin)
@@ -28,7 +35,12 @@ class AcceptanceRates:
 
     def chance(self, number: int) -> float:
         """Returns the probability that a guess of this class comes true, if those before it did."""
-        begin = self._first[number] if self._common is None else self._common.chance(number)
+        if self._common is not None:
+            begin = self._common.chance(number)
+        elif number and self._inherits is not None:
+            begin = self._inherits * self.chance(number - 1)
+        else:
+            begin = self._first[number]
         return (self._num_came[number] + self._own_weight * begin) / (self._num_tried[number] + self._own_weight)
 
     def note(self, number: int, *, came: bool) -> None:
