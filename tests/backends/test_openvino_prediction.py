@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.checkpoint import tensors_of
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.cli.engines import openvino_engine
 from ouzel.config import EngineConfig, ModelConfig
@@ -145,6 +146,16 @@ def test_a_tensor_of_the_layer_that_is_left_over_is_refused(tmp_path: Path, cach
     load(copy, cache_dir, mtp=False)
     with pytest.raises(ModelLoadError, match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but"):
         load(copy, cache_dir)
+
+
+def test_what_would_be_loaded_is_told_with_the_layer(directory: Path) -> None:
+    engine = EngineConfig(kv_cache_gib=0.02)
+    without, inspected = (inspect_model(ModelConfig(model=str(directory), mtp=mtp), engine) for mtp in (False, True))
+    assert inspected.kv_token_bytes > without.kv_token_bytes
+    assert inspected.num_parameters > without.num_parameters
+    ir = Path(__file__).parent / "optimum_ir" / "mistral-int8"
+    with pytest.raises(ModelLoadError, match=r"mtp: an OpenVINO IR has no layer"):
+        inspect_model(ModelConfig(model=str(ir), mtp=True), engine)
 
 
 def test_the_option_comes_to_drafts(cache_dir: Path) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from ouzel.engine.core import EngineCore
-from ouzel.engine.prediction import Entries
+from ouzel.engine.prediction import Entries, PredictionLayer
 from ouzel.engine.proposals import Speculation
+from ouzel.engine.sequence import Sequence
 from ouzel.engine.speculation.acceptance import AcceptanceRates
 from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.types import SpeculationParams
+from ouzel.types import ReasoningBudget, SpeculationParams
 from tests.engine.fake_prediction import FakePredictor
 from tests.engine.requests import make_request, run, run_alone
 
@@ -75,7 +76,7 @@ def test_entries_change_hands_with_their_blocks() -> None:
     """Few blocks, many requests, of which some are preempted."""
     options: dict[str, Any] = {"num_blocks": 24, "max_num_seqs": 4, "max_num_batched_tokens": 16}
     engine = engine_with(FakePredictor(1.0, **options))
-    random = Random(0)
+    random, num_proposed = Random(0), 0
     for number in range(20):
         requests = [
             make_request([number, choice, *random.choices(range(90), k=random.randrange(20))], max_tokens=length)
@@ -87,6 +88,9 @@ def test_entries_change_hands_with_their_blocks() -> None:
             result = results[request.request_id, 0]
             assert result.token_ids == alone.token_ids[: request.params.max_tokens]
             assert result.final.num_accepted_tokens == result.final.num_proposed_tokens
+            num_proposed += result.final.num_proposed_tokens
+    assert num_proposed > 500
+    assert engine.stats().num_preemptions > 0
 
 
 def test_a_prompt_from_the_cache_is_drafted_for_as_well() -> None:
@@ -100,22 +104,54 @@ def test_a_prompt_from_the_cache_is_drafted_for_as_well() -> None:
 def test_choices_come_as_without_it() -> None:
     settings: list[dict[str, Any]] = [{"temperature": 1.0, "seed": 5}, {}]
     for params in settings:
-        request = make_request(PROMPT, max_tokens=20, **params)
-        several = msgspec.structs.replace(request, n=3)
-        expected, results = (run(engine, [several]) for engine in (plain(), engine_with(FakePredictor(0.9))))
+        runner = FakePredictor(0.9)
+        several = msgspec.structs.replace(make_request(PROMPT, max_tokens=20, **params), n=3)
+        expected, results = (run(engine, [several]) for engine in (plain(), engine_with(runner)))
         assert {key: each.token_ids for key, each in results.items()} == {
             key: each.token_ids for key, each in expected.items()
         }
+        first = results[several.request_id, 0]  # the others lack the entry of the prompt's last token
+        assert first.final.num_accepted_tokens > 5
 
 
-def test_a_request_that_wants_no_guesses_leaves_no_hidden_rows() -> None:
-    runner = FakePredictor(1.0)
-    request = msgspec.structs.replace(
-        make_request(PROMPT, max_tokens=20), speculation=SpeculationParams(max_proposed_tokens=0)
+def test_who_finds_the_prompt_of_one_that_wanted_no_guesses_drafts_as_well() -> None:
+    engine = engine_with(FakePredictor(1.0))
+    request = make_request(PROMPT, max_tokens=20)
+    unguessed = msgspec.structs.replace(request, speculation=SpeculationParams(max_proposed_tokens=0))
+    assert run_alone(engine, unguessed)[0].final.num_proposed_tokens == 0
+    result = run_alone(engine, make_request(PROMPT, max_tokens=20))[0]
+    assert result.final.num_cached_tokens == 36
+    assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 10
+
+
+def test_tokens_that_a_limit_appends_have_no_rows_of_guesses_that_did_not_come() -> None:
+    """The end of the reasoning is appended behind a token, beside which others were proposed."""
+    budget = ReasoningBudget(
+        max_tokens=12, end_token_ids=(5, 6, 7, 8), starts=(b"<think>",), ends=(b"</think>",), pieces={}, is_open=True
     )
-    result = run_alone(engine_with(runner), request)[0]
-    assert result.final.num_proposed_tokens == 0
-    assert not runner.prediction.batches
+    request = msgspec.structs.replace(make_request(PROMPT, max_tokens=60), reasoning_budget=budget)
+    for share in (0.3, 0.7, 1.0):
+        runner = FakePredictor(share)
+        result = run_alone(engine_with(runner), request)[0]
+        request = msgspec.structs.replace(request, request_id=f"again {share}")
+        assert result.token_ids == run_alone(plain(), request)[0].token_ids
+        assert result.final.num_proposed_tokens > 0
+        assert runner.prediction.num_poor == 0
+
+
+def test_many_waiting_rows_are_made_entries_before_a_draft() -> None:
+    """Drafts begin to pay when one stream is alone; each step computes so many rows at most."""
+    runner = FakePredictor(1.0, **ROOM)
+    entries = Entries(AcceptanceRates((0.5,)), 0)
+    layer = PredictionLayer(runner, runner.prediction)
+    sequence = Sequence(make_request(list(range(90)), max_tokens=5), 0, 0)
+    sequence.block_table, sequence.drafting = list(range(30)), entries
+    entries.add(0, np.zeros((89, 97), np.float32))
+    for waiting in (57, 25):
+        assert layer.lags(sequence)
+        layer.catch_up([sequence], 32)
+        assert entries.num_waiting == waiting
+    assert not layer.lags(sequence)
 
 
 def test_a_layer_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
@@ -135,5 +171,5 @@ def test_hidden_rows_that_lack_are_waited_for() -> None:
     assert not entries.is_ready(9), "a draft begins with a row"
     entries.add(20, np.ones((1, 2), np.float32))
     assert entries.begin == 20, "what lies before is as it is in the cache"
-    entries.cut(21)
+    entries.cut(21, 0)
     assert not entries.num_waiting

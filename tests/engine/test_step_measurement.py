@@ -1,4 +1,5 @@
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -38,12 +39,46 @@ def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> No
     assert (
         min(known.attention.first_s, known.attention.apart_s, known.attention.whole_s, known.attention.whole_row_s) >= 0
     )
-    counts = [len(batch.token_ids) for batch in runner.batches if batch.past_lens[0] == 0]
+    assert known.unsampled_row_s is not None and known.unsampled_row_s >= 0
+    counts = [len(batch.token_ids) for batch in sampled(runner) if batch.past_lens[0] == 0]
     changed = sum(a != b for a, b in pairwise(counts))
     assert changed == len(counts) // 2 - 1, "two of each count, one after the other"
     long = {(len(batch.token_ids), len(batch.past_lens)) for batch in runner.batches if batch.past_lens[0] > 0}
     assert long == {(1, 1), (4, 4), (8, 1), (16, 1)}, "rows apart, and as a whole"
     assert blocks.num_used_blocks == 0
+
+
+def sampled(runner: FakeRunner) -> list[ForwardBatch]:
+    """Returns the batches of which all rows are wanted."""
+    return [batch for batch in runner.batches if len(batch.sampled_rows) == len(batch.token_ids)]
+
+
+class Forgetful(FakeRunner):
+    """Lets a state be behind any tokens."""
+
+    def _advance_state(self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int) -> None:
+        assert slots[i, 1] not in np.delete(slots, i, axis=0)
+
+
+def test_of_hybrids_sequences_of_one_row_and_of_several_are_measured() -> None:
+    options: dict[str, Any] = {
+        "num_blocks": 400,
+        "max_model_len": 1200,
+        "max_num_batched_tokens": 64,
+        "max_num_seqs": 32,
+    }
+    runner = Forgetful(num_kept_states=8, **options)
+    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    while costs.advance():
+        pass
+    assert costs.known is not None
+    assert costs.known.num_rows == (1, 2, 4, 8, 16, 32)
+    several = costs.known.several
+    assert several is not None
+    assert min(several.first_s, several.each_s, several.row_s) >= 0
+    short = [batch for batch in sampled(runner) if batch.past_lens[0] == 0]
+    rows = {tuple(np.diff(batch.subsequence_begins).tolist()) for batch in short}
+    assert rows == {*((1,) * count for count in (1, 2, 4, 8, 16, 32)), (2,), (8,), (2, 2, 2, 2)}
 
 
 class Written(FakeRunner):
@@ -73,7 +108,7 @@ def test_rows_stay_apart_where_several_would_round_otherwise_than_one() -> None:
     costs = MeasuredCosts(runner, blocks_of(runner.info))
     while costs.advance():
         pass
-    assert all(len(batch.past_lens) == len(batch.token_ids) for batch in runner.batches)
+    assert all(len(batch.past_lens) == len(batch.token_ids) for batch in sampled(runner))
     assert costs.known is not None
     assert costs.known.attention.is_apart(64)
 

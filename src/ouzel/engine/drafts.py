@@ -67,6 +67,7 @@ class Drafts:
 
     def __init__(self, guesser: Guesser, costs: MeasuredCosts) -> None:
         self._guesser: Guesser | None = guesser
+        self._closed_at_the_end = guesser
         self._measured = costs
         self._trials = Trials()
 
@@ -83,10 +84,16 @@ class Drafts:
         has_more = False
         with self._at_its_own_risk():
             has_more = self._guesser is not None and self._measured.advance()
+            if self.awaits_costs and not has_more:
+                logger.warning("nothing is drafted: there are too few free blocks to measure what that costs")
+                self._guesser = None
         return has_more
 
     def begin(self, sequence: Sequence) -> Drafting | None:
-        return None if self._guesser is None else self._guesser.begin(sequence)
+        drafting = None
+        with self._at_its_own_risk():
+            drafting = None if self._guesser is None else self._guesser.begin(sequence)
+        return drafting
 
     def is_trial(self, sequence: Sequence) -> bool:
         """Tells whether for a sequence whose draft does not pay one is made, to see whether it would have come true.
@@ -96,7 +103,7 @@ class Drafts:
         drafting, costs = sequence.drafting, self.costs
         if drafting is None or costs is None:
             return False
-        trial_s = costs.change_s + costs.of(drafting.num_missing_tokens(sequence.num_tokens))
+        trial_s = costs.change_s + costs.of_unsampled(drafting.num_missing_tokens(sequence.num_tokens))
         return self._trials.is_due(trial_s, is_promising=drafting.came_true)
 
     def catch_up_s(self, sequence: Sequence) -> float:
@@ -124,8 +131,9 @@ class Drafts:
                 self._guesser.record(scheduled)
 
     def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
-        if self._guesser is not None:
-            self._guesser.note(sequence, num_tokens, num_tried, num_came)
+        with self._at_its_own_risk():
+            if self._guesser is not None:
+                self._guesser.note(sequence, num_tokens, num_tried, num_came)
 
     def settle(self, scheduled: list[Scheduled]) -> None:
         with self._at_its_own_risk():
@@ -133,8 +141,7 @@ class Drafts:
                 self._guesser.settle(scheduled)
 
     def close(self) -> None:
-        if self._guesser is not None:
-            self._guesser.close()
+        self._closed_at_the_end.close()
 
     @contextmanager
     def _at_its_own_risk(self) -> Iterator[None]:

@@ -3,12 +3,13 @@
 Rules
 1. Its entry for token t takes the model's hidden row of t and token t+1, and says what token t+2 may be. So it has one
    entry less than the model has tokens, and its keys and values lie in the blocks of the model's.
-2. The hidden rows of a step are kept until a sequence drafts, or until they are many: whether drafts pay or not, the
-   cache holds what later ones attend to. The last one stays, which a draft begins with. Those of tokens that were
-   rejected are dropped.
+2. Those of a prompt are made as it is computed: whether drafts pay or not, its blocks hold what others attend to. The
+   hidden rows of further tokens are kept until a sequence drafts, or until they are many. The last one stays, which a
+   draft begins with. Those of tokens that were rejected are dropped.
 3. Entries behind a sequence's last token are guesses like their tokens: the next step's hidden rows replace them.
 4. What the model did not compute for a sequence (a prefix from the cache, the tokens before a fork) is taken as it is
-   in the blocks. At worst a guess is poor.
+   in the blocks. The last entry of a shared block may be of another next token, and the last ones of an answer may
+   lack: at worst a guess is poor.
 """
 
 from collections.abc import Iterable
@@ -31,6 +32,7 @@ Rows = NDArray[np.float32]  # [some, hidden size]
 # better.
 _FIRST_CHANCE, _INHERITED, _NUM_DEPTHS = 0.8, 0.95, 5
 _MOST_WAITING = 256  # hidden rows of a sequence
+_MAX_LAG = 32  # that are made entries of together with the first draft
 
 
 class Entries(Drafting):
@@ -40,6 +42,8 @@ class Entries(Drafting):
         super().__init__(common_rates, begin + 1)
         self._rows: list[Rows] = []
         self.num_waiting = 0
+        self.num_sure = begin  # tokens that were known when they were last computed, before proposed ones,
+        self.num_accepted = 0  # and how many of those the sequence had taken over
 
     @property
     def begin(self) -> int:
@@ -59,9 +63,13 @@ class Entries(Drafting):
         self._rows.append(rows[num_known:].copy())
         self.num_waiting += len(self._rows[-1])
 
-    def cut(self, num_tokens: int) -> None:
-        """Drops rows of tokens that did not come, where a sequence has so many."""
-        most = max(0, num_tokens - self.num_cached_tokens)
+    def cut(self, num_tokens: int, num_accepted: int) -> None:
+        """Drops rows of tokens that did not come, where a sequence has so many, and has taken over so many in all.
+
+        Others may have been appended without being computed.
+        """
+        num_computed = self.num_sure + num_accepted - self.num_accepted
+        most = max(0, min(num_tokens, num_computed + 1) - self.num_cached_tokens)
         if self.num_waiting > most:
             self._keep(self._joined()[:most])
 
@@ -76,7 +84,8 @@ class Entries(Drafting):
         return np.concatenate(self._rows) if self._rows else np.zeros((0, 0), np.float32)
 
     def _keep(self, rows: Rows) -> None:
-        self._rows, self.num_waiting = ([rows] if len(rows) else []), len(rows)
+        """Copies them: a few rows of many would keep all of these in memory."""
+        self._rows, self.num_waiting = ([rows.copy()] if len(rows) else []), len(rows)
 
 
 class PredictionLayer:
@@ -91,14 +100,24 @@ class PredictionLayer:
         return entries if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens) else None
 
     def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
-        """Has never many entries to compute."""
+        """Makes entries for those that lack many, of so many rows in all at most."""
+        numbers: dict[Sequence, int] = {}
+        for sequence in sequences:
+            if self.lags(sequence):
+                assert isinstance(sequence.drafting, Entries)
+                numbers[sequence] = min(sequence.drafting.num_waiting - 1, num_tokens - sum(numbers.values()))
+        self._make(numbers)
 
     def lags(self, sequence: Sequence) -> bool:
-        return False
+        return isinstance(sequence.drafting, Entries) and sequence.drafting.num_waiting > _MAX_LAG
 
     def record(self, scheduled: Iterable[Scheduled]) -> None:
-        """Keeps the hidden rows of a step that has just run."""
-        begin = 0
+        """Keeps the hidden rows of a step that has just run.
+
+        Those of a prompt become entries at once, before others find its blocks. No logits are asked for: those of the
+        step are still to be looked at.
+        """
+        begin, numbers = 0, {}
         for entry in scheduled:
             sequence, rows = entry.sequence, self._model.hidden_rows[begin:]
             num_rows = entry.num_new_tokens + len(sequence.proposal)
@@ -107,19 +126,26 @@ class PredictionLayer:
                 continue
             if sequence.drafting is None:
                 sequence.drafting = Entries(self._rates, sequence.num_computed_tokens)
-            assert isinstance(sequence.drafting, Entries)
-            sequence.drafting.add(sequence.num_computed_tokens, rows[:num_rows])
+            entries = sequence.drafting
+            assert isinstance(entries, Entries)
+            entries.add(sequence.num_computed_tokens, rows[:num_rows])
+            entries.num_sure = sequence.num_computed_tokens + entry.num_new_tokens
+            entries.num_accepted = sequence.num_accepted_tokens
+            if not sequence.is_past_prompt:
+                numbers[sequence] = min(entries.num_waiting - 1, sequence.num_tokens - entries.num_cached_tokens)
+        self._make(numbers)
 
     def settle(self, scheduled: Iterable[Scheduled]) -> None:
         """Drops the hidden rows of what did not come, and makes entries of those that are many."""
+        numbers = {}
         for sequence in (entry.sequence for entry in scheduled):
             entries = sequence.drafting
             if sequence.is_finished or not isinstance(entries, Entries):
                 continue
-            entries.cut(sequence.num_tokens)
+            entries.cut(sequence.num_tokens, sequence.num_accepted_tokens)
             if entries.num_waiting > _MOST_WAITING:
-                span, rows = _taken(sequence, entries, entries.num_waiting - 1)
-                self._run([span], [rows], np.zeros(0, np.int64))
+                numbers[sequence] = entries.num_waiting - 1
+        self._make(numbers)
 
     def draft(self, wants: list[Want]) -> Drafted:
         """Returns the tokens drafted for each; fewer than wanted where the layer is not as sure as is asked for."""
@@ -148,13 +174,23 @@ class PredictionLayer:
     def close(self) -> None:
         """Leaves the layer to the model's runner, of which it is a part."""
 
+    def _make(self, numbers: dict[Sequence, int]) -> None:
+        """Makes so many entries of each."""
+        taken = []
+        for sequence, number in numbers.items():
+            if number > 0 and isinstance(sequence.drafting, Entries):
+                taken.append(_taken(sequence, sequence.drafting, number))
+        if taken:
+            self._run([span for span, _ in taken], [rows for _, rows in taken], np.zeros(0, np.int64))
+
     def _run(self, spans: list[Span], rows: list[Rows], sampled_rows: NDArray[np.int64]) -> Rows:
         batch = batch_of(spans, sampled_rows, self.runner.info.block_size)
         return self.runner.run(replace(batch, hidden_rows=np.concatenate(rows)))
 
 
 def _may_draft(sequence: Sequence) -> bool:
-    return sequence.images is None and not sequence.beams and sequence.request.speculation.max_proposed_tokens != 0
+    """Those too that want no guesses: others may find their prompt."""
+    return sequence.images is None and not sequence.beams
 
 
 def _taken(sequence: Sequence, entries: Entries, number: int) -> tuple[Span, Rows]:

@@ -131,9 +131,6 @@ class Proposals:
                 num_spare -= 1
                 yield idea, fitting
 
-    def _is_trial(self, idea: _Idea) -> bool:
-        return idea.is_drafted and self._drafts is not None and self._drafts.is_trial(idea.sequence)
-
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
         """Takes note of a step that has just run, and of how long it took.
 
@@ -146,10 +143,10 @@ class Proposals:
         costs = self._costs.known
         if costs is None or is_changed or any(entry.num_new_tokens > 1 for entry in scheduled):
             return
-        attention_s = sum(
-            costs.attention.of(1 + len(entry.sequence.proposal)) * entry.sequence.num_tokens for entry in scheduled
-        )
-        self._costs.note(num_rows, attention_s, seconds)
+        if costs.several is None or num_rows == len(scheduled):
+            pairs = ((1 + len(entry.sequence.proposal), entry.sequence.num_tokens) for entry in scheduled)
+            attention_s = sum(costs.attention.of(own_rows) * num_tokens for own_rows, num_tokens in pairs)
+            self._costs.note(num_rows, attention_s, seconds)
 
     def note(self, scheduled: list[Scheduled]) -> None:
         """Takes note of what came in a step."""
@@ -159,8 +156,10 @@ class Proposals:
             self.num_drafts += given.num_proposed > 0
             self.num_draft_tokens += given.num_proposed
             self.num_accepted_tokens += num_came
+            if sequence.num_tokens == given.num_tokens:  # the step has failed
+                continue
             num_tried, num_right = given.num_proposed, num_came
-            if not num_tried and sequence.num_tokens > given.num_tokens and given.idea.token_ids:
+            if not num_tried and given.idea.token_ids:
                 num_tried, num_right = 1, int(given.came_true)
             if given.idea.lookup is not None and sequence.lookup is not None and num_tried:
                 sequence.lookup.note(given.idea.lookup, num_tried, num_right)
@@ -227,9 +226,9 @@ class Proposals:
 
     def _draft(self, proposing: list[tuple[_Idea, int]], others: list[_Idea], attention: AttentionCosts) -> None:
         """Proposes what is drafted for some; of the others some try, and their token is compared with what comes."""
-        trying = [idea for idea in others if self._is_trial(idea)]
-        if self._drafts is None or not (proposing or trying):
+        if self._drafts is None:
             return
+        trying = [idea for idea in others if idea.is_drafted and self._drafts.is_trial(idea.sequence)]
         wants = [Want(idea.sequence, number) for idea, number in proposing] + [
             Want(idea.sequence, 1) for idea in trying
         ]
@@ -237,7 +236,8 @@ class Proposals:
         for idea in (idea for idea, _ in proposing if idea.sequence in drafted):
             self._propose(idea, _allowed(idea.sequence, tuple(drafted[idea.sequence])), attention)
         for idea in trying:
-            guess = msgspec.structs.replace(idea, token_ids=tuple(drafted.get(idea.sequence, ())))
+            token_ids = _allowed(idea.sequence, tuple(drafted.get(idea.sequence, ())))
+            guess = msgspec.structs.replace(idea, token_ids=token_ids)
             self._given.append(_Given(guess, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
 
     def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
@@ -263,7 +263,8 @@ class Proposals:
             ),
             last_num_rows=self._last_num_rows,
             has_drafted=self._has_drafted,
-            computes_again=self._blocks.states is not None,
+            num_several=sum(entry.num_new_tokens > 1 for entry in scheduled),
+            num_rows_of_several=sum(entry.num_new_tokens for entry in scheduled if entry.num_new_tokens > 1),
         )
 
     def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:

@@ -42,9 +42,9 @@ class StateSlots:
         """Counts the slots that nobody needs when so many sequences take one each."""
         return max(0, len(self._free) - num_sequences)
 
-    def unused_slot(self) -> int | None:
-        """Returns a slot that holds nothing, and goes on holding nothing: something may be tried on it."""
-        return self._free[-1] if self._free else None
+    def unused_slots(self, number: int) -> list[int]:
+        """Returns slots that hold nothing, and go on holding nothing: something may be tried on them; or fewer."""
+        return self._free[-number:]
 
     def take(self, sequence: Sequence) -> None:
         """Chooses the slot that the coming step writes for the sequence."""

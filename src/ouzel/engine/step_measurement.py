@@ -20,7 +20,7 @@ import numpy as np
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.batch import batch_of
 from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
+from ouzel.engine.speculation.step_costs import AttentionCosts, SeveralCosts, StepCosts, rising
 
 logger = logging.getLogger(__name__)
 
@@ -65,25 +65,31 @@ class MeasuredCosts:
 class _Measured(msgspec.Struct, frozen=True):
     """A step that is measured."""
 
-    num_rows: int
+    num_rows: int  # of all sequences
+    num_sequences: int = 1
     num_past: int = 0
-    is_apart: bool = True
+    is_apart: bool = False  # rows of a sequence are subsequences of their own
     is_changed: bool = False  # the step before has another number of rows
+    is_sampled: bool = True  # else its last row alone
+
+    @property
+    def num_several(self) -> int:
+        return self.num_sequences if self.num_rows > self.num_sequences and not self.is_apart else 0
 
 
 def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, None, StepCosts | None]:
     """Runs a step between any two yields. Returns None where there are too few blocks to measure on."""
     info = runner.info
-    counts = [num for num in _ROW_COUNTS if num <= min(info.max_model_len, info.max_num_batched_tokens)]
-    longest = min(info.max_model_len, (info.num_blocks - 1) * info.block_size) - counts[-1]
+    num_slots = None if blocks.states is None else len(blocks.states.unused_slots(_ROW_COUNTS[-1]))
+    most = min(info.max_model_len, info.max_num_batched_tokens, _ROW_COUNTS[-1] if num_slots is None else num_slots)
+    counts = [num for num in _ROW_COUNTS if num <= most]
+    longest = min(info.max_model_len, (info.num_blocks - 1) * info.block_size) - _ROW_COUNTS[-1]
     if len(counts) < 2 or longest < 1:
         return None
-    can_part = blocks.states is None
-    can_join = not can_part or info.precision not in _ROUNDING_PRECISIONS
-    num_past = min(_LONG_CONTEXT, longest)
+    plan = _Plan(counts, min(_LONG_CONTEXT, longest), num_slots is not None, info.precision in _ROUNDING_PRECISIONS)
     fastest: dict[_Measured, float] = {}
     for _ in range(_NUM_ROUNDS):
-        for measured in _steps(counts, num_past, can_part=can_part, can_join=can_join):
+        for measured in plan.steps():
             yield
             batch = _batch(blocks, measured)
             if batch is None:
@@ -94,28 +100,76 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
             runner.run(batch)
             seconds = time.perf_counter() - begin
             fastest[measured] = min(fastest.get(measured, seconds), seconds)
-    same = rising([fastest[_Measured(count, is_apart=can_part)] for count in counts])
-    changed = [fastest[_Measured(count, is_apart=can_part, is_changed=True)] for count in counts]
-    long = {step: seconds for step, seconds in fastest.items() if step.num_past}
-    costs = StepCosts(
-        tuple(counts), tuple(same), change_s=max(0.0, median(a - b for a, b in zip(changed, same, strict=True)))
-    )
-    return msgspec.structs.replace(costs, attention=_attention(costs, long, num_past))
+    return plan.costs(fastest)
 
 
-def _steps(counts: list[int], num_past: int, *, can_part: bool, can_join: bool) -> Generator[_Measured]:
-    for count in counts:
-        yield _Measured(count, is_apart=can_part, is_changed=True)
-        yield _Measured(count, is_apart=can_part)
-        if count in _APART_COUNTS and can_part:
-            yield _Measured(count, num_past)
-        if count in _WHOLE_COUNTS and can_join:
-            yield _Measured(count, num_past, is_apart=False)
+class _Plan(msgspec.Struct, frozen=True):
+    """Which steps are measured, and what they come to.
+
+    Rows that count are of one sequence and apart, or where that has a state of a sequence each: its rows follow one
+    another then, which costs otherwise.
+    """
+
+    counts: list[int]
+    num_past: int  # tokens of a long context
+    has_states: bool
+    rounds_otherwise: bool  # several rows of a sequence, than one
+
+    def steps(self) -> Generator[_Measured]:
+        for count in self.counts:
+            yield self._counting(count, is_changed=True)
+            yield self._counting(count)
+            if count in _APART_COUNTS and not self.has_states:
+                yield _Measured(count, num_past=self.num_past, is_apart=True)
+            if count in _WHOLE_COUNTS and (self.has_states or not self.rounds_otherwise):
+                yield _Measured(count, num_past=self.num_past)
+        for step in self._several if self.has_states else ():
+            yield msgspec.structs.replace(step, is_changed=True)
+            yield step
+        yield _Measured(self.counts[-1], is_sampled=False)
+
+    def costs(self, fastest: dict[_Measured, float]) -> StepCosts:
+        same = rising([fastest[self._counting(count)] for count in self.counts])
+        changed = [fastest[self._counting(count, is_changed=True)] for count in self.counts]
+        costs = StepCosts(
+            tuple(self.counts),
+            tuple(same),
+            change_s=max(0.0, median(a - b for a, b in zip(changed, same, strict=True))),
+        )
+        unsampled = fastest[_Measured(self.counts[-1], is_sampled=False)]
+        row_s = max(0.0, unsampled - same[0]) / (self.counts[-1] - 1)
+        costs = msgspec.structs.replace(costs, unsampled_row_s=row_s)
+        if self.has_states and self._several:
+            several = _several_costs(costs.of(0), *(fastest[step] for step in self._several))
+            costs = msgspec.structs.replace(costs, several=several)
+        long = {step: seconds for step, seconds in fastest.items() if step.num_past}
+        return msgspec.structs.replace(costs, attention=_attention(costs, long, self.num_past))
+
+    @property
+    def _several(self) -> tuple[_Measured, ...]:
+        """Steps of two rows, of eight, and of eight of four sequences."""
+        return (_Measured(2), _Measured(8), _Measured(8, 4)) if self.counts[-1] >= 8 else ()
+
+    def _counting(self, count: int, *, is_changed: bool = False) -> _Measured:
+        if self.has_states:
+            return _Measured(count, count, is_changed=is_changed)
+        return _Measured(count, is_apart=True, is_changed=is_changed)
+
+
+def _several_costs(nothing_s: float, two_s: float, eight_s: float, four_of_two_s: float) -> SeveralCosts:
+    """Takes what a step without rows takes, and those of `_Plan._several`."""
+    row_s = max(0.0, eight_s - two_s) / 6
+    each_s = max(0.0, four_of_two_s - eight_s) / 3
+    return SeveralCosts(max(0.0, two_s - nothing_s - each_s - 2 * row_s), each_s, row_s)
 
 
 def _attention(costs: StepCosts, long: dict[_Measured, float], num_past: int) -> AttentionCosts:
     """Takes what steps over a long context took beyond those over none; where few were measured, rows go apart."""
-    more = {step: max(0.0, seconds - costs.of(step.num_rows)) / num_past for step, seconds in long.items()}
+
+    def of_none(step: _Measured) -> float:
+        return costs.of_step(step.num_rows, step.num_several, step.num_rows if step.num_several else 0)
+
+    more = {step: max(0.0, seconds - of_none(step)) / num_past for step, seconds in long.items()}
     apart = [(step.num_rows, seconds) for step, seconds in more.items() if step.is_apart]
     whole = [(step.num_rows, seconds) for step, seconds in more.items() if not step.is_apart]
     whole_s, whole_row_s = _line(*whole) if len(whole) == len(_WHOLE_COUNTS) else (float("inf"), 0.0)
@@ -127,9 +181,9 @@ def _attention(costs: StepCosts, long: dict[_Measured, float], num_past: int) ->
 
 
 def _line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]:
-    """Returns the seconds that no rows would take, and those of each, neither below 0."""
-    row_s = max(0.0, many[1] - few[1]) / (many[0] - few[0])
-    return max(0.0, few[1] - few[0] * row_s), row_s
+    """Returns the seconds that none would take, and those of each, neither below 0."""
+    each_s = max(0.0, many[1] - few[1]) / (many[0] - few[0])
+    return max(0.0, few[1] - few[0] * each_s), each_s
 
 
 def _write(runner: ModelRunner, batch: ForwardBatch) -> None:
@@ -139,13 +193,18 @@ def _write(runner: ModelRunner, batch: ForwardBatch) -> None:
 
 
 def _batch(blocks: BlockManager, measured: _Measured) -> ForwardBatch | None:
-    """Makes rows of one sequence as `build_batch` does for one that proposes tokens; None without free blocks."""
-    states, num_rows, num_past = blocks.states, measured.num_rows, measured.num_past
-    num_blocks = -(-(num_past + num_rows) // blocks.block_size)
-    free, slot = blocks.unused_blocks(num_blocks), 0 if states is None else states.unused_slot()
-    if free is None or slot is None:
+    """Makes rows as `build_batch` does for sequences that propose tokens; None without free blocks or slots.
+
+    All have the same blocks: what they write nobody reads.
+    """
+    states, num_past = blocks.states, measured.num_past
+    num_own = measured.num_rows // measured.num_sequences
+    free = blocks.unused_blocks(-(-(num_past + num_own) // blocks.block_size))
+    slots = [] if states is None else states.unused_slots(measured.num_sequences)
+    if free is None or (states is not None and len(slots) < measured.num_sequences):
         return None
-    begins = range(num_rows + 1) if measured.is_apart else (0, num_rows)
-    spans = [(free, num_past + begin, [0] * (end - begin)) for begin, end in pairwise(begins)]
-    batch = batch_of(spans, np.arange(num_rows, dtype=np.int64), blocks.block_size)
-    return batch if states is None else replace(batch, state_slots=np.array([[0, slot]], np.int32))
+    begins = range(num_own + 1) if measured.is_apart else (0, num_own)
+    own = [(free, num_past + begin, [0] * (end - begin)) for begin, end in pairwise(begins)]
+    rows = np.arange(measured.num_rows, dtype=np.int64)
+    batch = batch_of(own * measured.num_sequences, rows if measured.is_sampled else rows[-1:], blocks.block_size)
+    return batch if states is None else replace(batch, state_slots=np.array([(0, slot) for slot in slots], np.int32))

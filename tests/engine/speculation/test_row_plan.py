@@ -7,7 +7,7 @@ import pytest
 from ouzel.engine.speculation.acceptance import AcceptanceRates
 from ouzel.engine.speculation.drafting import FIRST_CHANCES, Drafting
 from ouzel.engine.speculation.row_plan import MAX_ROWS, MIN_GAIN, Offer, Step, row_plan
-from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts, rising
+from ouzel.engine.speculation.step_costs import AttentionCosts, SeveralCosts, StepCosts, rising
 
 ATTENTION = AttentionCosts(first_s=1e-7, apart_s=1e-7, whole_s=4e-7, whole_row_s=1e-8)
 CPU = StepCosts((1, 2, 4, 8, 16, 32), (0.030, 0.031, 0.033, 0.041, 0.055, 0.090), ATTENTION)
@@ -153,10 +153,20 @@ def test_a_text_that_the_draft_model_lacks_is_an_expense() -> None:
 
 def test_what_is_computed_again_is_an_expense() -> None:
     """Of a model whose single rows are cheap, and several of a sequence are not."""
-    costs = StepCosts((1, 2, 8), (0.026, 0.041, 0.047))
+    several = SeveralCosts(first_s=0.012, each_s=0.004, row_s=0.001)
+    costs = StepCosts((1, 2, 8), (0.026, 0.030, 0.050), several=several)
+    assert costs.of_step(4, 1, 4) == pytest.approx(0.022 + 0.012 + 0.004 + 4 * 0.001)
+    assert costs.of_step(5, 1, 4) == pytest.approx(0.026 + 0.012 + 0.004 + 4 * 0.001)
     draft = StepCosts((1, 2), (0.005, 0.005))
     for chance, pays in ((0.97, True), (0.7, False)):
         offer = Offer(falling(chance, 5), 10, is_drafted=True)
-        forgetful = msgspec.structs.replace(step(1), computes_again=True)
-        assert row_plan([offer], step(1), costs, draft)[0] > 0
-        assert (row_plan([offer], forgetful, costs, draft)[0] > 0) is pays
+        assert (row_plan([offer], step(1), costs, draft)[0] > 0) is pays
+    others = StepCosts((1, 2, 8), (0.026, 0.042, 0.048))
+    assert row_plan([Offer(falling(0.7, 5), 10, is_drafted=True)], step(1), others, draft)[0] > 0
+
+
+def test_each_sequence_with_several_rows_is_an_expense() -> None:
+    """Eight streams of such a model: guesses for all of them cost more than they give, where those for one paid."""
+    costs = StepCosts((1, 8), (0.026, 0.050), several=SeveralCosts(first_s=0.001, each_s=0.03, row_s=0.0001))
+    assert row_plan([Offer(falling(0.9, 5), 10)], step(1), costs)[0] > 0
+    assert row_plan([Offer(falling(0.4, 5), 10)] * 8, step(8), costs) == [0] * 8

@@ -22,7 +22,7 @@ from ouzel.backends.openvino.kv_cache import (
 )
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.backends.openvino.loader import load_checkpoint, refuse_mtp
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
 from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
@@ -166,7 +166,6 @@ def read_config(directory: Path) -> HfConfig:
 
 def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
     if is_ir_directory(directory):
-        if model.mtp:
-            raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+        refuse_mtp(model)
         return load_ir(core, directory, config)
     return load_checkpoint(directory, config, read_weights(model.weights), model.cache_dir, predicts=model.mtp)

@@ -1,6 +1,7 @@
 """What would be loaded of a model directory, and what it would take; only headers and config.json are read."""
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, precision_name, type_name
@@ -12,7 +13,7 @@ from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.backends.openvino.loader import measure_checkpoint, refuse_mtp
 from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
 from ouzel.backends.openvino.weights.encodings import Encoding
@@ -54,10 +55,13 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     directory = Path(model.model)
     config = read_hf_config(directory)
     if is_ir_directory(directory):
+        refuse_mtp(model)
         language_model, num_parameters = load_ir(core, directory, config), 0
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:
-        language_model, measured = measure_checkpoint(directory, config, read_weights(model.weights))
+        language_model, measured = measure_checkpoint(
+            directory, config, read_weights(model.weights), predicts=model.mtp
+        )
         num_parameters = measured.num_parameters
         weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
@@ -98,10 +102,10 @@ def encoding_name(encoding: Encoding) -> str:
 def attention_alone(model: LanguageModel) -> LanguageModel:
     """Returns a graph that has nothing of the model but its caches: compiling it says what they are."""
     graph = PagedGraph()
-    outputs = [
-        attention_of(graph, node) for node in model.graph.get_ops() if node.get_type_name() == "PagedAttentionExtension"
-    ]
-    return replace(model, graph=graph.finish(graph.sampled(ops.concat(outputs, -1))), arrays=graph.arrays, mappings=())
+    nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
+    outputs = [attention_of(graph, node) for node in nodes if node.get_type_name() == "PagedAttentionExtension"]
+    alone = graph.finish(graph.sampled(ops.concat(outputs, -1)))
+    return replace(model, graph=alone, arrays=graph.arrays, mappings=(), prediction=None)
 
 
 def attention_of(graph: PagedGraph, node: Node) -> Node:

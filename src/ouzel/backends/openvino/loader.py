@@ -21,6 +21,7 @@ from ouzel.backends.openvino.weights.leftovers import HEAD, refuse_another_head,
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -69,7 +70,15 @@ def load_checkpoint(
     return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))
 
 
-def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> tuple[LanguageModel, MeasuredWeights]:
+def refuse_mtp(model: ModelConfig) -> None:
+    """Raises ModelLoadError where the layer for further tokens is asked for of a directory that has graphs."""
+    if model.mtp:
+        raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+
+
+def measure_checkpoint(
+    directory: Path, config: HfConfig, plan: WeightPlan, *, predicts: bool = False
+) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that.
 
     A head that may be a copy of the embedding is compared with it all the same.
@@ -77,7 +86,7 @@ def measure_checkpoint(directory: Path, config: HfConfig, plan: WeightPlan) -> t
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors)
-    model = built(config, family(text.model_type), vision_family(config), weights, plan)
+    model = built(config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts)
     check_use(config, model, tensors, weights.used)
     return model, weights
 

@@ -33,7 +33,7 @@ class Drafting:
 
     def catch_up_s(self, num_tokens: int, num_left: int, costs: StepCosts) -> float:
         """Returns what it takes to compute what lacks of a sequence's tokens, spread over the steps that gain by it."""
-        missing_s = costs.of(self.num_missing_tokens(num_tokens)) - costs.of(1)
+        missing_s = costs.of_unsampled(self.num_missing_tokens(num_tokens)) - costs.of(1)
         return missing_s / min(num_left, _STEPS_OF_CATCHING_UP)
 
     def note(self, num_tried: int, num_came: int) -> None:

@@ -17,7 +17,7 @@ from math import prod
 
 import msgspec
 
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.step_costs import SeveralCosts, StepCosts
 
 MAX_ROWS = 64  # to sample from, of a step with guesses: 39 MB of logits with Qwen3's vocabulary
 MIN_GAIN = 1.03  # below it, noise of the measurement may be all
@@ -49,7 +49,8 @@ class Step(msgspec.Struct, frozen=True):
     attention_s: float = 0.0  # for what lies in the cache, without guesses
     last_num_rows: int | None = None  # of the step before,
     has_drafted: bool = False  # which had drafts
-    computes_again: bool = False  # what came, where not all guesses came
+    num_several: int = 0  # sequences with several rows, and how many these are
+    num_rows_of_several: int = 0
 
 
 def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
@@ -60,7 +61,8 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
         for depth, chance in enumerate(offer.chances)
     ]
     guesses.sort(key=lambda guess: (-guess.chance, guess.depth))
-    plain = step.num_tokens / costs.of(step.num_rows, step.attention_s)
+    num_several, num_own = step.num_several, step.num_rows_of_several
+    plain = step.num_tokens / (costs.of_step(step.num_rows, num_several, num_own) + step.attention_s)
     best, least_with_drafts = MIN_GAIN * plain, (MIN_GAIN if step.has_drafted else MIN_GAIN_OF_DRAFTS) * plain
     num_best, num_tokens, attention_s, draft_s = 0, float(step.num_tokens), step.attention_s, 0.0
     num_drafted = Counter[int]()  # sequences, by depth
@@ -78,14 +80,28 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
             draft_s += 0.0 if guess.depth else offer.catch_up_s
         num_rows = step.num_rows + place
         change_s = _change_s(step, num_rows, costs, begins_drafts=bool(num_drafted) and not step.has_drafted)
-        if step.computes_again:
-            all_come[guess.offer] = guess.chance
-            change_s += (1 - prod(all_come)) * (costs.of(num_tokens) - costs.of(step.num_tokens))
-        speed = num_tokens / (costs.of(num_rows, attention_s) + change_s + draft_s)
+        is_single = guess.depth == 0 and offer.num_rows == 1
+        num_several += is_single
+        num_own += 1 + is_single
+        all_come[guess.offer] = guess.chance
+        again_s = _again_s(all_come, num_tokens - step.num_tokens, costs.several)
+        step_s = costs.of_step(num_rows, num_several, num_own) + attention_s
+        speed = num_tokens / (step_s + change_s + draft_s + again_s)
         if speed > (max(best, least_with_drafts) if num_drafted else best):
             num_best, best = place, speed
     taken = Counter(guess.offer for guess in guesses[:num_best])
     return [taken[number] for number in range(len(offers))]
+
+
+def _again_s(all_come: list[float], num_more: float, several: SeveralCosts | None) -> float:
+    """Returns the seconds more that the next step is expected to take for what it computes again.
+
+    `all_come` are the probabilities of the sequences, `num_more` the guesses that are expected to come.
+    """
+    if several is None:
+        return 0.0
+    once_s = several.first_s + several.row_s * (1 + num_more)
+    return (1 - prod(all_come)) * once_s + sum(1 - each for each in all_come) * several.each_s
 
 
 def _change_s(step: Step, num_rows: int, costs: StepCosts, *, begins_drafts: bool) -> float:

@@ -32,10 +32,23 @@ class AttentionCosts(msgspec.Struct, frozen=True):
         return self.whole_s + self.whole_row_s * num_rows
 
 
+class SeveralCosts(msgspec.Struct, frozen=True):
+    """Seconds where sequences have several rows, of a model that computes these otherwise than single ones."""
+
+    first_s: float  # of a step that has any,
+    each_s: float  # of each such sequence,
+    row_s: float  # and of each of its rows
+
+    def of(self, num_sequences: float, num_rows: float) -> float:
+        return self.first_s + self.each_s * num_sequences + self.row_s * num_rows if num_sequences else 0.0
+
+
 class StepCosts(msgspec.Struct, frozen=True):
     num_rows: tuple[int, ...]  # ascending, from 1 on; two at least
     seconds: tuple[float, ...]  # that a step of so many rows takes behind one of as many, whose contexts are short
     attention: AttentionCosts = AttentionCosts()
+    several: SeveralCosts | None = None  # None: rows cost the same, whichever sequences they are of
+    unsampled_row_s: float | None = None  # of a row whose logits nobody wants; None: as others
     change_s: float = 0.0  # more, where the step before had another number of rows
 
     def of(self, num_rows: float, attention_s: float = 0.0) -> float:
@@ -47,6 +60,18 @@ class StepCosts(msgspec.Struct, frozen=True):
         (low, high), (less, more) = self.num_rows[above - 1 : above + 1], self.seconds[above - 1 : above + 1]
         slope = (more - less) / (high - low)
         return less + slope * (num_rows - low) + attention_s
+
+    def of_step(self, num_rows: int, num_several: int, num_rows_of_several: int) -> float:
+        """Returns what `of` does, where so many of the rows are of so many sequences that have several."""
+        if self.several is None:
+            return self.of(num_rows)
+        return self.of(num_rows - num_rows_of_several) + self.several.of(num_several, num_rows_of_several)
+
+    def of_unsampled(self, num_rows: int) -> float:
+        """Returns the seconds of a step of so many rows, of which the last one's logits are wanted."""
+        if self.unsampled_row_s is None:
+            return self.of(num_rows)
+        return self.of(1) + self.unsampled_row_s * (num_rows - 1)
 
     def corrected(self, num_rows: int, factor: float) -> "StepCosts":
         """Returns the costs after steps of so many rows turned out to take `factor` of what they should."""
