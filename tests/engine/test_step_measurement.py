@@ -121,3 +121,17 @@ def test_where_few_rows_fit_few_are_measured(max_num_batched_tokens: int) -> Non
         pass
     assert all(len(batch.token_ids) <= max_num_batched_tokens for batch in runner.batches)
     assert (costs.known is None) == (max_num_batched_tokens == 1)
+
+
+def test_where_blocks_lack_a_shorter_context_is_measured_and_none_for_now_where_all_do() -> None:
+    runner = runner_of()
+    blocks = blocks_of(runner.info)
+    costs = MeasuredCosts(runner, blocks)
+    blocks._free, taken = blocks._free[:10], blocks._free[10:]
+    has_more, first = costs.advance(), costs.known
+    assert (has_more, first) == (False, None)
+    blocks._free += taken[:80]  # of four tokens each
+    while costs.advance():
+        pass
+    assert costs.known is not None
+    assert max(int(batch.past_lens[0]) for batch in runner.batches) == 256

@@ -84,9 +84,6 @@ class Drafts:
         has_more = False
         with self._at_its_own_risk():
             has_more = self._guesser is not None and self._measured.advance()
-            if self.awaits_costs and not has_more:
-                logger.warning("nothing is drafted: there are too few free blocks to measure what that costs")
-                self._guesser = None
         return has_more
 
     def begin(self, sequence: Sequence) -> Drafting | None:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from statistics import median
 
@@ -21,11 +22,12 @@ from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.batch import batch_of
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.speculation.step_costs import AttentionCosts, SeveralCosts, StepCosts, rising
+from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
 
 _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
-_LONG_CONTEXT = 1024  # tokens; less where there are fewer blocks
+_LONG_CONTEXTS = (1024, 256, 64)  # tokens: the longest for which there are blocks
 _APART_COUNTS = (1, 4)  # rows of a sequence that are subsequences of their own
 _WHOLE_COUNTS = (8, 16)  # rows that are one
 _ROUNDING_PRECISIONS = ("bf16", "f16")  # in which attention of several rows rounds otherwise than of one
@@ -40,18 +42,24 @@ class MeasuredCosts:
         self.known = known
         self._is_given = known is not None
         self._name = runner.info.model_type
-        self._measurement = None if self._is_given else measurement(runner, blocks)
+        self._measure = partial(measurement, runner, blocks)
+        self._measurement = self._measure()
 
     def advance(self) -> bool:
-        """Takes one of the steps that tell what steps cost; returns whether there are more."""
-        if self._measurement is None:
+        """Takes one of the steps that tell what steps cost; returns whether there are more.
+
+        Where blocks or slots lack just now, it begins anew the next time.
+        """
+        if self.known is not None:
             return False
         try:
             next(self._measurement)
         except StopIteration as end:
-            self._measurement, self.known = None, end.value
-            logger.info("costs of steps of %s: %s", self._name, self.known)
-        return self._measurement is not None
+            self._measurement, self.known = self._measure(), end.value
+            if self.known is not None:
+                logger.info("costs of steps of %s: %s", self._name, self.known)
+            return False
+        return True
 
     def note(self, num_rows: int, attention_s: float, seconds: float) -> None:
         """Corrects them by what a step took behind one of as many rows."""
@@ -83,10 +91,10 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
     num_slots = None if blocks.states is None else len(blocks.states.unused_slots(_ROW_COUNTS[-1]))
     most = min(info.max_model_len, info.max_num_batched_tokens, _ROW_COUNTS[-1] if num_slots is None else num_slots)
     counts = [num for num in _ROW_COUNTS if num <= most]
-    longest = min(info.max_model_len, (info.num_blocks - 1) * info.block_size) - _ROW_COUNTS[-1]
-    if len(counts) < 2 or longest < 1:
+    longest = next((num for num in _LONG_CONTEXTS if _has_room(info, blocks, num + _ROW_COUNTS[-1])), None)
+    if len(counts) < 2 or longest is None:
         return None
-    plan = _Plan(counts, min(_LONG_CONTEXT, longest), num_slots is not None, info.precision in _ROUNDING_PRECISIONS)
+    plan = _Plan(counts, longest, num_slots is not None, info.precision in _ROUNDING_PRECISIONS)
     fastest: dict[_Measured, float] = {}
     for _ in range(_NUM_ROUNDS):
         for measured in plan.steps():
@@ -101,6 +109,10 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
             seconds = time.perf_counter() - begin
             fastest[measured] = min(fastest.get(measured, seconds), seconds)
     return plan.costs(fastest)
+
+
+def _has_room(info: EngineInfo, blocks: BlockManager, num_tokens: int) -> bool:
+    return num_tokens <= info.max_model_len and blocks.unused_blocks(-(-num_tokens // info.block_size)) is not None
 
 
 class _Plan(msgspec.Struct, frozen=True):
