@@ -276,7 +276,9 @@ def top_logprobs(ask: Asker) -> bool:
 
 
 def seed(ask: Asker) -> bool:
-    first, again, other = (tokens(ask(**{**WILD, "seed": value})) for value in (1, 1, 2))
+    """Guesses are left out: in bf16 a step with other rows may round otherwise."""
+    wild = {**WILD, "num_assistant_tokens": 0}
+    first, again, other = (tokens(ask(**{**wild, "seed": value})) for value in (1, 1, 2))
     return first == again != other
 
 
@@ -337,11 +339,11 @@ def num_proposed(answer: Json) -> int:
 
 
 def num_assistant_tokens(ask: Asker) -> bool:
-    """What was answered before is found again, and each 32 tokens a guess is tried, whether it pays or not."""
+    """What was answered before is found again, and guessed where that pays: beside other work it may not at once."""
     long = {"max_tokens": 70, "ignore_eos": True}
-    answers = [ask(**long, num_assistant_tokens=number) for number in (0, 5)]
-    numbers = [num_proposed(answer) for answer in answers]
-    return text(answers[0]) == text(answers[1]) and numbers[0] == 0 < numbers[1]
+    answers = [ask(**long, num_assistant_tokens=number) for number in (0, *[5] * 5)]
+    first, *others = (num_proposed(answer) for answer in answers)
+    return len(set(map(text, answers))) == 1 and first == 0 < sum(others)
 
 
 def never_changes_the_answer(ask: Asker) -> bool:

@@ -31,7 +31,7 @@ _LONG_CONTEXTS = (1024, 256, 64)  # tokens: the longest for which there are bloc
 _APART_COUNTS = (1, 4)  # rows of a sequence that are subsequences of their own
 _WHOLE_COUNTS = (8, 16)  # rows that are one
 _ROUNDING_PRECISIONS = ("bf16", "f16")  # in which attention of several rows rounds otherwise than of one
-_NUM_ROUNDS = 3
+_NUM_ROUNDS = 5
 _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 
 
