@@ -33,8 +33,8 @@ ConfidenceThreshold = (
         Meta(
             ge=0.0,
             le=1.0,
-            description="A draft model, which it needs, guesses on while it finds each token at least so probable; not "
-            "beside num_assistant_tokens. Changes no answer.",
+            description="A draft model or the layer of --mtp, one of which it needs, guesses on while it finds each "
+            "token at least so probable; not beside num_assistant_tokens. Changes no answer.",
         ),
     ]
     | None
