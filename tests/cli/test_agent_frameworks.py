@@ -131,7 +131,7 @@ async def test_text_comes_to_an_agent_of_the_sdk_in_pieces(model: Model) -> None
     events: list[Any] = [event.data async for event in result.stream_events() if event.type == "raw_response_event"]
     pieces = [event.delta for event in events if event.type == "response.output_text.delta"]
 
-    assert len(pieces) > 3
+    assert len(pieces) > 1  # guessed tokens come several in a piece
     assert "".join(pieces) == result.final_output
 
 
@@ -208,7 +208,7 @@ def test_langchain_can_give_tools_with_nested_and_optional_arguments(chat: ChatO
     pieces = list(chat.bind_tools([tool], tool_choice="plan_party").stream("Plan a party."))
 
     whole: Any = functools.reduce(operator.add, pieces)
-    assert len(pieces) > 3
+    assert len(pieces) > 1  # guessed tokens come several in a piece
     [call] = whole.tool_calls
     assert json.loads(tool.invoke(call).content)["host"] == call["args"]["party"]["host"]["name"]
 
