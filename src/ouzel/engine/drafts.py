@@ -1,6 +1,7 @@
 """What guesses a sequence's tokens, and what is spent on it. A fault of it ends it, and nothing else."""
 
 import logging
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -117,8 +118,19 @@ class Drafts:
         with self._at_its_own_risk():
             if self._guesser is not None:
                 self._guesser.catch_up([want.sequence for want in wants], max_tokens)
-                drafted = self._guesser.draft([want for want in wants if not self._guesser.lags(want.sequence)])
+                wants = [want for want in wants if not self._guesser.lags(want.sequence)]
+                begin = time.perf_counter()
+                drafted = self._guesser.draft(wants)
+                self._note_costs(wants, drafted, time.perf_counter() - begin)
         return drafted
+
+    def _note_costs(self, wants: list[Want], drafted: Drafted, seconds: float) -> None:
+        """Corrects what a step costs where all sequences had as many, several, so that what lacked before is little."""
+        costs, numbers = self.costs, {num for want in wants for num in (want.num_tokens, len(drafted[want.sequence]))}
+        if costs is None or len(numbers) != 1 or numbers == {1}:
+            return
+        attention_s = costs.attention.of(1) * sum(want.sequence.num_tokens for want in wants)
+        self._measured.note(len(wants), attention_s, seconds / wants[0].num_tokens)
 
     def record(self, scheduled: list[Scheduled], seconds: float) -> None:
         """Takes note of a step that has just run, and of how long it took."""

@@ -170,3 +170,16 @@ def test_each_sequence_with_several_rows_is_an_expense() -> None:
     costs = StepCosts((1, 8), (0.026, 0.050), several=SeveralCosts(first_s=0.001, each_s=0.03, row_s=0.0001))
     assert row_plan([Offer(falling(0.9, 5), 10)], step(1), costs)[0] > 0
     assert row_plan([Offer(falling(0.4, 5), 10)] * 8, step(8), costs) == [0] * 8
+
+
+def test_who_has_to_compute_again_does_not_guess_for_ever_to_make_up_for_it() -> None:
+    """A step with such rows is so slow that guesses make it faster, and steps without are faster than both."""
+    seconds = (0.028, 0.031, 0.038, 0.054, 0.089, 0.158)
+    several = SeveralCosts(first_s=0.001, each_s=0.014, row_s=0.001)
+    costs = StepCosts((1, 2, 4, 8, 16, 32), seconds, several=several)
+    draft = StepCosts((1, 8), (0.006, 0.008))
+    offers = [Offer(falling(0.9, 5), 10, num_rows=4 if number < 3 else 1, is_drafted=True) for number in range(8)]
+    base = Step(num_rows=17, num_tokens=8, num_several=3, num_rows_of_several=12, has_drafted=True)
+    assert row_plan(offers, base, costs, draft)[3:] == [0] * 5
+    alone = Step(num_rows=4, num_tokens=1, num_several=1, num_rows_of_several=4, has_drafted=True)
+    assert row_plan(offers[:1], alone, costs, draft)[0] > 0

@@ -12,7 +12,7 @@ is charged by the probability of it.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 import msgspec
@@ -53,6 +53,19 @@ class Step(msgspec.Struct, frozen=True):
     num_rows_of_several: int = 0
 
 
+class _Plan(msgspec.Struct, frozen=True):
+    """The likeliest guesses, so many, are computed."""
+
+    num_guesses: int
+    num_tokens: float  # that are expected to come
+    seconds: float  # that this is expected to take, with what is computed again
+    is_drafted: bool
+
+    @property
+    def speed(self) -> float:
+        return self.num_tokens / self.seconds
+
+
 def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
     """Returns how many guesses each offer gets."""
     guesses = [
@@ -61,13 +74,50 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
         for depth, chance in enumerate(offer.chances)
     ]
     guesses.sort(key=lambda guess: (-guess.chance, guess.depth))
+    guesses = guesses[: max(0, MAX_ROWS - step.num_tokens)]
+    plans = list(_plans(guesses, offers, step, costs, draft))
+    best = _fastest(plans, has_drafted=step.has_drafted)
+    owing = [offer for offer in offers if offer.num_rows > 1]
+    if owing and costs.several is not None:
+        settled = [msgspec.structs.replace(offer, num_rows=1) for offer in offers]
+        lasting = _fastest(_plans(guesses, settled, _settled(step, owing), costs, draft), has_drafted=step.has_drafted)
+        best = max(plans, key=lambda plan: plan.num_tokens - lasting.speed * plan.seconds)
+    taken = Counter(guess.offer for guess in guesses[: best.num_guesses])
+    return [taken[number] for number in range(len(offers))]
+
+
+def _settled(step: Step, owing: list[Offer]) -> Step:
+    """Returns the step as it would be if nothing had to be computed again."""
+    num_rows = sum(offer.num_rows for offer in owing)
+    return msgspec.structs.replace(
+        step,
+        num_rows=step.num_rows - num_rows + len(owing),
+        num_several=step.num_several - len(owing),
+        num_rows_of_several=step.num_rows_of_several - num_rows,
+    )
+
+
+def _fastest(plans: Iterable[_Plan], *, has_drafted: bool) -> _Plan:
+    """Takes that without guesses first; others have to gain something."""
+    plain, *others = plans
+    best, least = plain, MIN_GAIN * plain.speed
+    least_with_drafts = least if has_drafted else MIN_GAIN_OF_DRAFTS * plain.speed
+    for plan in others:
+        if plan.speed > max(least_with_drafts if plan.is_drafted else least, best.speed):
+            best = plan
+    return best
+
+
+def _plans(
+    guesses: list[_Guess], offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None
+) -> Iterator[_Plan]:
+    """Gives that without guesses, and one with each guess more."""
     num_several, num_own = step.num_several, step.num_rows_of_several
-    plain = step.num_tokens / (costs.of_step(step.num_rows, num_several, num_own) + step.attention_s)
-    best, least_with_drafts = MIN_GAIN * plain, (MIN_GAIN if step.has_drafted else MIN_GAIN_OF_DRAFTS) * plain
-    num_best, num_tokens, attention_s, draft_s = 0, float(step.num_tokens), step.attention_s, 0.0
+    num_tokens, attention_s, draft_s = float(step.num_tokens), step.attention_s, 0.0
+    yield _Plan(0, num_tokens, costs.of_step(step.num_rows, num_several, num_own) + attention_s, is_drafted=False)
     num_drafted = Counter[int]()  # sequences, by depth
     all_come = [1.0] * len(offers)  # the probability that all guesses of an offer so far do
-    for place, guess in enumerate(guesses[: max(0, MAX_ROWS - step.num_tokens)], start=1):
+    for place, guess in enumerate(guesses, start=1):
         offer = offers[guess.offer]
         num_tokens += guess.chance
         num_own_rows = offer.num_rows + guess.depth
@@ -86,11 +136,7 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
         all_come[guess.offer] = guess.chance
         again_s = _again_s(all_come, num_tokens - step.num_tokens, costs.several)
         step_s = costs.of_step(num_rows, num_several, num_own) + attention_s
-        speed = num_tokens / (step_s + change_s + draft_s + again_s)
-        if speed > (max(best, least_with_drafts) if num_drafted else best):
-            num_best, best = place, speed
-    taken = Counter(guess.offer for guess in guesses[:num_best])
-    return [taken[number] for number in range(len(offers))]
+        yield _Plan(place, num_tokens, step_s + change_s + draft_s + again_s, is_drafted=bool(num_drafted))
 
 
 def _again_s(all_come: list[float], num_more: float, several: SeveralCosts | None) -> float:
