@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.chunked_rows import ChunkedRows, chunk_inputs, in_chunks
-from ouzel.backends.openvino.graph.delta_chunks import CHUNK_LENGTH
+from ouzel.backends.openvino.chunked_rows import CHUNK_WORK, ChunkedRows, chunk_inputs, chunk_length, in_chunks
 from ouzel.backends.openvino.graph.delta_rule import DeltaHeads, delta_rule
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ov
@@ -98,9 +97,11 @@ def expected(mixed: Array, rates: Array, state: Array) -> tuple[Array, Array]:
     [
         [1],
         [2, 3, 1],
-        [CHUNK_LENGTH],
-        [1, CHUNK_LENGTH + 1, 1, 3 * CHUNK_LENGTH, 2, 8],
-        [5 * CHUNK_LENGTH - 1, 1],
+        [8, 1, 7],
+        [32],
+        [1, 33, 1, 96, 2, 8],
+        [70],
+        [319, 1],
     ],
 )
 def test_sequences_of_all_lengths_beside_each_other(lens: list[int], kind: str, layer: Layer) -> None:
@@ -157,11 +158,11 @@ def test_numbers_that_are_none_stay_in_their_sequence(layer: Layer) -> None:
 def test_states_and_rates_are_exact_where_the_model_is_in_bf16() -> None:
     """Only queries, keys and values are rounded to bf16, which these are already."""
     layer = Layer(ov.Type.bf16)
-    lens = [CHUNK_LENGTH, 1]
+    lens = [32, 1]
     mixed, rates = random_rows(sum(lens))
     mixed = (mixed.view(np.uint32) & 0xFFFF0000).view(np.float32)
     layer.run(mixed, rates, lens, np.array([(0, 1), (0, 2)], np.int32))
-    for slot, own in ((1, slice(0, CHUNK_LENGTH)), (2, slice(CHUNK_LENGTH, None))):
+    for slot, own in ((1, slice(0, 32)), (2, slice(32, None))):
         _, state = expected(mixed[own], rates[own], layer.states[0])
         assert relative_error(layer.states[slot], state) < 1e-5
 
@@ -171,22 +172,34 @@ def test_a_step_without_rows_in_chunks_has_no_chunks() -> None:
     assert {name: array.tolist() for name, array in inputs.items()} == {
         "single_rows": [0, 1],
         "single_begins": [0, 1, 2],
-        "chunk_rows": [],
+        "chunk_rows": [],  # [0, 8]
         "chunk_slots": [],
         "last_chunks": [],
         "answer_rows": [0, 1],
     }
 
 
+@pytest.mark.parametrize(
+    ("lens", "length"),
+    [([], 8), ([2], 8), ([8] * 20, 8), ([9], 32), ([60], 64), ([70], 32), ([512], 64), ([480, 5, 5], 32)],
+)
+def test_chunks_are_as_long_as_makes_least_work(lens: list[int], length: int) -> None:
+    assert chunk_length(np.array(lens, np.int32)) == length
+
+
+def test_few_long_sequences_beside_many_short_ones_are_cut_into_short_chunks() -> None:
+    assert chunk_length(np.array([40] + [6] * 20, np.int32)) < max(CHUNK_WORK)
+
+
 def test_the_first_step_behind_several_chunks_has_one_that_counts_for_nothing() -> None:
     rows = ChunkedRows()
-    steps = [[1], [70], [1, 1], [1], [CHUNK_LENGTH], [1]]
+    steps = [[1], [90], [1, 1], [1], [8], [1], [32], [1]]
     made = [
         rows.inputs(np.cumsum([0, *lens]).astype(np.int32), np.arange(1, 1 + len(lens), dtype=np.int32))
         for lens in steps
     ]
-    assert [len(inputs["chunk_slots"]) for inputs in made] == [0, 3, 1, 0, 1, 0]
-    assert [len(inputs["last_chunks"]) for inputs in made] == [0, 1, 0, 0, 1, 0]
+    assert [len(inputs["chunk_slots"]) for inputs in made] == [0, 3, 1, 0, 1, 0, 1, 1]
+    assert [len(inputs["last_chunks"]) for inputs in made] == [0, 1, 0, 0, 1, 0, 1, 0]
     assert made[2]["answer_rows"].tolist() == [0, 1]
 
 

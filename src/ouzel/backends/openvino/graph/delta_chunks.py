@@ -1,4 +1,4 @@
-"""The gated delta rule for CHUNK_LENGTH tokens of a sequence at once, in products of matrices.
+"""The gated delta rule for a chunk of a sequence's tokens at once, in products of matrices.
 
 Behind token i of a chunk a head's state is S_i = exp(g_i) S_0 + sum over j <= i of exp(g_i - g_j) u_j k_j^T. Here g
 sums the chunk's log_decay up to a token, and U, what the tokens add, solves
@@ -14,48 +14,55 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers, output_of, part, real
+from ouzel.backends.openvino.graph.chunk_length import LONGEST_CHUNK, ChunkLength
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers, output_of, real
 from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.library import op, ops, ov
 
-CHUNK_LENGTH = 32
 _LARGEST_DECAY = -30.0
-_EARLIER = np.tril(np.ones((CHUNK_LENGTH, CHUNK_LENGTH), np.float32))  # or the same
+_EARLIER = np.tril(np.ones((LONGEST_CHUNK, LONGEST_CHUNK), np.float32))  # or the same
+_SAME = np.eye(LONGEST_CHUNK, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """[N, heads, CHUNK_LENGTH, ...], of N chunks; queries and keys have fewer heads, each for as many value heads."""
+    """[N, heads, C, ...], of N chunks of C tokens; queries and keys have fewer heads, each for as many value heads."""
 
+    length: ChunkLength
     query: Node
     key: Node
     value: Node
-    decay: Node  # log_decay, summed from the chunk's first token on, [N, value heads, CHUNK_LENGTH, 1]
+    decay: Node  # log_decay, summed from the chunk's first token on, [N, value heads, C, 1]
     beta: Node
     num_key_heads: int
 
     @classmethod
-    def cut(cls, query: Node, key: Node, value: Node, log_decay: Node, beta: Node) -> "Chunks":
-        """Takes [N * CHUNK_LENGTH, heads, dim], and [N * CHUNK_LENGTH, value heads] of the last two."""
+    def cut(cls, length: ChunkLength, mixed: tuple[Node, Node, Node], rates: tuple[Node, Node]) -> "Chunks":
+        """Takes queries, keys and values, [N * C, heads, dim], and log_decay and beta, [N * C, value heads]."""
+        query, key, value = (by_head(rows, length) for rows in mixed)
+        log_decay, beta = (column(rows, length) for rows in rates)
         return cls(
-            query=by_head(query),
-            key=by_head(key),
-            value=by_head(value),
-            decay=ops.matmul(ops.constant(_EARLIER), column(log_decay), False, False),
-            beta=column(beta),
+            length=length,
+            query=query,
+            key=key,
+            value=value,
+            decay=ops.matmul(length.corner(_EARLIER), log_decay, False, False),
+            beta=beta,
             num_key_heads=num_heads(key),
         )
 
     def scaled(self, of_key_heads: Node, factors: Node) -> Node:
         """Multiplies what each key head has, [N, key heads, C, X], by the factors, [N, value heads, C, X or 1]."""
-        pattern = integers(0, self.num_key_heads, -1, CHUNK_LENGTH, last_size(factors))
-        per_head = ops.reshape(of_key_heads, integers(0, 0, 1, CHUNK_LENGTH, last_size(of_key_heads)), True)
+        if num_heads(factors) == self.num_key_heads:
+            return ops.multiply(of_key_heads, factors)
+        pattern = self.length.shape(0, self.num_key_heads, -1, None, last_size(factors))
+        per_head = ops.reshape(of_key_heads, self.length.shape(0, 0, 1, None, last_size(of_key_heads)), True)
         product = ops.multiply(per_head, ops.reshape(factors, pattern, True))
-        return ops.reshape(product, integers(0, num_heads(factors), CHUNK_LENGTH, last_size(of_key_heads)), True)
+        return ops.reshape(product, self.length.shape(0, num_heads(factors), None, last_size(of_key_heads)), True)
 
 
 def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
-    """Returns the answers, [N * CHUNK_LENGTH, value heads, value_dim], and the state behind each chunk.
+    """Returns the answers, [N * C, value heads, value_dim], and the state behind each chunk.
 
     A chunk begins with its state among `begins`, [N, value heads, value_dim, key_dim], or with that of the chunk
     before where `goes_on`, [N], says so.
@@ -63,20 +70,20 @@ def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, No
     decay, beta, minus_beta = chunks.decay, chunks.beta, ops.multiply(chunks.beta, real(-1.0))
     since = fraction(ops.minimum(ops.subtract(decay, ops.transpose(decay, integers(0, 1, 3, 2))), real(0.0)))
     alike, asked = (ops.matmul(rows, chunks.key, False, True) for rows in (chunks.key, chunks.query))
-    inverse = inverse_of_one_less(ops.multiply(chunks.scaled(alike, since), minus_beta))
-    end = part(decay, CHUNK_LENGTH - 1, CHUNK_LENGTH, 2)
+    inverse = inverse_of_one_less(ops.multiply(chunks.scaled(alike, since), minus_beta), chunks.length)
+    end = ops.gather(decay, integers(-1), integers(2))
     answers, states = carried(
         state_free=ops.matmul(inverse, ops.multiply(chunks.value, beta), False, False),
         erasing=ops.matmul(inverse, chunks.scaled(chunks.key, ops.multiply(minus_beta, fraction(decay))), False, False),
         query=chunks.scaled(chunks.query, fraction(decay)),
-        within=ops.multiply(chunks.scaled(asked, since), ops.constant(_EARLIER)),
+        within=ops.multiply(chunks.scaled(asked, since), chunks.length.corner(_EARLIER)),
         key=chunks.scaled(chunks.key, fraction(ops.subtract(end, decay))),
         kept=fraction(end),
         begins=begins,
         goes_on=ops.reshape(goes_on, integers(-1, 1, 1, 1), False),
     )
     rows = ops.transpose(answers, integers(0, 2, 1, 3))
-    return ops.reshape(rows, integers(-1, num_heads(answers), last_size(answers)), False), states
+    return ops.reshape(rows, integers(-1, *shape_of_one(rows)[1:]), False), states
 
 
 def fraction(decay: Node) -> Node:
@@ -84,17 +91,17 @@ def fraction(decay: Node) -> Node:
     return ops.exp(ops.maximum(decay, real(_LARGEST_DECAY)))
 
 
-def inverse_of_one_less(matrices: Node) -> Node:
+def inverse_of_one_less(matrices: Node, length: ChunkLength) -> Node:
     """Returns (1 - A)^-1, where A is what [..., C, C] has below the diagonal; the rest is not looked at.
 
     The inverse of [[P, 0], [-R, Q]] is [[P', 0], [Q' R P', Q']], with those of P and Q. So from blocks of one on, whose
     inverse is one, blocks of twice the size follow, all of them in two products. That does not lose digits where keys
     are alike, as a sum of powers of A does.
     """
-    inverse: Node = ops.constant(np.eye(CHUNK_LENGTH, dtype=np.float32))
+    inverse: Node = length.corner(_SAME)
     size = 1
-    while size < CHUNK_LENGTH:
-        below = ops.multiply(matrices, ops.constant(below_diagonal_blocks(size)))
+    while size < LONGEST_CHUNK:
+        below = ops.multiply(matrices, length.corner(below_diagonal_blocks(size)))
         if size > 1:
             below = ops.matmul(ops.matmul(inverse, below, False, False), inverse, False, False)
         inverse = ops.add(inverse, below)
@@ -104,7 +111,7 @@ def inverse_of_one_less(matrices: Node) -> Node:
 
 def below_diagonal_blocks(size: int) -> NDArray[np.float32]:
     """Returns 1 where the lower left quarters of the blocks of 2 * `size` along the diagonal are, and 0 elsewhere."""
-    block = np.arange(CHUNK_LENGTH) // size
+    block = np.arange(LONGEST_CHUNK) // size
     return np.array((block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1), np.float32)
 
 
@@ -134,15 +141,15 @@ def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]
     return answers, states
 
 
-def by_head(rows: Node) -> Node:
+def by_head(rows: Node, length: ChunkLength) -> Node:
     """Makes [N, heads, C, dim] of [N * C, heads, dim]."""
-    chunks = ops.reshape(rows, integers(-1, CHUNK_LENGTH, num_heads(rows), last_size(rows)), False)
+    chunks = ops.reshape(rows, length.shape(-1, None, num_heads(rows), last_size(rows)), False)
     return ops.transpose(chunks, integers(0, 2, 1, 3))
 
 
-def column(rates: Node) -> Node:
+def column(rates: Node, length: ChunkLength) -> Node:
     """Makes [N, heads, C, 1] of [N * C, heads]."""
-    chunks = ops.reshape(rates, integers(-1, CHUNK_LENGTH, num_heads(rates), 1), False)
+    chunks = ops.reshape(rates, length.shape(-1, None, num_heads(rates), 1), False)
     return ops.transpose(chunks, integers(0, 2, 1, 3))
 
 
@@ -151,10 +158,12 @@ def num_heads(rows: Node) -> int:
     return shape_of_one(rows)[0]
 
 
-def last_size(rows: Node) -> int:
-    return shape_of_one(rows)[-1]
+def last_size(rows: Node) -> int | None:
+    """Returns None for the length of chunks."""
+    size = shape_of_one(rows)[-1]
+    return None if size < 0 else size
 
 
 def shape_of_one(rows: Node) -> list[int]:
-    """Returns a static shape but for its first axis."""
-    return [dimension.get_length() for dimension in list(output_of(rows).get_partial_shape())[1:]]
+    """Returns the shape without its first axis; the length of chunks is -1."""
+    return [size.get_length() if size.is_static else -1 for size in list(output_of(rows).get_partial_shape())[1:]]

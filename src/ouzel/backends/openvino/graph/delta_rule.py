@@ -102,7 +102,7 @@ def rows_in_chunks(graph: PagedGraph, mixed: Node, rates: Node, table: Node, hea
     chunking = graph.chunking
     own_rows, begins = gather(mixed, chunking.rows), gather(table, chunking.slots)
     own_rates = ops.multiply(gather(rates, chunking.rows), chunking.is_row)  # what is no row changes nothing
-    chunks = Chunks.cut(*of_unit_length(own_rows, heads), *halves(own_rates, heads))
+    chunks = Chunks.cut(chunking.length, of_unit_length(own_rows, heads), halves(own_rates, heads))
     answers, states = delta_rule_of(chunks, begins, chunking.goes_on)
     states = gather(states, chunking.last_chunks)
     keep_float32([answers, states], own_rows, rates, table)
@@ -116,5 +116,6 @@ def of_unit_length(mixed: Node, heads: DeltaHeads) -> tuple[Node, Node, Node]:
     return ops.multiply(query, real(heads.key_dim**-0.5)), key, value
 
 
-def halves(rates: Node, heads: DeltaHeads) -> list[Node]:
-    return split(rates, heads.num_value_heads, heads.num_value_heads)
+def halves(rates: Node, heads: DeltaHeads) -> tuple[Node, Node]:
+    log_decay, beta = split(rates, heads.num_value_heads, heads.num_value_heads)
+    return log_decay, beta

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.chunk_length import ChunkLength
 from ouzel.backends.openvino.graph.constants import Constants
 from ouzel.backends.openvino.graph.nodes import Node, gather, int32, integers, output_of
 from ouzel.backends.openvino.library import ops, ov
@@ -22,8 +23,9 @@ class Chunking:
     single_rows: Node  # of the sequences that have one
     paging: tuple[Node, ...]  # these sequences, as in `state_paging`
     again: tuple[Node, ...]  # the same, with what was written to be read
+    length: ChunkLength  # C, of each of N chunks
     rows: Node  # of the chunks one after the other
-    is_row: Node  # 1, or 0 where a chunk is longer than what is left of its sequence; [N * CHUNK_LENGTH, 1]
+    is_row: Node  # 1, or 0 where a chunk is longer than what is left of its sequence; [N * C, 1]
     slots: Node  # of the states that chunks begin with; that of zeros where one goes on
     goes_on: Node  # whether a chunk goes on from the one before
     last_chunks: Node  # of each sequence
@@ -63,8 +65,10 @@ class PagedGraph:
     @cached_property
     def chunking(self) -> Chunking:
         """Adds the inputs by which long sequences are computed in chunks."""
-        names = ("single_rows", "single_begins", "chunk_rows", "chunk_slots", "last_chunks", "answer_rows")
-        single_rows, begins, rows, slots, last, answers = (self.input(name, [-1], ov.Type.i32) for name in names)
+        names = ("single_rows", "single_begins", "chunk_slots", "last_chunks", "answer_rows")
+        single_rows, begins, slots, last, answers = (self.input(name, [-1], ov.Type.i32) for name in names)
+        chunk_rows = self.input("chunk_rows", [-1, -1], ov.Type.i32)
+        rows = ops.reshape(chunk_rows, integers(-1), False)
         _, read_and_written, *others = self.state_paging
         written = ops.gather(ops.reshape(read_and_written, integers(-1, 2), False), integers(1, 1), int32(1))
         again = ops.reshape(written, integers(-1), False)
@@ -73,6 +77,7 @@ class PagedGraph:
             single_rows=single_rows,
             paging=(begins, read_and_written, *others),
             again=(begins, again, *others),
+            length=ChunkLength(chunk_rows),
             rows=ops.maximum(rows, ops.subtract(int32(-1), rows)),
             is_row=ops.unsqueeze(ops.convert(is_row, "f32"), integers(1)),
             slots=ops.maximum(slots, int32(0)),
