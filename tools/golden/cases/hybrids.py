@@ -158,7 +158,8 @@ CASES: dict[str, Case] = {
             "shared_expert_intermediate_size": 32,
             "head_dim": 32,
             "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.25),
-        }
+        },
+        first_seed=100,
     ),
     "lfm2-moe": Case(
         {
