@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.make_checkpoint import bfloat16_bytes
-from ouzel.backends.openvino.graph.prediction import PROJECTION
+from ouzel.backends.openvino.graph.prediction import QWEN_NAMES, names_behind
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
@@ -60,8 +60,10 @@ class AnyTensors:
 
 def tensors_of(directory: Path, *, predicts: bool = False) -> Shapes:
     """Returns names and shapes of what the model of this config.json asks for, in the order of its layers."""
-    config, tensors = read_hf_config(directory), AnyTensors([f"{PROJECTION}.weight"] if predicts else ())
-    build, vision = family(config.text_model().model_type), vision_family(config)
+    config = read_hf_config(directory)
+    text, vision = config.text_model(), vision_family(config)
+    named = (QWEN_NAMES, names_behind(text.size("num_hidden_layers"))) if predicts else ()
+    build, tensors = family(text.model_type), AnyTensors(f"{names.projection}.weight" for names in named)
     built(config, build, vision, MeasuredWeights(tensors), read_weights("bf16"), predicts=predicts)
     return tensors.shapes
 

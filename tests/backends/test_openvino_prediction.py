@@ -15,6 +15,7 @@ from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.cli.engines import openvino_engine
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import batch_of
 from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
@@ -27,9 +28,11 @@ PREDICTING = Path(__file__).parent / "golden_prediction"
 FREE = StepCosts((1, 100), (1.0, 1.01))
 FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 BLOCKS = list(range(4))
+BEHIND = "model.layers.2."  # the tests' models of DeepSeek's kind have two layers
+COPIES = ("embed_tokens.weight", "shared_head.head.weight")
 
 
-@pytest.fixture(params=["qwen3_5", "qwen3_5-moe", "qwen3_next"])
+@pytest.fixture(params=["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe-lite"])
 def directory(request: pytest.FixtureRequest) -> Path:
     return PREDICTING / str(request.param)
 
@@ -51,13 +54,18 @@ def entries(
     return runner.prediction.run(replace(batch, hidden_rows=hidden)).copy()
 
 
+def run_prompt(runner: ModelRunner, prompt: list[int]) -> NDArray[np.float32]:
+    slots = np.array([[0, 1]], np.int32) if runner.info.num_state_slots else None
+    batch = batch_of([(BLOCKS, 0, prompt)], np.arange(len(prompt)), runner.info.block_size)
+    return runner.run(replace(batch, state_slots=slots))
+
+
 def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> None:
     runner = load(directory, cache_dir)
     assert runner.prediction is not None
     with np.load(directory / "golden.npz") as golden:
         prompt, greedy = golden["prompt"].tolist(), golden["greedy"].tolist()
-        batch = batch_of([(BLOCKS, 0, prompt)], np.arange(40), runner.info.block_size)
-        logits = runner.run(replace(batch, state_slots=np.array([[0, 1]], np.int32)))
+        logits = run_prompt(runner, prompt)
         np.testing.assert_allclose(logits, golden["logits"], atol=2e-3)
         np.testing.assert_allclose(runner.hidden_rows, golden["hidden"], atol=2e-3)
         hidden, token_ids = runner.hidden_rows.copy(), [*prompt[1:], greedy[0]]
@@ -87,8 +95,7 @@ def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Pat
     for mtp in (False, True):
         model = ModelConfig(model=str(directory), cache_dir=str(cache_dir), mtp=mtp)
         runner = create_runner(model, EngineConfig(kv_cache_gib=0.02, precision="int8"))
-        batch = batch_of([(BLOCKS, 0, list(range(40)))], np.arange(40), runner.info.block_size)
-        logits.append(runner.run(replace(batch, state_slots=np.array([[0, 1]], np.int32))).copy())
+        logits.append(run_prompt(runner, list(range(40))).copy())
     assert np.array_equal(logits[0], logits[1])
 
 
@@ -170,12 +177,27 @@ def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
 
 
 def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None:
-    """Of experts, `tensors_of` names the form that it asks for first."""
+    """Of experts, `tensors_of` names the form that it asks for first. It has no copies of embedding and head."""
     shapes = {name: values.shape for name, (_, values) in quantize.load(directory / "model.safetensors").items()}
+    prefix = "mtp." if any(name.startswith("mtp.") for name in shapes) else BEHIND
+    own = {name: shape for name, shape in shapes.items() if name.startswith(prefix) and not name.endswith(COPIES)}
     made = tensors_of(directory, predicts=True)
-    assert {name for name in made if name.startswith("mtp.")} == {name for name in shapes if name.startswith("mtp.")}
-    assert all(made[name] == shape for name, shape in shapes.items() if name.startswith("mtp."))
-    assert not any(name.startswith("mtp.") for name in tensors_of(directory))
+    assert {name: shape for name, shape in made.items() if name.startswith(prefix)} == own
+    assert not any(name.startswith(prefix) for name in tensors_of(directory))
+
+
+def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) -> None:
+    """Published checkpoints have copies of the model's."""
+    for ending, original in zip(COPIES, ("model.embed_tokens.weight", "lm_head.weight"), strict=True):
+        copy = tmp_path / ending
+        shutil.copytree(PREDICTING / "glm4-moe-lite", copy)
+        tensors = quantize.load(copy / "model.safetensors")
+        name = BEHIND + ending
+        kind, values = tensors[name]
+        quantize.save(copy / "model.safetensors", tensors | {name: (kind, np.roll(values, 1, axis=0))})
+        load(copy, cache_dir, mtp=False)
+        with pytest.raises(ModelLoadError, match=f"mtp: tensor {name} is not the same as {original}, which is used"):
+            load(copy, cache_dir)
 
 
 def test_a_draft_model_and_the_layer_exclude_each_other() -> None:

@@ -1,8 +1,8 @@
 """Writes tests/backends/golden_prediction/: tiny random checkpoints with layers that predict a further token.
 
-Transformers leaves these tensors (`mtp.*`) of the families out, so the layers are assembled of its own modules here.
-An entry is one position of these layers: entry t has the model's state at position t and the token at t + 1, and
-predicts the token at t + 2. See README.md.
+Transformers leaves the tensors of these layers (`mtp.*`, or those of a layer behind the last one) out, so they are
+assembled of its own modules here. An entry is one position of these layers: entry t has the model's state at position t
+and the token at t + 1, and predicts the token at t + 2. See README.md.
 """
 
 import copy
@@ -13,11 +13,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from transformers.masking_utils import create_causal_mask
 
 from tools.golden.cases import Case
-from tools.golden.cases.hybrids import CASES
-from tools.golden.make_golden import SMALLEST_GAP, best_token, fill, golden_outputs, is_fair, random_model, write_case
+from tools.golden.make_golden import (
+    SMALLEST_GAP,
+    all_cases,
+    best_token,
+    fill,
+    golden_outputs,
+    is_fair,
+    random_model,
+    write_case,
+)
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_prediction"
 NUM_DRAFTS = 4
@@ -26,11 +35,21 @@ CONFIG_KEYS: dict[str, dict[str, Any]] = {  # Any: what config.json has of the l
     "qwen3_5": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
     "qwen3_5-moe": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
     "qwen3_next": {"num_nextn_predict_layers": 1},
+    "deepseek-v3": {"num_nextn_predict_layers": 1},
+    "glm4-moe-lite": {"num_nextn_predict_layers": 1},
+}
+LIKE_DEEPSEEK = ("deepseek-v3", "glm4-moe-lite")
+DEEPSEEK_NAMES = {  # behind `mtp.`, and behind `model.layers.N.`
+    "fc.": "eh_proj.",
+    "pre_fc_norm_embedding.": "enorm.",
+    "pre_fc_norm_hidden.": "hnorm.",
+    "layers.0.": "",
+    "norm.": "shared_head.norm.",
 }
 
 
 class Prediction(torch.nn.Module):
-    """Has its tensors under the names that a checkpoint has behind `mtp.`."""
+    """Has the tensors under Qwen's names behind `mtp.`; `rename` makes DeepSeek's of them."""
 
     def __init__(self, model: Any) -> None:  # Any: transformers' models are untyped
         super().__init__()
@@ -38,6 +57,8 @@ class Prediction(torch.nn.Module):
         self.config.num_hidden_layers = 1
         self.config.layer_types = ["full_attention"]
         self.config.mlp_only_layers = []  # Qwen3-Next: the layer has experts
+        self.config.first_k_dense_replace = 0  # and so has DeepSeek's,
+        self.config.mlp_layer_types = ["sparse"]  # and GLM's
         decoder_layer, norm = type(model.model.layers[0]), type(model.model.norm)
         size, epsilon = self.config.hidden_size, self.config.rms_norm_eps
         self.fc = torch.nn.Linear(2 * size, size, bias=False)
@@ -93,6 +114,19 @@ def add_prediction(model: Any, case: Case, seed: int) -> None:
     fill(model.mtp, case, seed + SEED_DISTANCE)
 
 
+def rename(directory: Path, num_layers: int) -> None:
+    """Calls the layer's tensors as DeepSeek does, and adds the copies of embedding and head that it has."""
+    path, layer = directory / "model.safetensors", f"model.layers.{num_layers}."
+    tensors = load_file(path)
+    for name in [name for name in tensors if name.startswith("mtp.")]:
+        own = name.removeprefix("mtp.")
+        stored, asked = next(each for each in DEEPSEEK_NAMES.items() if own.startswith(each[0]))
+        tensors[layer + asked + own.removeprefix(stored)] = tensors.pop(name)
+    tensors[layer + "embed_tokens.weight"] = tensors["model.embed_tokens.weight"].clone()
+    tensors[layer + "shared_head.head.weight"] = tensors["lm_head.weight"].clone()
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
 def make_case(name: str, case: Case) -> None:
     for seed in range(case.first_seed, case.first_seed + 1000):
         model = random_model(case, seed)
@@ -106,13 +140,15 @@ def make_case(name: str, case: Case) -> None:
     else:
         raise SystemExit(f"{name}: no seed keeps the best logits apart from the second")
     write_case(GOLDEN / name, model, case, outputs | predicted)
+    if name in LIKE_DEEPSEEK:
+        rename(GOLDEN / name, model.config.num_hidden_layers)
     print(f"{name}: seed {seed}, smallest gaps {gap:.3f} and {draft_gap:.3f} deviations, drafts {predicted['drafts']}")
 
 
 def main() -> None:
     GOLDEN.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[1:] or CONFIG_KEYS:
-        case = CASES[name]
+        case = all_cases()[name]
         make_case(name, replace(case, settings={**case.settings, **CONFIG_KEYS[name]}))
 
 

@@ -17,7 +17,7 @@ from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
-from ouzel.backends.openvino.weights.leftovers import HEAD, refuse_another_head, refuse_leftovers
+from ouzel.backends.openvino.weights.leftovers import HEAD, refuse_another_head, refuse_leftovers, refuse_other_copies
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
@@ -103,7 +103,10 @@ def check_use(config: HfConfig, model: LanguageModel, tensors: Tensors, used: Ab
         predicts=model.prediction is not None,
         left_out_prefixes=left_out,
     )
-    refuse_another_head(tensors, used, (model.vocab_size, model.hidden_size))
+    shape = model.vocab_size, model.hidden_size
+    refuse_another_head(tensors, used, shape)
+    if model.prediction is not None:
+        refuse_other_copies(text, tensors, used, shape)
 
 
 def built(

@@ -130,8 +130,8 @@ def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
     return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
 
 
-def by_layer(sparse: Part, dense: Part, sparse_layers: frozenset[int]) -> Part:
-    return lambda b, rows, layer: (sparse if layer in sparse_layers else dense)(b, rows, layer)
+def by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
+    return lambda b, rows, layer: (one if layer in layers_of_one else other)(b, rows, layer)
 
 
 def attention_of(b: Builder, shape: DecoderShape) -> Part:

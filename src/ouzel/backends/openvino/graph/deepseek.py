@@ -5,12 +5,14 @@ Reference: transformers, models/deepseek_v2 and deepseek_v3.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer, feed_forward_of
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of, with_shared
 from ouzel.backends.openvino.graph.latent_attention import LatentShape, latent_attention_of, read_decoder_shape
 from ouzel.backends.openvino.graph.mlp import MlpShape
+from ouzel.backends.openvino.graph.prediction import names_behind, prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -20,9 +22,17 @@ from ouzel.errors import ModelLoadError
 def build_deepseek(
     config: HfConfig, b: Builder, routing: Routing, *, is_paired: bool, dense_layers: frozenset[int]
 ) -> LanguageModel:
-    shape = read_decoder_shape(config)
-    attention = latent_attention_of(b, shape, LatentShape.read(config, is_paired=is_paired))
-    return build_decoder(b, shape, feed_forward(config, routing, dense_layers), attention)
+    """A layer that predicts further tokens has experts, whatever the others have."""
+    shape, latent = read_decoder_shape(config), LatentShape.read(config, is_paired=is_paired)
+    halves = feed_forward(config, routing, dense_layers)
+    predict = prediction_of(
+        config,
+        shape,
+        halves,
+        names=names_behind(shape.num_layers),
+        attention=partial(latent_attention_of, shape=latent),
+    )
+    return build_decoder(b, shape, halves, latent_attention_of(b, shape, latent), predict)
 
 
 def first_layers(config: HfConfig) -> frozenset[int]:
@@ -64,4 +74,4 @@ def feed_forward(config: HfConfig, routing: Routing, dense_layers: frozenset[int
     sparse = with_shared(
         experts_of(routing, experts, correction=correction), feed_forward_of(shared, "mlp.shared_experts")
     )
-    return by_layer(sparse, feed_forward_of(mlp), frozenset(range(config.size("num_hidden_layers"))) - dense_layers)
+    return by_layer(feed_forward_of(mlp), sparse, dense_layers)

@@ -5,10 +5,13 @@ x = projection(norm(embedding), norm(hidden row)); then a layer like those of th
 position t, and a norm. The model's own head makes logits for token t+2 of it. Where entries follow one another without
 the model, the row that came of one is the hidden row of the next.
 
-Source: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read them.
+Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read them, and for
+DeepSeek's names vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py, which differ in what the hidden row of a
+further entry is: here it is the one behind the norm, as in the latter.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, Head, Part, Predict, attention_of, decoder_layer
@@ -18,16 +21,57 @@ from ouzel.backends.openvino.language_model import PredictionGraphs
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.errors import ModelLoadError
 
-PROJECTION = "mtp.fc"
+
+@dataclass(frozen=True)
+class PredictionNames:
+    """What the layer's tensors are called, and how many such layers config.json says there are."""
+
+    count_key: str
+    layer: str  # what the names of its halves begin with
+    projection: str
+    embedding_norm: str
+    hidden_norm: str
+    norm: str
 
 
-def prediction_of(config: HfConfig, shape: DecoderShape, feed_forward: Part) -> Predict:
-    """Returns what makes the graphs of a checkpoint whose tensors are called `mtp.`."""
+QWEN_NAMES = PredictionNames(
+    count_key="mtp_num_hidden_layers",
+    layer="mtp.layers.0.",
+    projection="mtp.fc",
+    embedding_norm="mtp.pre_fc_norm_embedding",
+    hidden_norm="mtp.pre_fc_norm_hidden",
+    norm="mtp.norm",
+)
+
+
+def names_behind(num_layers: int) -> PredictionNames:
+    """Returns those of DeepSeek and GLM, whose layer has the number behind the last one."""
+    layer = f"model.layers.{num_layers}."
+    return PredictionNames(
+        count_key="num_nextn_predict_layers",
+        layer=layer,
+        projection=layer + "eh_proj",
+        embedding_norm=layer + "enorm",
+        hidden_norm=layer + "hnorm",
+        norm=layer + "shared_head.norm",
+    )
+
+
+def prediction_of(
+    config: HfConfig,
+    shape: DecoderShape,
+    feed_forward: Part,
+    *,
+    names: PredictionNames = QWEN_NAMES,
+    attention: Callable[[Builder, DecoderShape], Part] = attention_of,
+) -> Predict:
+    """Returns what makes the graphs of a checkpoint that has such a layer."""
 
     def predict(b: Builder, embedding: Node, logits_of: Head) -> PredictionGraphs:
-        check(config, b)
-        layer = b.beside(f"model.layers.{shape.num_layers}.", "mtp.layers.0.")
-        rows = entries(layer, embedding, shape, feed_forward)
+        check(config, b, names)
+        layer = b.beside(f"model.layers.{shape.num_layers}.", names.layer)
+        last = replace(shape, num_layers=shape.num_layers + 1)
+        rows = entries(layer, embedding, last, names, (attention(layer, last), feed_forward))
         return PredictionGraphs(
             head=head_graph(logits_of, shape.attention.hidden_size),
             layer=layer.graph.finish(rows, "hidden_rows"),
@@ -37,12 +81,14 @@ def prediction_of(config: HfConfig, shape: DecoderShape, feed_forward: Part) -> 
     return predict
 
 
-def check(config: HfConfig, b: Builder) -> None:
+def check(config: HfConfig, b: Builder, names: PredictionNames) -> None:
     """Raises ModelLoadError where the checkpoint has no such layer, or another one."""
-    if not b.has(PROJECTION + ".weight"):
-        raise ModelLoadError(f"mtp: the checkpoint has no layer that predicts further tokens ({PROJECTION}.weight)")
-    if (number := config.integer("mtp_num_hidden_layers", 1)) != 1:
-        raise ModelLoadError(f"config.json: mtp_num_hidden_layers must be 1 for --mtp, found {number}")
+    if not b.has(names.projection + ".weight"):
+        raise ModelLoadError(
+            f"mtp: the checkpoint has no layer that predicts further tokens ({names.projection}.weight)"
+        )
+    if (number := config.integer(names.count_key, 1)) != 1:
+        raise ModelLoadError(f"config.json: {names.count_key} must be 1 for --mtp, found {number}")
     if config.flag("mtp_use_dedicated_embeddings", False):
         raise ModelLoadError("config.json: mtp_use_dedicated_embeddings must be false for --mtp, found true")
 
@@ -55,16 +101,17 @@ def head_graph(logits_of: Head, hidden_size: int) -> ov.Model:
     return ov.Model([logits], [rows], "ouzel head")
 
 
-def entries(b: Builder, embedding: Node, shape: DecoderShape, feed_forward: Part) -> Node:
-    """Returns the sampled rows, [S, hidden size]."""
+def entries(
+    b: Builder, embedding: Node, shape: DecoderShape, names: PredictionNames, halves: tuple[Part, Part]
+) -> Node:
+    """Returns the sampled rows, [S, hidden size]. The layer is the last one of the shape."""
     size = shape.attention.hidden_size
     hidden = b.graph.input("hidden_rows", [-1, size], ov.Type.f32)
     embedded = scaled(b.embedded(embedding), shape.embedding_factor)
-    halves = [
-        b.norm(embedded, "mtp.pre_fc_norm_embedding", size, shape.norm),
-        b.norm(hidden, "mtp.pre_fc_norm_hidden", size, shape.norm),
+    normed = [
+        b.norm(embedded, names.embedding_norm, size, shape.norm),
+        b.norm(hidden, names.hidden_norm, size, shape.norm),
     ]
-    rows = b.linear(ops.concat(halves, -1), PROJECTION, 2 * size, size)
-    last = replace(shape, num_layers=shape.num_layers + 1)
-    rows = decoder_layer(b, rows, shape.num_layers, last, (attention_of(b, last), feed_forward))
-    return b.norm(rows, "mtp.norm", size, shape.norm)
+    rows = b.linear(ops.concat(normed, -1), names.projection, 2 * size, size)
+    rows = decoder_layer(b, rows, shape.num_layers - 1, shape, halves)
+    return b.norm(rows, names.norm, size, shape.norm)

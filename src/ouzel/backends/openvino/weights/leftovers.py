@@ -19,6 +19,7 @@ _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
 _FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
+_COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")  # in a layer that predicts further tokens
 _EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 
@@ -34,9 +35,10 @@ def refuse_leftovers(
 ) -> None:
     """Raises ModelLoadError where a tensor is not used that the language model should have used.
 
-    Layers that predict further tokens are left out, unless the model `predicts` them, as is the head of a model that
-    takes its embedding for one, what makes keys and values in layers that share those of others, what a checkpoint of
-    several modes has for its other modes, and what `left_out_prefixes` names of those that are served.
+    Layers that predict further tokens are left out, unless the model `predicts` them, and then what they have of
+    embeddings and heads (`refuse_other_copies`). So is the head of a model that takes its embedding for one, what makes
+    keys and values in layers that share those of others, what a checkpoint of several modes has for its other modes,
+    and what `left_out_prefixes` names of those that are served.
     """
     own = {_part_of(name) for name in used}
     left_out = set()
@@ -44,8 +46,10 @@ def refuse_leftovers(
         part = _part_of(name)
         if name.startswith(left_out_prefixes):
             left_out.add(f"some of {part}")
-        elif (not predicts and _predicts_further(config, name)) or (has_other_modes and part not in own):
+        elif (has_other_modes and part not in own) or (_predicts_further(config, name) and not predicts):
             left_out.add(part)
+        elif _predicts_further(config, name) and _COPY.search(name):
+            left_out.add("copies of embedding and head")
         elif _shares_keys_and_values(config, name):
             left_out.add("keys and values of layers that share them")
         elif not _COMPUTED.search(name) and not (name == HEAD and part not in own):
@@ -65,12 +69,30 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[i
     """
     if HEAD in used or HEAD not in tensors.names():
         return
-    embedding, head = (chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (_EMBEDDING, HEAD))
-    if not all(map(np.array_equal, embedding, head)):
+    if not _are_same(tensors, _EMBEDDING, HEAD, shape):
         raise ModelLoadError(
             f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is not the same as "
             f"{_EMBEDDING}; with tie_word_embeddings false both are used"
         )
+
+
+def refuse_other_copies(config: HfConfig, tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]) -> None:
+    """Raises ModelLoadError where the layer that predicts further tokens has an embedding or a head of its own.
+
+    The checkpoints that name them there have copies of the model's, which are what is used.
+    """
+    originals = {"embed_tokens": _EMBEDDING, "shared_head.head": HEAD if HEAD in used else _EMBEDDING}
+    for name in sorted(tensors.names()):
+        copy = _COPY.search(name) if _predicts_further(config, name) else None
+        if copy is not None and not _are_same(tensors, originals[copy[1]], name, shape):
+            raise ModelLoadError(
+                f"mtp: tensor {name} is not the same as {originals[copy[1]]}, which is used in its place"
+            )
+
+
+def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, int]) -> bool:
+    rows, other_rows = (chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (one, other))
+    return all(map(np.array_equal, rows, other_rows))
 
 
 def _part_of(name: str) -> str:
