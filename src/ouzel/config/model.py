@@ -32,8 +32,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     mtp: Annotated[
         bool,
         option(
-            "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8 and Qwen3-Next): no answer "
-            "changes."
+            "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8, Qwen3-Next, DeepSeek-V3, "
+            "GLM-4.7-Flash): no answer changes."
         ),
     ] = False
     demo: Annotated[

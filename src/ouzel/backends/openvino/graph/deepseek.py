@@ -23,16 +23,11 @@ def build_deepseek(
     config: HfConfig, b: Builder, routing: Routing, *, is_paired: bool, dense_layers: frozenset[int]
 ) -> LanguageModel:
     """A layer that predicts further tokens has experts, whatever the others have."""
-    shape, latent = read_decoder_shape(config), LatentShape.read(config, is_paired=is_paired)
-    halves = feed_forward(config, routing, dense_layers)
-    predict = prediction_of(
-        config,
-        shape,
-        halves,
-        names=names_behind(shape.num_layers),
-        attention=partial(latent_attention_of, shape=latent),
-    )
-    return build_decoder(b, shape, halves, latent_attention_of(b, shape, latent), predict)
+    shape = read_decoder_shape(config)
+    attention = partial(latent_attention_of, shape=LatentShape.read(config, is_paired=is_paired))
+    half = feed_forward(config, routing, dense_layers)
+    predict = prediction_of(config, shape, half, names=names_behind(shape.num_layers), attention=attention)
+    return build_decoder(b, shape, half, attention(b, shape), predict)
 
 
 def first_layers(config: HfConfig) -> frozenset[int]:
