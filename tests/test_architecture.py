@@ -160,7 +160,7 @@ def test_the_api_loads_no_library_that_it_may_not_need() -> None:
 
 def test_the_engine_is_started_before_numpy_is_imported() -> None:
     """It takes a tenth of a second, which the engine's process would begin later."""
-    script = "import sys, ouzel.cli.app; sys.exit('numpy' in sys.modules)"
+    script = "import sys, ouzel.cli.serve_command; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

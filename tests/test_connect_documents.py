@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ouzel.cli.app import read_command_line
+from ouzel.cli.command_line import read_command_line
 
 CONNECT = Path(__file__).parent.parent / "docs" / "connect"
 INDEX = CONNECT.parent / "clients.md"
@@ -54,7 +54,7 @@ def test_what_is_to_be_pasted_can_be_read(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_server_takes_the_command(page: Path) -> None:
-    [command] = re.findall(r"^ouzel (serve .*)$", page.read_text(), re.M)
+    [command] = re.findall(r"^ouzel serve (.*)$", page.read_text(), re.M)
 
     assert read_command_line(shlex.split(command), {}).model.served_model_name == ("ouzel",)
 

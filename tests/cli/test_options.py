@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.app import read_command_line
+from ouzel.cli.command_line import read_command_line
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.options import RECORDS, Options, options_of
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:
-    return read_command_line(["serve", *arguments], environment or {})
+    return read_command_line([*arguments], environment or {})
 
 
 @pytest.mark.parametrize(

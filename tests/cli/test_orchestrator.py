@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from ouzel.api.operations import OPERATIONS
-from ouzel.cli.app import read_command_line
+from ouzel.cli.command_line import read_command_line
 from ouzel.observability import EngineReading, Metrics
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -17,7 +17,7 @@ def test_the_pod_of_the_document() -> None:
     pod = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])["spec"]
     [container] = pod["containers"]
 
-    options = read_command_line(container["args"], {})
+    options = read_command_line(container["args"][1:], {})
     probes = {path for operation in OPERATIONS if operation.is_probe for path in operation.paths}
     asked = {container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.app import read_command_line
+from ouzel.cli.command_line import read_command_line
 from ouzel.cli.store import store_of
 from ouzel.config import StoreConfig
 from ouzel.errors import StoreOpenError
@@ -64,7 +64,7 @@ async def test_a_store_that_cannot_be_used_is_named_without_its_password(url: st
 
 def test_the_options_of_the_store_are_flags_and_variables() -> None:
     options = read_command_line(
-        ["serve", "--no-store", "--store-max-gib", "0.5"],
+        ["--no-store", "--store-max-gib", "0.5"],
         {"OUZEL_STORE_URL": "postgresql://host/name", "OUZEL_STORE_MAX_AGE_DAYS": "7", "OUZEL_DATA_DIR": "/data"},
     )
     assert options.store == StoreConfig(

@@ -1,14 +1,18 @@
 """`ouzel inspect` tells what `ouzel serve` would load of a model, without loading it."""
 
+import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace as replaced
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ouzel.cli.model_directory import LocalModel
-from ouzel.cli.model_options import check_with_model, output_format
+from ouzel.cli.command_line import read_command_line
+from ouzel.cli.model_directory import LocalModel, located
+from ouzel.cli.model_options import check_with_model, check_without_model, output_format
 from ouzel.cli.options import Options
+from ouzel.cli.serve_command import begun
 from ouzel.tokenizer.model_files import read_chat_templates
 
 if TYPE_CHECKING:
@@ -16,6 +20,14 @@ if TYPE_CHECKING:
 
 _INDENT = 12
 _COLUMNS = 100
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Raises OuzelError."""
+    options = begun(read_command_line(arguments, command="inspect"))
+    check_without_model(options.model)
+    sys.stdout.write(inspected(options, located(options.model)))
+    return 0
 
 
 def inspected(options: Options, local: LocalModel) -> str:

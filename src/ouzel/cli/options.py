@@ -42,7 +42,6 @@ class Options:
     server: ServerConfig
     store: StoreConfig
     observability: ObservabilityConfig
-    command: str = "serve"
     remarks: tuple[str, ...] = ()  # for the log
 
 

@@ -1,0 +1,42 @@
+"""`ouzel serve` reads its options, takes the address, finds the model and serves."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import uvloop
+
+from ouzel.cli.command_line import read_command_line
+from ouzel.cli.descriptors import with_max_connections
+from ouzel.cli.listener import bound, bound_for_metrics
+from ouzel.cli.model_directory import located
+from ouzel.cli.model_options import check_with_model, check_without_model
+from ouzel.cli.options import Options
+from ouzel.cli.serve import serve
+from ouzel.cli.traces import open_traces
+from ouzel.observability import configure_logging
+
+logger = logging.getLogger(__name__)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Returns when the server has been told to stop. Raises OuzelError."""
+    options = begun(read_command_line(arguments))
+    observability = options.observability
+    has_metrics_port = observability.metrics_port is not None
+    options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))
+    check_without_model(options.model)
+    traces = open_traces(observability.otlp_traces_endpoint)
+    with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
+        local = located(options.model)  # may download for minutes: not in the event loop
+        check_with_model(options.model, options.engine, local.directory)
+        uvloop.run(serve(options, local, listener, watching, traces))
+    return 0
+
+
+def begun(options: Options) -> Options:
+    """Logs as the options say, from now on, what is to be remarked on them."""
+    configure_logging(options.observability.log_level, options.observability.log_format)
+    for remark in options.remarks:
+        logger.info(remark)
+    return options
