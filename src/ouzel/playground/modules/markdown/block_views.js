@@ -38,16 +38,20 @@ export class ChildrenView {
 
 class BlockView {
   constructor(block) {
-    this.kind = block.kind;
-    this.id = block.id;
+    this.nature = natureOf(block);
     const { element: node, update } = MAKERS[block.kind](block);
     this.element = node;
     this.update = update;
   }
 
-  isOf({ kind, id }) {
-    return kind === this.kind && id === this.id;
+  isOf(block) {
+    return natureOf(block) === this.nature;
   }
+}
+
+/** Returns what a view is made from once. More of a line may change it, as the language of code that has only begun. */
+function natureOf({ kind, id, level, start, language, alignments, lines }) {
+  return [kind, id, level, start, language, ...(alignments ? [...alignments, lines[0]] : [])].join("\n");
 }
 
 /** Each makes a block's element, and the function that shows a newer state of the block in it. */
@@ -79,7 +83,8 @@ function list({ start }) {
   return {
     element: node,
     update: (block) => {
-      node.classList.toggle("loose", block.isLoose);
+      if (block.isLoose) node.className = "loose";
+      else node.removeAttribute("class");
       update(block);
     },
   };
@@ -135,7 +140,7 @@ function row(line, alignments, tag) {
     "tr",
     {},
     ...alignments.map((alignment, index) => {
-      const cell = element(tag, { class: alignment && `align-${alignment}`, scope: tag === "th" ? "col" : null });
+      const cell = element(tag, { class: alignment ? `align-${alignment}` : null, scope: tag === "th" ? "col" : null });
       buildInline(cells[index] ?? "", cell);
       return cell;
     }),

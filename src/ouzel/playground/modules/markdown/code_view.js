@@ -17,7 +17,7 @@ export class CodeView {
     const wrap = button("Wrap", () => wrap.setAttribute("aria-pressed", String(this.element.classList.toggle("wrapped"))));
     wrap.setAttribute("aria-pressed", "false");
     const head = element("div", { class: "code-head" }, element("span", { class: "code-language", text: label }), wrap, copy);
-    const box = element("pre", { tabindex: "0", role: "group", "aria-label": `Code: ${label}` }, this.#code);
+    const box = element("pre", { tabindex: "0", role: "group", "aria-label": language === "" ? "Code" : `Code: ${language}` }, this.#code);
     this.element = element("div", { class: "code-block" }, head, box);
     this.update = this.update.bind(this);
   }
