@@ -1,0 +1,80 @@
+// The page of live figures: the newest numbers, and charts of the last ten minutes.
+
+import { Api } from "../api.js";
+import { byId, element, fill } from "../dom.js";
+import { applyTheme, nextTheme } from "../theme.js";
+import { Chart } from "./chart.js";
+import { CHARTS } from "./charts.js";
+import { formats, timeText, written } from "./formats.js";
+import { History } from "./history.js";
+import { Poller, States } from "./poller.js";
+
+const history = new History();
+const charts = CHARTS.map((definition) => new Chart(definition));
+let state = null;
+let lost_s = 0; // when the server was last out of reach
+let numRestarts = 0;
+
+function takeReading(reading) {
+  history.add(Date.now() / 1000, reading);
+  numRestarts = reading.counters.get("engine_restarts");
+  document.body.classList.add("ready");
+  for (const chart of charts) chart.update(history);
+  drawTiles(reading);
+}
+
+function drawTiles({ gauges, counters }) {
+  const window = history.windows(10).at(-1);
+  const lastMinute = history.windows(60).at(-1);
+  fill(
+    byId("tiles"),
+    tile("Running", written(formats.count, gauges.get("num_requests_running"))),
+    tile("Waiting", written(formats.count, gauges.get("num_requests_waiting"))),
+    tile("Generated", written(formats.rate, window.rate("generation_tokens"))),
+    tile("First token, p50", written(formats.seconds, lastMinute.quantile("time_to_first_token_seconds", 0.5))),
+    tile("KV cache", written(formats.share, gauges.get("kv_cache_usage_perc"))),
+    tile("Tokens since start", written(formats.count, counters.get("generation_tokens"))),
+    tile("Engine restarts", String(numRestarts), numRestarts > 0),
+  );
+}
+
+function tile(name, value, isAlarming = false) {
+  return element("div", { class: isAlarming ? "tile alarming" : "tile" }, element("dt", { text: name }), element("dd", { text: value }));
+}
+
+/** Says what is new about the server; nothing where nothing is, so that screen readers are quiet. */
+function takeState(newState, trouble) {
+  const form = byId("key-form");
+  form.hidden = newState !== States.needsKey;
+  if (newState === States.needsKey) byId("key-trouble").textContent = trouble;
+  if (newState === state) return;
+  if (newState === States.unreached) lost_s = Date.now() / 1000;
+  say(textOf(newState, trouble), newState);
+  if (newState === States.needsKey) byId("key").focus();
+  state = newState;
+}
+
+function textOf(newState, trouble) {
+  if (newState === States.unreached) return `The server is out of reach since ${timeText(lost_s)}. It is asked again every 2 seconds.`;
+  if (newState === States.hasNone) return `${trouble} Where metrics have a port of their own (--metrics-port), they are not served here.`;
+  if (newState === States.needsKey) return "The server needs an API key for its figures.";
+  return state === States.unreached ? `The server is back since ${timeText(Date.now() / 1000)}.` : "Renewed every 2 seconds, while this page is seen.";
+}
+
+function say(text, kind) {
+  const status = byId("state");
+  status.textContent = text;
+  status.className = kind === States.reached ? "muted" : "trouble";
+}
+
+applyTheme();
+byId("theme").addEventListener("click", () => nextTheme());
+byId("charts").append(...charts.map((chart) => chart.element));
+const poller = new Poller({ onReading: takeReading, onState: takeState });
+byId("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  Api.keepKey(byId("key").value.trim());
+  byId("key").value = "";
+  poller.askNow();
+});
+poller.start();

@@ -1,0 +1,52 @@
+// What one answer of /metrics says, as numbers by name: those that go up and down, and those that only grow.
+
+import { numberOf, samplesOf } from "./exposition.js";
+
+const PREFIX = "ouzel_";
+const GAUGES = ["num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "engine_step_age_seconds"];
+const COUNTERS = [
+  "prompt_tokens",
+  "prompt_tokens_cached",
+  "generation_tokens",
+  "prefix_cache_queries",
+  "prefix_cache_hits",
+  "requests_refused",
+  "spec_decode_num_draft_tokens",
+  "spec_decode_num_accepted_tokens",
+  "engine_restarts",
+];
+const HISTOGRAMS = ["time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds"];
+
+/** Returns `{ gauges, counters }`, two maps; a bucket of a histogram is a counter named after it and its bound. */
+export function readingOf(text) {
+  const samples = samplesOf(text, PREFIX);
+  if (!samples.has("generation_tokens_total")) throw new Error("no figures of this server in what it answered");
+  const counters = new Map(COUNTERS.map((name) => [name, sum(samples.get(`${name}_total`))]));
+  for (const { labels, value } of samples.get("request_success_total") ?? []) {
+    counters.set(endingName(labels.finished_reason), value);
+  }
+  for (const name of HISTOGRAMS) {
+    for (const { labels, value } of samples.get(`${name}_bucket`) ?? []) counters.set(bucketName(name, labels.le), value);
+  }
+  return { gauges: new Map(GAUGES.map((name) => [name, sum(samples.get(name))])), counters };
+}
+
+export function endingName(reason) {
+  return `ended ${reason}`;
+}
+
+/** Returns the bounds of a histogram with the names of its buckets' counters, from the lowest on. */
+export function bucketsOf(counters, histogram) {
+  const start = bucketName(histogram, "");
+  const names = [...counters.keys()].filter((name) => name.startsWith(start));
+  const buckets = names.map((name) => ({ name, bound: numberOf(name.slice(start.length)) }));
+  return buckets.sort((one, other) => one.bound - other.bound);
+}
+
+function bucketName(histogram, bound) {
+  return `${histogram} <= ${bound}`;
+}
+
+function sum(samples) {
+  return (samples ?? []).reduce((total, { value }) => total + value, 0);
+}

@@ -1,0 +1,43 @@
+// A block of code: its language, buttons to copy and to wrap it, and its lines, each coloured once.
+
+import { button, copyFrom, element } from "../dom.js";
+import { Highlighter } from "./highlight/highlighter.js";
+
+export class CodeView {
+  #code = element("code");
+  #highlighter;
+  #lines = [];
+  #numSettled = 0;
+  #state = null; // of the highlighter, in front of the first line that is not settled
+
+  constructor({ language }) {
+    this.#highlighter = new Highlighter(language);
+    const label = language === "" ? "Code" : language;
+    const copy = button("Copy", () => copyFrom(copy, this.#lines.join("\n")));
+    const wrap = button("Wrap", () => wrap.setAttribute("aria-pressed", String(this.element.classList.toggle("wrapped"))));
+    wrap.setAttribute("aria-pressed", "false");
+    const head = element("div", { class: "code-head" }, element("span", { class: "code-language", text: label }), wrap, copy);
+    const box = element("pre", { tabindex: "0", role: "group", "aria-label": language === "" ? "Code" : `Code: ${language}` }, this.#code);
+    this.element = element("div", { class: "code-block" }, head, box);
+    this.update = this.update.bind(this);
+  }
+
+  /** Lines never change; the last one of a block that is open may be one that is still being written. */
+  update({ lines, isTentative }) {
+    this.#lines = lines;
+    while (this.#code.childElementCount > this.#numSettled) this.#code.lastChild.remove();
+    const numWhole = isTentative ? lines.length - 1 : lines.length;
+    for (; this.#numSettled < numWhole; this.#numSettled += 1) this.#state = this.#add(lines[this.#numSettled]);
+    if (lines.length > this.#numSettled) this.#add(lines[this.#numSettled]);
+  }
+
+  /** Returns the highlighter's state behind the line. */
+  #add(line) {
+    const { tokens, state } = this.#highlighter.read(line, this.#state);
+    const node = element("span", { class: "line" });
+    for (const { kind, text } of tokens) node.append(kind === "" ? text : element("span", { class: `token-${kind}`, text }));
+    node.append("\n");
+    this.#code.append(node);
+    return state;
+  }
+}
