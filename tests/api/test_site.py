@@ -47,7 +47,7 @@ def guarded() -> Iterator[httpx.Client]:
 
 
 def test_a_browser_gets_a_page_that_loads_nothing(http: httpx.Client, server: RunningServer) -> None:
-    response = http.get("/", headers=BROWSER)
+    response = http.get("/about", headers=BROWSER)
     assert (response.status_code, response.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'none'" in response.headers["content-security-policy"]
     page = Page(response.text)
@@ -69,7 +69,8 @@ def test_others_get_json_and_head_nothing(http: httpx.Client, server: RunningSer
 
 
 def test_it_needs_no_key_and_escapes_what_it_shows(guarded: httpx.Client) -> None:
-    response = guarded.get("/llm/", headers=BROWSER)
+    assert guarded.get("/llm/", headers=BROWSER).status_code == 200
+    response = guarded.get("/llm/about", headers=BROWSER)
     page = Page(response.text)
     assert response.status_code == 200
     assert "<b>&" in page.text and "API key" in page.text and "/llm/v1" in page.text
@@ -80,7 +81,7 @@ def test_it_needs_no_key_and_escapes_what_it_shows(guarded: httpx.Client) -> Non
 
 def test_a_strange_host_is_shown_as_text() -> None:
     with running_server(config=ServerConfig(allowed_hosts=("*",))) as server, server.client() as http:
-        response = http.get("/", headers={**BROWSER, "host": "a&b'c"})
+        response = http.get("/about", headers={**BROWSER, "host": "a&b'c"})
     assert "http://a&b'c/v1" in Page(response.text).text
 
 

@@ -18,6 +18,7 @@ from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
 from ouzel.api.operations import OPERATIONS, paths_of, routes_of
 from ouzel.api.ovms.errors import ovms_error_styles
+from ouzel.api.site import playground
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
@@ -38,7 +39,9 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
     app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=UnknownPath(paths))
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
-        app = Guard(app, server.api_key, OPEN_PATHS | {"/metrics"} if server.open_metrics else OPEN_PATHS)
+        app = Guard(
+            app, server.api_key, OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set())
+        )
     app = Hosts(app, allowed_hosts(server))
     profile = server.profile
     styles = {

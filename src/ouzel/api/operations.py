@@ -25,6 +25,7 @@ from ouzel.api.ovms import status as ovms_status
 from ouzel.api.responses import compact, count, create, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
+from ouzel.api.site import playground
 from ouzel.api.site.endpoint import Site
 from ouzel.api.site.index import Index
 from ouzel.config import ServerConfig
@@ -67,11 +68,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="get",
+        path="/about",
+        is_documented=False,
+        endpoint=lambda services: Site(services, DOCUMENTED).about,
+    ),
+    Operation(
+        method="get",
         path="/v1/openapi.json",
         prefixes=("", *PREFIXES),
         is_documented=False,
         endpoint=lambda services: _document(services).document,
     ),
+    *playground.OPERATIONS,
 )
 DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
 
@@ -101,6 +109,7 @@ def _document(services: Services) -> OpenApi:
 
 def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:
     own = [operation for operation in operations if operation.profile in (None, server.profile)]
+    own = [operation for operation in own if server.playground or not operation.is_playground]
     return sorted(own, key=lambda operation: (operation.header is None, operation.profile is None))
 
 

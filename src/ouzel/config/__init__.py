@@ -132,6 +132,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             unset="none",
         ),
     ] = ""
+    playground: Annotated[bool, option("A page at / to chat with the model in a browser.", is_common=True)] = True
     ssl_certfile: Annotated[
         str,
         option(

@@ -46,6 +46,7 @@ class Operation:
     answers: tuple[object, ...] = ()  # types; none: text
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     has_page: bool = False  # for browsers, in HTML
+    is_playground: bool = False  # is left out with --no-playground
     words: Words = "openai"  # of its framing and its errors
     is_refused: bool = False  # whatever is asked
     is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all

@@ -10,7 +10,7 @@ from ouzel.api.http.exchange import exchange_of, header
 from ouzel.errors import Unauthenticated
 
 OPEN_PATHS = frozenset(
-    {"/", "/health", "/ping", "/v2/health/live", "/v2/health/ready"}
+    {"/", "/about", "/health", "/ping", "/v2/health/live", "/v2/health/ready"}
 )  # for load balancers, which have no key, and people
 _KEY_HEADERS = (b"x-api-key", b"api-key")  # the second is what Azure's clients send
 

@@ -1,6 +1,7 @@
-"""GET / says what this server is and how to reach it: browsers get a page, others JSON.
+"""GET / is the playground for browsers; others get JSON that says what this server is and how to reach it.
 
-It is open to all, as it tells nothing that a client must not know before it has a key.
+People get that as a page at /about, and at / where there is no playground. All of it is open, as it tells nothing that
+a client must not know before it has a key.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.http.send import json_response
 from ouzel.api.site.index import Index
 from ouzel.api.site.page import index_page
+from ouzel.api.site.playground import PlaygroundFile
 
 _DOORS = (  # by whose clients: the path that tells whether there is such a door, and where their base URL ends
     ("OpenAI", "/v1/chat/completions", "/v1"),
@@ -33,15 +35,25 @@ class Site:
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
         self._model = services.model
         self._config = services.config
+        self._max_logprobs = services.limits.max_logprobs
+        self._keeps_conversations = services.store is not None
         self._operations = operations
+        root_path = self._config.root_path
+        self._playground = PlaygroundFile("index.html", root_path=root_path) if self._config.playground else None
 
     async def index(self, request: Request) -> Response:
-        if "text/html" in request.headers.get("accept", ""):
-            page = index_page(self._index(request), self._operations, root_path=self._config.root_path)
-            return Response(page, headers=_PAGE_HEADERS, media_type="text/html")
-        response = json_response(self._index(request))
+        if "text/html" not in request.headers.get("accept", ""):
+            response = json_response(self._index(request))
+        elif self._playground is None:
+            return await self.about(request)
+        else:
+            response = await self._playground(request)
         response.headers.update(_HEADERS)
         return response
+
+    async def about(self, request: Request) -> Response:
+        page = index_page(self._index(request), self._operations, root_path=self._config.root_path)
+        return Response(page, headers=_PAGE_HEADERS, media_type="text/html")
 
     def _index(self, request: Request) -> Index:
         config, paths = self._config, {operation.path for operation in self._operations}
@@ -50,6 +62,8 @@ class Site:
             models=self._model.names,
             max_model_len=self._model.engine.info.max_model_len,
             needs_api_key=bool(config.api_key),
+            keeps_conversations=self._keeps_conversations,
+            max_logprobs=self._max_logprobs,
             base_urls={name: url + end for name, path, end in _DOORS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )

@@ -11,6 +11,8 @@ class Index(msgspec.Struct):
     models: Sequence[str]
     max_model_len: int
     needs_api_key: bool
+    keeps_conversations: bool
+    max_logprobs: int  # -1: the whole vocabulary
     base_urls: Mapping[str, str]  # by whose clients they are for
     openapi: str  # the path of the OpenAPI document
     server: str = "Ouzel"

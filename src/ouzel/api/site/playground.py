@@ -1,0 +1,65 @@
+"""The playground is a page at `/` with its styles and modules: it asks the same API as everybody else.
+
+Its files are open to all, as they tell nothing of this server; what it asks for needs the key that a person types.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.playground import DIRECTORY, file_names
+
+_PREFIX = "/playground/"
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+# Nothing is loaded from elsewhere, no script stands in a page, and no other page may show it in a frame.
+CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ]
+)
+_HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+
+
+class PlaygroundFile:
+    def __init__(self, name: str, *, root_path: str) -> None:
+        path = DIRECTORY / name
+        self._content = path.read_bytes()
+        if path.suffix == ".html":  # references in pages are from the server's root, wherever a page stands
+            self._content = self._content.replace(b'="/', f'="{root_path}/'.encode())
+        self._media_type = _MEDIA_TYPES[path.suffix]
+        self._tag = f'"{hashlib.blake2b(self._content, digest_size=12).hexdigest()}"'
+
+    async def __call__(self, request: Request) -> Response:
+        headers = _HEADERS | {"etag": self._tag}
+        if self._tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(self._content, headers=headers, media_type=self._media_type)
+
+
+def _endpoint_of(name: str) -> Callable[[Services], Callable[[Request], Awaitable[Response]]]:
+    return lambda services: PlaygroundFile(name, root_path=services.config.root_path).__call__
+
+
+OPERATIONS = tuple(
+    Operation(method="get", path=_PREFIX + name, is_documented=False, is_playground=True, endpoint=_endpoint_of(name))
+    for name in file_names()
+)
+PATHS = frozenset(operation.path for operation in OPERATIONS)

@@ -1,0 +1,84 @@
+// The public API of the server that this page came from. A key that it needs is kept in the tab, and nowhere else.
+
+import { eventsOf } from "./event_stream.js";
+
+const KEY = "ouzel.apiKey";
+/** The server's root, which a proxy may have put below a prefix. */
+export const ROOT = new URL("../../", import.meta.url);
+
+/** The API refused a request, or could not be reached: `status` is 0 then. */
+export class ApiError extends Error {
+  constructor(status, message, field = null) {
+    super(message);
+    this.status = status;
+    this.field = field;
+  }
+}
+
+export class Api {
+  /** `askForKey` resolves when there may be another key, and rejects when nobody gives one. */
+  constructor(askForKey) {
+    this.askForKey = askForKey;
+  }
+
+  static get key() {
+    return sessionStorage.getItem(KEY) ?? "";
+  }
+
+  static keepKey(key) {
+    sessionStorage.setItem(KEY, key);
+  }
+
+  static forgetKey() {
+    sessionStorage.removeItem(KEY);
+  }
+
+  async get(path) {
+    return (await this.#fetch(path, {})).json();
+  }
+
+  async post(path, body, signal) {
+    return (await this.#fetch(path, posting(body, signal))).json();
+  }
+
+  async delete(path) {
+    return (await this.#fetch(path, { method: "DELETE" })).json();
+  }
+
+  /** Iterates over the events of a stream; aborting the signal ends the request. */
+  async *stream(path, body, signal) {
+    yield* eventsOf(await this.#fetch(path, posting(body, signal)));
+  }
+
+  async #fetch(path, options) {
+    for (;;) {
+      const key = Api.key;
+      const response = await reached(path, options, key);
+      if (response.ok) return response;
+      const error = await errorOf(response);
+      if (response.status !== 401) throw error;
+      if (key === Api.key) await this.askForKey(key ? error.message : "");
+    }
+  }
+}
+
+function posting(body, signal) {
+  return { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" }, signal };
+}
+
+async function reached(path, options, key) {
+  const headers = { accept: "application/json", ...options.headers };
+  if (key) headers.authorization = `Bearer ${key}`;
+  try {
+    return await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "The server cannot be reached.");
+  }
+}
+
+async function errorOf(response) {
+  const body = await response.json().catch(() => null);
+  const said = body?.error ?? {};
+  return new ApiError(response.status, said.message ?? `The server answered with ${response.status}.`, said.param);
+}

@@ -1,0 +1,181 @@
+// What a person does with a chat: each action changes the conversation, shows it, and asks for an answer where one is due.
+
+import { announce } from "../announcer.js";
+import { showRequest } from "../dialogs/request_dialog.js";
+import { isSettled } from "../storage/server_keeper.js";
+import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
+import { streamAnswer } from "./answer.js";
+import { Conversation, message, titleOf } from "./conversation.js";
+import { chatBody } from "./request.js";
+import { Thread } from "./thread.js";
+
+const MAX_TOOL_ROUNDS = 8; // answers in a row that built-in tools make by themselves
+
+export class Chat {
+  #runs = new Map(); // what ends the answer that each conversation waits for
+  #conversation = new Conversation();
+
+  /** `view.onState` is called when another conversation is shown, or an answer begins or ends. */
+  constructor({ api, settings, library, view }) {
+    Object.assign(this, { api, settings, library, view });
+    this.thread = new Thread(view.container, this);
+  }
+
+  get current() {
+    return this.#conversation;
+  }
+
+  get isAnswering() {
+    return this.#runs.has(this.#conversation);
+  }
+
+  begin() {
+    this.#show(new Conversation());
+  }
+
+  async open(key) {
+    const running = [...this.#runs.keys()].find((conversation) => conversation.key === key);
+    this.#show(running ?? (await this.library.load(key)));
+  }
+
+  /** Returns false where nothing was sent, and what was written is to stay. */
+  send(content, images) {
+    if (!this.#maySend()) return false;
+    const conversation = this.#conversation;
+    const last = conversation.node(conversation.activeLeaf);
+    if (last && last.message.role === "assistant" && !isSettled(last.message)) conversation.remove(last);
+    conversation.title ||= titleOf(content || "A picture");
+    conversation.add(conversation.activeLeaf, message("user", { content, images }));
+    this.#answer(conversation);
+    return true;
+  }
+
+  stop() {
+    this.#runs.get(this.#conversation)?.controller.abort();
+  }
+
+  // What a person can do with one message.
+
+  /** Returns false where nothing was done, and what was written is to stay. */
+  edit(node, content) {
+    if (!this.#maySend()) return false;
+    const conversation = this.#conversation;
+    const { role, images, toolCallId } = node.message;
+    conversation.add(node.parent, message(role, { content, images, toolCallId }));
+    if (role === "assistant") {
+      this.#draw();
+      this.#save(conversation);
+    } else this.#answer(conversation);
+    return true;
+  }
+
+  regenerate(node) {
+    if (!this.#maySend()) return;
+    const conversation = this.#conversation;
+    if (isSettled(node.message)) conversation.activeLeaf = node.parent;
+    else conversation.remove(node);
+    this.#answer(conversation);
+  }
+
+  show(node) {
+    this.#conversation.show(node);
+    this.#draw();
+    if (!this.isAnswering) this.#save(this.#conversation);
+  }
+
+  /** The answer goes on in a branch of its own: what is kept of a conversation never changes. */
+  continueAnswer(node) {
+    if (!this.#maySend()) return;
+    this.#conversation.activeLeaf = node.parent;
+    this.#answer(this.#conversation, { continued: node.message });
+  }
+
+  takeResults(node, results, round = 0) {
+    if (!this.#maySend()) return;
+    const conversation = this.#conversation;
+    conversation.activeLeaf = node.id;
+    this.#addResults(conversation, node, results);
+    this.#answer(conversation, { round });
+  }
+
+  showRequest(node) {
+    if (this.settings.faults.length > 0) return this.view.notice(this.settings.faults.join("\n"));
+    showRequest(this.#body(this.#conversation.path(node.parent)));
+  }
+
+  #addResults(conversation, node, results) {
+    node.message.toolCalls.forEach((call, index) => {
+      conversation.add(conversation.activeLeaf, message("tool", { toolCallId: call.id, content: results[index] }));
+    });
+  }
+
+  #maySend() {
+    if (this.isAnswering) return false;
+    const { faults } = this.settings;
+    if (faults.length > 0) this.view.notice(`Nothing was sent. ${faults.join("\n")}`);
+    return faults.length === 0;
+  }
+
+  #body(path, continued = null) {
+    const messages = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
+    const { model, values, tools } = this.settings;
+    const settings = { parameters: this.settings.parameters, schema: this.settings.schema, topLogprobs: this.settings.topLogprobs };
+    const all = continued === null ? messages : [...messages, continued];
+    return chatBody({ model: model.name, system: values.system, messages: all, settings, tools, continued: continued !== null });
+  }
+
+  async #answer(conversation, { continued = null, round = 0 } = {}) {
+    const body = this.#body(conversation.path(), continued);
+    const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
+    const node = conversation.add(conversation.activeLeaf, message("assistant", { schema: this.settings.schema, ...begun }));
+    const controller = new AbortController();
+    this.#runs.set(conversation, { controller, node });
+    this.#draw();
+    announce("The answer begins");
+    await streamAnswer(this.api, body, {
+      signal: controller.signal,
+      into: node.message,
+      onDelta: (_, delta) => this.#append(conversation, node, delta),
+    });
+    this.#runs.delete(conversation);
+    conversation.updated = Date.now();
+    if (conversation === this.#conversation) this.#draw();
+    this.#tellEnd(node.message);
+    await this.#save(conversation);
+    this.#runTools(conversation, node, round);
+  }
+
+  #append(conversation, node, delta) {
+    if (conversation === this.#conversation) this.thread.append(node, delta);
+  }
+
+  /** Calls of built-in tools alone are answered at once, where that is set. */
+  #runTools(conversation, { id, message: said }, round) {
+    const node = conversation.node(id);
+    const isOurs = said.toolCalls.length > 0 && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
+    const isDue = isOurs && said.finishReason === "tool_calls" && this.settings.values.runsBuiltinTools;
+    if (!isDue || round >= MAX_TOOL_ROUNDS || this.#runs.has(conversation) || conversation.activeLeaf !== id) return;
+    this.#addResults(conversation, node, said.toolCalls.map(runBuiltin));
+    this.#answer(conversation, { round: round + 1 });
+  }
+
+  #tellEnd({ error, toolCalls, finishReason }) {
+    if (error !== null) announce(`The answer failed: ${error.message}`);
+    else if (finishReason === "stopped") announce("The answer was stopped");
+    else announce(toolCalls.length > 0 ? "The answer calls a tool" : "The answer is complete");
+  }
+
+  #save(conversation) {
+    return this.library.save(conversation, { onServer: this.settings.keepsOnServer });
+  }
+
+  #show(conversation) {
+    this.#conversation = conversation;
+    this.#draw();
+  }
+
+  #draw() {
+    this.thread.show(this.#conversation, this.#runs.get(this.#conversation)?.node ?? null);
+    this.view.onState();
+  }
+}

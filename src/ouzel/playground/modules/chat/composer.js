@@ -1,0 +1,100 @@
+// Where a person writes: Enter sends, Shift and Enter begins a line, Escape stops the answer.
+
+import { button, byId, element, fill } from "../dom.js";
+import { IMAGE_TYPES, readImages } from "./images.js";
+
+export class Composer {
+  #images = [];
+
+  /** `onSend` gets the text and the pictures, and returns whether they were taken; `notice` shows a line. */
+  constructor({ onSend, onStop, notice }) {
+    Object.assign(this, { onSend, onStop, notice });
+    this.form = byId("composer");
+    this.area = byId("prompt");
+    this.picker = byId("picture-file");
+    this.picker.accept = IMAGE_TYPES.join(",");
+    this.seesImages = false;
+    this.isBusy = false;
+    this.#listen();
+  }
+
+  /** Says whether an answer is being made, and whether the model reads pictures. */
+  setState({ isBusy, seesImages }) {
+    this.isBusy = isBusy;
+    this.seesImages = seesImages;
+    byId("send").hidden = isBusy;
+    byId("stop").hidden = !isBusy;
+    byId("add-picture").hidden = !seesImages;
+  }
+
+  focus() {
+    this.area.focus();
+  }
+
+  #listen() {
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    this.area.addEventListener("keydown", (event) => this.#press(event));
+    this.area.addEventListener("input", () => this.#fit());
+    this.area.addEventListener("paste", (event) => this.#takeFiles(event, event.clipboardData.files));
+    this.picker.addEventListener("change", () => this.#add(this.picker.files));
+    byId("add-picture").addEventListener("click", () => this.picker.click());
+    byId("stop").addEventListener("click", () => this.onStop());
+    document.addEventListener("dragover", (event) => event.preventDefault());
+    document.addEventListener("drop", (event) => this.#takeFiles(event, event.dataTransfer.files, true));
+  }
+
+  #press(event) {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      this.#send();
+    }
+  }
+
+  #send() {
+    const text = this.area.value.trim();
+    if (this.isBusy || (text === "" && this.#images.length === 0)) return;
+    if (!this.onSend(text, this.#images)) return;
+    this.area.value = "";
+    this.#images = [];
+    this.#drawImages();
+    this.#fit();
+  }
+
+  #takeFiles(event, files, isDropped = false) {
+    if (files.length === 0) return isDropped ? event.preventDefault() : undefined;
+    event.preventDefault();
+    this.#add(files);
+  }
+
+  async #add(files) {
+    if (!this.seesImages) return this.notice("This model reads text only: it takes no pictures.");
+    const { images, refused } = await readImages(files);
+    if (refused.length > 0) this.notice(`Not a picture that can be sent: ${refused.join(", ")}`);
+    this.#images.push(...images);
+    this.picker.value = "";
+    this.#drawImages();
+  }
+
+  #drawImages() {
+    const previews = this.#images.map((image) => {
+      const remove = button(`Remove ${image.name}`, () => this.#remove(image), { icon: "×" });
+      return element("li", {}, element("img", { src: image.url, alt: image.name, title: image.name }), remove);
+    });
+    fill(byId("pictures"), ...previews);
+  }
+
+  #remove(image) {
+    this.#images = this.#images.filter((each) => each !== image);
+    this.#drawImages();
+    this.focus();
+  }
+
+  /** The field grows with what is written, up to its CSS limit. */
+  #fit() {
+    this.area.style.setProperty("height", "auto");
+    this.area.style.setProperty("height", `${this.area.scrollHeight + 2}px`);
+  }
+}

@@ -1,0 +1,87 @@
+// A conversation is a tree of messages: whoever edits or regenerates one begins a branch beside what was there.
+
+/**
+ * A message. `content` is text; `images` are data URLs with names; `toolCalls` have `id`, `name` and `arguments` (JSON
+ * text); a tool's message has the `toolCallId` that it answers. What is known of how an answer came to be, its
+ * `figures`, `tokens` (log probabilities) and `error`, is for those who look at it and no part of later requests.
+ */
+export function message(role, properties = {}) {
+  return {
+    role,
+    content: "",
+    reasoning: "",
+    images: [],
+    toolCalls: [],
+    toolCallId: null,
+    finishReason: null,
+    figures: null,
+    tokens: null,
+    schema: null,
+    error: null,
+    ...properties,
+  };
+}
+
+export class Conversation {
+  #lastId; // of all that were ever given: one of a message that was taken off does not come again
+
+  /** `nodes` are in the order in which they came; each has an id, its parent's id (null for a first one) and a message. */
+  constructor({ id = null, title = "", updated = Date.now(), nodes = [], activeLeaf = null } = {}) {
+    this.id = id;
+    this.title = title;
+    this.updated = updated;
+    this.nodes = nodes;
+    this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
+    this.#lastId = nodes.reduce((largest, node) => Math.max(largest, node.id), 0);
+  }
+
+  /** Adds a message behind the node of this id, and shows it. */
+  add(parent, content) {
+    this.#lastId += 1;
+    const node = { id: this.#lastId, parent, message: content };
+    this.nodes.push(node);
+    this.activeLeaf = node.id;
+    this.updated = Date.now();
+    return node;
+  }
+
+  node(id) {
+    return this.nodes.find((node) => node.id === id) ?? null;
+  }
+
+  /** Returns the nodes from the first message to the one that is shown last. */
+  path(leaf = this.activeLeaf) {
+    const found = [];
+    for (let node = this.node(leaf); node !== null; node = this.node(node.parent)) found.unshift(node);
+    return found;
+  }
+
+  /** Returns the nodes that stand in the same place, in the order in which they came. */
+  siblings(node) {
+    return this.nodes.filter((each) => each.parent === node.parent);
+  }
+
+  /** Shows the branch of this node, down to its newest message. */
+  show(node) {
+    let leaf = node;
+    for (let next = node; next; next = this.nodes.findLast((each) => each.parent === leaf.id)) leaf = next;
+    this.activeLeaf = leaf.id;
+  }
+
+  /** Takes off a message that came to nothing; it has none behind it. */
+  remove(node) {
+    this.nodes = this.nodes.filter((each) => each !== node);
+    this.activeLeaf = node.parent;
+  }
+
+  /** Returns all texts of the conversation, for a search. */
+  get words() {
+    return this.nodes.map((node) => node.message.content).join("\n");
+  }
+}
+
+/** Returns a title made of the first words of a conversation. */
+export function titleOf(text) {
+  const line = text.trim().split("\n")[0];
+  return line.length > 60 ? `${line.slice(0, 59).trimEnd()}…` : line || "Untitled";
+}

@@ -1,0 +1,173 @@
+// One message of the thread. What a model or a person wrote becomes text nodes, never HTML.
+
+import { button, copyFrom, element, fill } from "../dom.js";
+import { MarkdownView } from "../markdown/view.js";
+import { checkAgainst } from "../schema_check.js";
+import { figuresText } from "./figures_text.js";
+import { tokenView } from "./token_view.js";
+import { ToolCallsView } from "./tool_calls_view.js";
+
+const NAMES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System" };
+
+export class MessageView {
+  #content = element("div", { class: "content" });
+  #reasoning = element("details", { class: "reasoning", hidden: true }, element("summary", { text: "Reasoning" }));
+  #notes = element("div", { class: "notes" });
+  #footer = element("footer", { class: "message-footer" });
+  #markdown = null;
+  #thought = null;
+  #calls = null;
+  #place = null;
+
+  /** `actions` are what a person can do with a message: the functions of Chat. */
+  constructor(node, actions) {
+    this.node = node;
+    this.actions = actions;
+    const { role } = node.message;
+    const heading = element("h2", { class: "role", text: NAMES[role] ?? role });
+    this.element = element("article", { class: `message ${role}`, "aria-label": NAMES[role] ?? role }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
+    this.#drawContent();
+  }
+
+  /** Takes what is new of a streaming answer. */
+  append({ content, reasoning }) {
+    if (reasoning) this.#think(reasoning);
+    if (content) this.#markdown.append(content);
+    if (this.node.message.toolCalls.length > 0) this.#drawCalls(false);
+  }
+
+  /** Draws what stands around the text, once the message is whole. `place` says where in the tree it stands. */
+  settle(place) {
+    this.#place = place;
+    this.#markdown?.finish();
+    this.#thought?.finish();
+    const { message } = this.node;
+    if (message.toolCalls.length > 0) this.#drawCalls(place.isLast && message.error === null);
+    fill(this.#notes, schemaNote(message), this.#errorNote(), finishNote(message));
+    fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
+  }
+
+  #drawContent() {
+    const { message } = this.node;
+    const images = message.images.map(({ name, url }) => element("img", { src: url, alt: name, title: name, class: "picture" }));
+    fill(this.#content, images.length > 0 ? element("div", { class: "pictures" }, ...images) : null);
+    if (message.role !== "assistant") return this.#content.append(element("div", { class: "plain", text: message.content }));
+    const prose = element("div", { class: "markdown" });
+    this.#content.append(prose);
+    this.#markdown = new MarkdownView(prose);
+    this.#markdown.append(message.content);
+    if (message.reasoning) this.#think(message.reasoning);
+  }
+
+  #think(text) {
+    this.#reasoning.hidden = false;
+    if (this.#thought === null) {
+      const prose = element("div", { class: "markdown" });
+      this.#reasoning.append(prose);
+      this.#thought = new MarkdownView(prose);
+    }
+    this.#thought.append(text);
+  }
+
+  #drawCalls(isOpen) {
+    if (this.#calls === null) {
+      this.#calls = new ToolCallsView(this.node.message.toolCalls, (results) => this.actions.takeResults(this.node, results));
+      this.#content.append(this.#calls.element);
+    }
+    this.#calls.draw(isOpen);
+  }
+
+  #branches() {
+    const { siblings } = this.#place;
+    if (siblings.length < 2) return null;
+    const index = siblings.indexOf(this.node);
+    const turn = (label, icon, step) => {
+      const there = siblings[index + step];
+      return button(label, () => this.actions.show(there), { icon, disabled: there === undefined });
+    };
+    const count = element("span", { text: `${index + 1} / ${siblings.length}` });
+    return element("span", { class: "branches" }, turn("Branch before", "‹", -1), count, turn("Next branch", "›", 1));
+  }
+
+  #buttons() {
+    const { role, content, tokens, finishReason, toolCalls } = this.node.message;
+    const { isLast } = this.#place;
+    const copy = button("Copy", (event) => copyFrom(event.currentTarget, content));
+    const edit = button("Edit", () => this.#edit());
+    if (role === "user" || role === "tool") return [copy, edit];
+    const isCut = isLast && ["length", "stopped"].includes(finishReason) && content !== "" && toolCalls.length === 0;
+    return [
+      copy,
+      edit,
+      button("Regenerate", () => this.actions.regenerate(this.node)),
+      isCut ? button("Continue", () => this.actions.continueAnswer(this.node)) : null,
+      tokens ? this.#tokensButton(tokens) : null,
+      button("Request", () => this.actions.showRequest(this.node)),
+    ];
+  }
+
+  #tokensButton(tokens) {
+    const toggle = button("Tokens", () => {
+      const isShown = toggle.getAttribute("aria-pressed") === "true";
+      toggle.setAttribute("aria-pressed", String(!isShown));
+      this.#content.querySelector(".token-view")?.remove();
+      this.#content.querySelector(".markdown").hidden = !isShown;
+      if (!isShown) this.#content.prepend(tokenView(tokens));
+    });
+    toggle.setAttribute("aria-pressed", "false");
+    return toggle;
+  }
+
+  #edit() {
+    const { message } = this.node;
+    const area = element("textarea", { class: "editor", rows: Math.min(12, message.content.split("\n").length + 1), "aria-label": "The message" });
+    area.value = message.content;
+    const close = () => this.#drawAgain();
+    const send = () => this.actions.edit(this.node, area.value) && close();
+    const label = message.role === "assistant" ? "Keep as another branch" : "Send as another branch";
+    area.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+    });
+    fill(this.#footer);
+    fill(this.#content, area, element("div", { class: "row" }, button(label, send, { class: "primary" }), button("Leave it", close)));
+    area.focus();
+  }
+
+  #drawAgain() {
+    this.#calls = null;
+    this.#thought = null;
+    this.#reasoning.querySelector(".markdown")?.remove();
+    this.#drawContent();
+    this.settle(this.#place);
+  }
+
+  #errorNote() {
+    const { error } = this.node.message;
+    if (error === null) return null;
+    const again = button("Try again", () => this.actions.regenerate(this.node));
+    return element("div", { class: "note error", role: "alert" }, element("span", { text: error.message }), again);
+  }
+}
+
+function schemaNote({ schema, content, error, toolCalls, finishReason }) {
+  if (schema === null || error !== null || toolCalls.length > 0 || !content) return null;
+  try {
+    const { faults, unchecked } = checkAgainst(schema, JSON.parse(content));
+    const rest = unchecked.length > 0 ? ` Not checked here: ${unchecked.join(", ")}.` : "";
+    if (faults.length === 0) return element("div", { class: "note good", text: `✓ Obeys the schema.${rest}` });
+    return element("div", { class: "note error" }, element("span", { text: `Does not obey the schema: ${faults.join("; ")}.${rest}` }));
+  } catch (fault) {
+    const why = finishReason === "length" || finishReason === "stopped" ? "it was cut off" : fault.message;
+    return element("div", { class: "note error", text: `Is no JSON: ${why}.` });
+  }
+}
+
+function finishNote({ finishReason }) {
+  const said = { length: "Cut off: the limit of tokens was reached.", stopped: "Stopped.", content_filter: "Withheld." };
+  return said[finishReason] ? element("div", { class: "note", text: said[finishReason] }) : null;
+}
+
+function figuresNote({ figures }) {
+  return figures === null ? null : element("span", { class: "figures", text: figuresText(figures) });
+}

@@ -1,0 +1,64 @@
+// The messages of the branch that is shown, one below the other. It stays at the end while an answer streams, until a
+// person scrolls up.
+
+import { arrange, byId, element } from "../dom.js";
+import { MessageView } from "./message_view.js";
+
+const NEAR_PX = 60;
+
+export class Thread {
+  #views = new Map();
+  #conversation = null;
+  #staysAtEnd = true;
+
+  constructor(container, actions) {
+    this.container = container;
+    this.actions = actions;
+    this.list = element("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": "Messages" });
+    container.append(this.list);
+    container.addEventListener("scroll", () => this.#noticeScroll());
+    byId("to-end").addEventListener("click", () => this.toEnd());
+  }
+
+  /** Shows a conversation's branch; views of messages that stay are kept as they are. `running` is still being made. */
+  show(conversation, running = null) {
+    if (conversation !== this.#conversation) {
+      this.#views.clear();
+      this.#staysAtEnd = true;
+    }
+    this.#conversation = conversation;
+    const path = conversation.path();
+    const views = path.map((node) => this.#view(node));
+    arrange(this.list, views.map((view) => view.element));
+    for (const [index, view] of views.entries()) {
+      if (view.node === running) continue;
+      view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1 });
+    }
+    this.followEnd();
+  }
+
+  append(node, delta) {
+    this.#views.get(node.id)?.append(delta);
+    this.followEnd();
+  }
+
+  followEnd() {
+    requestAnimationFrame(() => this.#staysAtEnd && this.toEnd());
+  }
+
+  toEnd() {
+    this.#staysAtEnd = true;
+    this.container.scrollTop = this.container.scrollHeight;
+  }
+
+  #view(node) {
+    if (!this.#views.has(node.id)) this.#views.set(node.id, new MessageView(node, this.actions));
+    return this.#views.get(node.id);
+  }
+
+  #noticeScroll() {
+    const { scrollTop, scrollHeight, clientHeight } = this.container;
+    this.#staysAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    byId("to-end").hidden = this.#staysAtEnd;
+  }
+}

@@ -1,0 +1,50 @@
+// The calls of an answer: what is called with what, and, while nobody has answered them, a place to type the results.
+
+import { button, element } from "../dom.js";
+import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
+
+export class ToolCallsView {
+  #results = new Map();
+
+  /** `onResults` is called with a result for each call, in their order, once there are all. */
+  constructor(calls, onResults) {
+    this.calls = calls;
+    this.onResults = onResults;
+    this.element = element("div", { class: "tool-calls" });
+  }
+
+  /** Draws the calls; `isOpen` says that they wait for results. */
+  draw(isOpen) {
+    this.element.replaceChildren(...this.calls.filter(Boolean).map((call, index) => this.#card(call, index, isOpen)));
+  }
+
+  #card(call, index, isOpen) {
+    const title = element("div", { class: "tool-name" }, "Calls ", element("code", { text: call.name || "…" }));
+    const details = element("pre", { class: "tool-arguments", text: formatted(call.arguments) });
+    return element("section", { class: "tool-call", "aria-label": `Call of ${call.name}` }, title, details, isOpen ? this.#form(call, index) : null);
+  }
+
+  #form(call, index) {
+    const area = element("textarea", { rows: 2, "aria-label": `Result of ${call.name}`, placeholder: "What the tool returns", data: { call: index } });
+    area.value = this.#results.get(index) ?? "";
+    const use = button("Use this result", () => this.#take(index, area.value), { class: "primary" });
+    const run = () => (area.value = runBuiltin(call));
+    const canRun = BUILTIN_NAMES.includes(call.name);
+    const done = this.#results.has(index) ? element("span", { class: "muted", text: "Waits for the other results" }) : null;
+    return element("div", { class: "tool-result-form" }, area, element("div", { class: "row" }, canRun ? button("Run", run) : null, use, done));
+  }
+
+  #take(index, text) {
+    this.#results.set(index, text);
+    if (this.#results.size < this.calls.length) return this.draw(true);
+    this.onResults(this.calls.map((_, each) => this.#results.get(each)));
+  }
+}
+
+function formatted(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text; // it is still being written, or is as the model wrote it
+  }
+}

@@ -1,0 +1,36 @@
+// The server wants an API key: one is asked for, and kept in this tab.
+
+import { Api, ApiError } from "../api.js";
+import { element } from "../dom.js";
+import { openDialog } from "./dialog.js";
+
+let asking = null; // several requests may need a key at once
+
+/** Resolves when a person has given a key, and rejects where they close the dialog. `trouble` says what was wrong. */
+export function askForKey(trouble) {
+  asking ??= ask(trouble).finally(() => (asking = null));
+  return asking;
+}
+
+function ask(trouble) {
+  return new Promise((resolve, reject) => {
+    let isGiven = false;
+    const input = element("input", { type: "password", autocomplete: "off", required: true, "aria-label": "API key", id: "api-key" });
+    const form = element(
+      "form",
+      { method: "dialog" },
+      element("p", { text: "This server needs an API key. It is kept in this tab, until you close it." }),
+      trouble ? element("p", { class: "fault", role: "alert", text: trouble }) : null,
+      input,
+      element("div", { class: "row end" }, element("button", { type: "submit", class: "primary", text: "Use this key" })),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      isGiven = true;
+      Api.keepKey(input.value.trim());
+      dialog.close();
+    });
+    const end = () => (isGiven ? resolve() : reject(new ApiError(401, "An API key is needed.")));
+    const dialog = openDialog("API key", [form], { onClose: end });
+  });
+}

@@ -1,0 +1,79 @@
+// The request that would be sent, in words for a shell, for Python and for JavaScript.
+
+import { Api, ROOT } from "../api.js";
+import { button, copyFrom, element } from "../dom.js";
+import { openDialog } from "./dialog.js";
+
+const OPENAI_FIELDS = new Set(["model", "messages", "temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens", "seed", "stop", "tools", "response_format", "logprobs", "top_logprobs", "stream", "stream_options"]);
+const FORMS = { curl: curlText, Python: pythonText, JavaScript: javaScriptText };
+
+export function showRequest(body) {
+  const shown = element("pre", { class: "request", tabindex: 0, "aria-label": "The request" });
+  let text = "";
+  const choose = (name) => {
+    text = FORMS[name](body);
+    shown.textContent = text.replace(/(data:[\w/+.-]+;base64,[^"'\s]{20})[^"'\s]{60,}/g, "$1…");
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === name));
+  };
+  const tabs = Object.keys(FORMS).map((name) => button(name, () => choose(name)));
+  const copy = button("Copy", (event) => copyFrom(event.currentTarget, text), { class: "primary" });
+  openDialog("Request", [element("div", { class: "row", role: "group", "aria-label": "Language" }, ...tabs, copy), shown], { isWide: true });
+  choose("curl");
+}
+
+export function curlText(body) {
+  const key = Api.key ? ` \\\n  -H "Authorization: Bearer $API_KEY"` : "";
+  const quoted = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
+  return `curl ${new URL("v1/chat/completions", ROOT)} \\\n  -H 'Content-Type: application/json'${key} \\\n  -d '${quoted}'`;
+}
+
+export function pythonText(body) {
+  const [own, extra] = split(body);
+  if (Object.keys(extra).length > 0) own.extra_body = extra;
+  const fields = Object.entries(own).map(([name, value]) => `    ${name}=${pythonValue(value, 1)},`);
+  return [
+    "import os",
+    "",
+    "from openai import OpenAI",
+    "",
+    `client = OpenAI(base_url="${new URL("v1", ROOT)}", api_key=${Api.key ? 'os.environ["API_KEY"]' : '"none"'})`,
+    "stream = client.chat.completions.create(",
+    ...fields,
+    ")",
+    "for chunk in stream:",
+    "    if chunk.choices:",
+    '        print(chunk.choices[0].delta.content or "", end="", flush=True)',
+  ].filter((line) => Api.key || !["import os"].includes(line)).join("\n").trimStart();
+}
+
+export function javaScriptText(body) {
+  const key = Api.key ? "process.env.API_KEY" : '"none"';
+  return [
+    'import OpenAI from "openai";',
+    "",
+    `const client = new OpenAI({ baseURL: "${new URL("v1", ROOT)}", apiKey: ${key} });`,
+    `const stream = await client.chat.completions.create(${JSON.stringify(body, null, 2)});`,
+    "for await (const chunk of stream) {",
+    '  process.stdout.write(chunk.choices[0]?.delta?.content ?? "");',
+    "}",
+  ].join("\n");
+}
+
+function split(body) {
+  const entries = Object.entries(body);
+  const isOwn = ([name]) => OPENAI_FIELDS.has(name);
+  return [Object.fromEntries(entries.filter(isOwn)), Object.fromEntries(entries.filter((entry) => !isOwn(entry)))];
+}
+
+function pythonValue(value, depth) {
+  const [indent, outer] = ["    ".repeat(depth + 1), "    ".repeat(depth)];
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object") return JSON.stringify(value); // a JSON string is a Python string
+  const isList = Array.isArray(value);
+  const parts = isList
+    ? value.map((item) => `${indent}${pythonValue(item, depth + 1)},\n`)
+    : Object.entries(value).map(([name, item]) => `${indent}${JSON.stringify(name)}: ${pythonValue(item, depth + 1)},\n`);
+  const [open, close] = isList ? "[]" : "{}";
+  return parts.length === 0 ? open + close : `${open}\n${parts.join("")}${outer}${close}`;
+}

@@ -1,0 +1,74 @@
+// Nodes are built one by one. No text is ever read as HTML.
+
+/**
+ * Returns an element. `properties` may have `class`, `text`, `on` (listeners by event) and `data`; all others are
+ * attributes, of which those that are null, undefined or false are left out.
+ */
+export function element(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "class") node.className = value;
+    else if (name === "text") node.textContent = value;
+    else if (name === "on") addListeners(node, value);
+    else if (name === "data") Object.assign(node.dataset, value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+/** Returns a button that shows `label` as text, or, where there is an icon, tells it to screen readers and on hover. */
+export function button(label, onClick, { icon = null, ...properties } = {}) {
+  const named = icon === null ? { text: label } : { text: icon, "aria-label": label, title: label };
+  return element("button", { type: "button", ...named, ...properties, on: { click: onClick } });
+}
+
+/** Returns a labelled field: a <label> with the control in it, and a hint below. */
+export function field(label, control, hint = "") {
+  const text = element("span", { class: "field-label", text: label });
+  return element("label", { class: "field" }, text, control, hint ? element("small", { text: hint }) : null);
+}
+
+/** Puts other children in the place of those that are there. */
+export function fill(node, ...children) {
+  node.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
+}
+
+/** Makes these the children, in this order; those that stay are not taken out, as that would lose the scroll position. */
+export function arrange(node, children) {
+  for (const child of [...node.children]) if (!children.includes(child)) child.remove();
+  for (const [index, child] of children.entries()) {
+    if (node.children[index] !== child) node.insertBefore(child, node.children[index] ?? null);
+  }
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** Offers a text as a file to keep. */
+export function download(name, text, mediaType) {
+  const url = URL.createObjectURL(new Blob([text], { type: mediaType }));
+  const link = element("a", { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** Copies a text, and says so in the button for a moment. */
+export async function copyFrom(control, text) {
+  const before = control.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    control.textContent = "Copied";
+  } catch {
+    control.textContent = "Not allowed"; // a page without TLS has no clipboard
+  }
+  setTimeout(() => {
+    control.textContent = before;
+  }, 1500);
+}
+
+function addListeners(node, listeners) {
+  for (const [type, listener] of Object.entries(listeners)) node.addEventListener(type, listener);
+}

@@ -1,0 +1,28 @@
+// Server-sent events as the HTML standard defines them, as far as this API sends them: comments and data.
+
+const END = "[DONE]";
+
+/** Iterates over the JSON of each event of a response's body, to the one that says that it is over. */
+export async function* eventsOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+      rest = blocks.pop();
+      for (const data of blocks.map(dataOf)) {
+        if (data === END) return;
+        if (data) yield JSON.parse(data);
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+function dataOf(block) {
+  const lines = block.split("\n").filter((line) => line.startsWith("data:"));
+  return lines.map((line) => line.slice(5).trimStart()).join("\n");
+}

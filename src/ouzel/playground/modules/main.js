@@ -1,0 +1,151 @@
+// The page is put together here: what the server is, what is set, what is kept, and the chat.
+
+import { Api } from "./api.js";
+import { Chat } from "./chat/chat.js";
+import { Composer } from "./chat/composer.js";
+import { askForKey } from "./dialogs/key_dialog.js";
+import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
+import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
+import { button, byId, element, fill } from "./dom.js";
+import { Server } from "./server.js";
+import { SettingsPanel } from "./settings/panel.js";
+import { Settings } from "./settings/settings.js";
+import { Sidebar } from "./sidebar.js";
+import { Library } from "./storage/library.js";
+import { ServerKeeper } from "./storage/server_keeper.js";
+import { applyTheme, nextTheme } from "./theme.js";
+
+const NOTICE_MS = 12_000;
+let noticeTimer = null;
+
+function notice(text) {
+  const region = byId("notice");
+  fill(region, element("span", { text }), button("Close", () => fill(region), { icon: "×" }));
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => fill(region), NOTICE_MS);
+}
+
+async function begin() {
+  showTheme(applyTheme());
+  if (matchMedia("(min-width: 60.01rem)").matches) setOpen("sidebar", "toggle-sidebar", true);
+  const api = new Api(askForKey);
+  try {
+    await build(api, await Server.ask(api));
+  } catch (error) {
+    showFailure(error);
+  }
+}
+
+async function build(api, server) {
+  const settings = new Settings(server);
+  const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
+  const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings) };
+  const chat = new Chat({ api, settings, library, view });
+  const sidebar = new Sidebar({ library, chat, notice });
+  const composer = new Composer({ onSend: (text, images) => chat.send(text, images), onStop: () => chat.stop(), notice });
+  const panel = new SettingsPanel(byId("settings-fields"), settings, api, () => view.onState());
+  const drawPanel = () => panel.draw().catch((error) => notice(error.message));
+  const begins = () => {
+    chat.begin();
+    sidebar.draw();
+    composer.focus();
+  };
+  chooseModel(settings, () => {
+    if (isOpen("settings")) drawPanel();
+    view.onState();
+  });
+  byId("version").textContent = server.version;
+  listen({ begins, openTokens: () => openTokenizer(api, settings.model), stop: () => chat.stop(), drawPanel });
+  await library.open();
+  document.body.classList.add("ready");
+  begins();
+}
+
+function showState(chat, composer, settings) {
+  const isEmpty = chat.current.nodes.length === 0;
+  byId("welcome").hidden = !isEmpty;
+  byId("title").textContent = chat.current.title || "New conversation";
+  document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
+  composer.setState({ isBusy: chat.isAnswering, seesImages: settings.model.seesImages });
+}
+
+function chooseModel(settings, onChange) {
+  const { models } = settings.server;
+  const select = byId("model");
+  fill(select, ...models.map(({ name }) => element("option", { value: name, text: name })));
+  select.value = settings.model.name;
+  byId("context").textContent = `${settings.model.contextLength.toLocaleString("en")} tokens of context`;
+  select.addEventListener("change", () => {
+    settings.set("model", select.value);
+    byId("context").textContent = `${settings.model.contextLength.toLocaleString("en")} tokens of context`;
+    onChange();
+  });
+}
+
+function listen({ begins, openTokens, stop, drawPanel }) {
+  const toggleSettings = async () => {
+    if (!isOpen("settings")) await drawPanel();
+    toggle("settings", "toggle-settings");
+  };
+  byId("new").addEventListener("click", begins);
+  byId("open-tokenizer").addEventListener("click", openTokens);
+  byId("open-shortcuts").addEventListener("click", showShortcuts);
+  byId("theme").addEventListener("click", () => showTheme(nextTheme()));
+  byId("toggle-settings").addEventListener("click", toggleSettings);
+  byId("close-settings").addEventListener("click", toggleSettings);
+  byId("toggle-sidebar").addEventListener("click", () => toggle("sidebar", "toggle-sidebar"));
+  byId("close-sidebar").addEventListener("click", () => toggle("sidebar", "toggle-sidebar"));
+  const keys = {
+    KeyN: begins,
+    KeyF: () => (show("sidebar", "toggle-sidebar"), byId("search").focus()),
+    KeyS: toggleSettings,
+    KeyP: () => byId("prompt").focus(),
+    KeyH: showShortcuts,
+    ArrowUp: editLast,
+  };
+  document.addEventListener("keydown", (event) => {
+    const isInDialog = document.querySelector("dialog[open]") !== null;
+    if (event.key === "Escape" && !isInDialog) stop();
+    if (!event.altKey || event.ctrlKey || isInDialog || !keys[event.code]) return;
+    event.preventDefault();
+    keys[event.code]();
+  });
+}
+
+function editLast() {
+  const own = [...document.querySelectorAll(".message.user")].at(-1);
+  const edit = own && [...own.querySelectorAll("button")].find((each) => each.textContent === "Edit");
+  edit?.click();
+}
+
+function toggle(id, control) {
+  const isToOpen = !isOpen(id);
+  setOpen(id, control, isToOpen);
+  if (isToOpen) byId(id).querySelector("button, input, select, textarea")?.focus();
+  else byId(control).focus();
+}
+
+function isOpen(id) {
+  return document.body.classList.contains(`${id}-open`);
+}
+
+function setOpen(id, control, isToOpen) {
+  document.body.classList.toggle(`${id}-open`, isToOpen);
+  byId(control).setAttribute("aria-expanded", String(isToOpen));
+}
+
+function show(id, control) {
+  setOpen(id, control, true);
+}
+
+function showTheme(theme) {
+  byId("theme").textContent = `Theme: ${theme}`;
+}
+
+function showFailure(error) {
+  const again = button("Try again", () => location.reload(), { class: "primary" });
+  fill(byId("failure"), element("p", { text: error.message }), again);
+  byId("failure").hidden = false;
+}
+
+begin();

@@ -1,0 +1,74 @@
+// What the server says of itself: its models, what they can do, the ranges of fields and the model's own defaults.
+
+const REQUEST = "ChatCompletionRequest";
+
+export class Server {
+  #fields = null; // the document that has them is larger than all of the page
+
+  constructor(index, models) {
+    this.version = index.version;
+    this.keepsConversations = index.keeps_conversations;
+    this.maxLogprobs = index.max_logprobs;
+    this.models = models;
+  }
+
+  static async ask(api) {
+    const index = await api.get("");
+    const { data } = await api.get("v1/models");
+    return new Server(index, data.map((model) => new Model(model)));
+  }
+
+  /** Returns the model of this name, or the first where there is none. */
+  model(name) {
+    return this.models.find((model) => model.name === name) ?? this.models[0];
+  }
+
+  /** Asks for the ranges of fields, where that has not been done. */
+  async loadFields(api) {
+    if (this.#fields !== null) return;
+    const document = await api.get("v1/openapi.json");
+    this.#fields = new Map(Object.entries(document.components.schemas[REQUEST].properties).map(toField));
+  }
+
+  /** Returns what a field of a request may hold; null until that is known. */
+  field(name) {
+    return this.#fields?.get(name) ?? null;
+  }
+}
+
+class Model {
+  constructor(object) {
+    this.name = object.id;
+    this.contextLength = object.context_length;
+    this.capabilities = new Set(object.capabilities);
+    this.inputs = new Set(object.architecture.input_modalities);
+  }
+
+  get seesImages() {
+    return this.inputs.has("image");
+  }
+
+  /** Asks with which sampling parameters a chat would run that gives none; none where the model has no chat template. */
+  async defaults(api) {
+    if (!this.capabilities.has("chat")) return {};
+    const messages = [{ role: "user", content: "?" }];
+    const rendered = await api.post("v1/chat/completions/render", { model: this.name, messages });
+    const { seed, max_tokens, ...parameters } = rendered.sampling_params; // these depend on the request
+    return parameters;
+  }
+}
+
+/** Returns a field's name and what it may hold: its description, and its range where it is a number. */
+function toField([name, schema]) {
+  const alternatives = schema.anyOf ?? [schema];
+  const number = alternatives.find((each) => each.type === "number" || each.type === "integer") ?? {};
+  const field = {
+    description: schema.description ?? "",
+    isInteger: number.type === "integer",
+    minimum: number.minimum ?? number.exclusiveMinimum ?? null,
+    maximum: number.maximum ?? number.exclusiveMaximum ?? null,
+    excludesMinimum: number.exclusiveMinimum !== undefined,
+    excludesMaximum: number.exclusiveMaximum !== undefined,
+  };
+  return [name, field];
+}

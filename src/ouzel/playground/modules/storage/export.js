@@ -1,0 +1,31 @@
+// A conversation as a file: all of it in JSON, or the branch that is shown in Markdown.
+
+import { wireMessage } from "../chat/request.js";
+
+const ROLES = { user: "You", assistant: "Answer", tool: "Tool result", system: "System" };
+
+export function jsonText(conversation) {
+  const { title, updated, nodes, activeLeaf } = conversation;
+  const messages = conversation.path().map((node) => wireMessage(node.message));
+  return JSON.stringify({ title, updated: new Date(updated).toISOString(), messages, tree: { activeLeaf, nodes } }, null, 2);
+}
+
+export function markdownText(conversation) {
+  const parts = conversation.path().map((node) => markdownOf(node.message));
+  return `# ${conversation.title}\n\n${parts.join("\n\n")}\n`;
+}
+
+/** Returns a file's name made of a title, of letters that every system takes. */
+export function fileName(title, ending) {
+  const name = title.replace(/[^\p{Letter}\p{Number} _-]+/gu, " ").replace(/\s+/g, "-").slice(0, 60);
+  return `${name.replace(/^-+|-+$/g, "") || "conversation"}.${ending}`;
+}
+
+function markdownOf({ role, content, reasoning, images, toolCalls }) {
+  const parts = [`## ${ROLES[role] ?? role}`];
+  if (reasoning) parts.push(reasoning.replace(/^/gm, "> "));
+  if (images.length > 0) parts.push(images.map(({ name }) => `(picture: ${name})`).join("\n"));
+  if (content) parts.push(content);
+  parts.push(...toolCalls.map((call) => `Calls \`${call.name}\`:\n\n\`\`\`json\n${call.arguments}\n\`\`\``));
+  return parts.join("\n\n");
+}

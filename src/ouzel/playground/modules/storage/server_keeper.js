@@ -1,0 +1,71 @@
+// Conversations on the server, through /v1/conversations: their items are only ever added to.
+
+import { Conversation } from "../chat/conversation.js";
+import { itemsOf, messageOf, treeMetadata, treeParts } from "./items.js";
+
+const MAX_ITEMS = 20; // the API's, of one request
+const PAGE = 100;
+
+export class ServerKeeper {
+  constructor(api) {
+    this.api = api;
+  }
+
+  /** Adds what is new of a conversation; `saved` are the ids of the nodes that are there, which is returned anew. */
+  async save(conversation, saved) {
+    const metadata = { title: conversation.title.slice(0, 512) };
+    conversation.id ??= (await this.api.post("v1/conversations", { metadata })).id;
+    const added = conversation.nodes.filter((node) => !saved.includes(node.id) && isSettled(node.message));
+    const items = added.flatMap((node) => itemsOf(node.message));
+    for (let start = 0; start < items.length; start += MAX_ITEMS) {
+      await this.api.post(`${pathOf(conversation.id)}/items`, { items: items.slice(start, start + MAX_ITEMS) });
+    }
+    const ids = [...saved, ...added.map((node) => node.id)];
+    await this.api.post(pathOf(conversation.id), { metadata: { ...metadata, ...describe(conversation, ids) } });
+    return ids;
+  }
+
+  async load(id) {
+    const { metadata, created_at: created } = await this.api.get(pathOf(id));
+    const items = await this.#items(id);
+    let start = 0;
+    const nodes = treeParts(metadata, items.length).map(({ numItems, parent }, place) => {
+      const own = items.slice(start, (start += numItems));
+      return { id: place + 1, parent: parent < 0 ? null : parent + 1, message: messageOf(own) };
+    });
+    const activeLeaf = nodes[Number(metadata.active ?? nodes.length) - 1]?.id ?? null;
+    return new Conversation({ id, title: metadata.title ?? "Untitled", updated: created * 1000, nodes, activeLeaf });
+  }
+
+  async remove(id) {
+    await this.api.delete(pathOf(id));
+  }
+
+  async #items(id) {
+    const items = [];
+    for (let after = ""; ; ) {
+      const page = await this.api.get(`${pathOf(id)}/items?order=asc&limit=${PAGE}${after}`);
+      items.push(...page.data);
+      if (!page.has_more) return items;
+      after = `&after=${encodeURIComponent(page.last_id)}`;
+    }
+  }
+}
+
+function pathOf(id) {
+  return `v1/conversations/${encodeURIComponent(id)}`;
+}
+
+/** An answer that failed before its first word is not kept. */
+export function isSettled({ role, content, reasoning, toolCalls, images }) {
+  return role === "tool" || Boolean(content || reasoning) || toolCalls.length > 0 || images.length > 0;
+}
+
+function describe(conversation, ids) {
+  const placeOf = (id) => ids.indexOf(id);
+  const parts = ids.map((id) => {
+    const node = conversation.node(id);
+    return { numItems: itemsOf(node.message).length, parent: node.parent === null ? -1 : placeOf(node.parent) };
+  });
+  return { ...treeMetadata(parts), active: String(placeOf(conversation.activeLeaf) + 1) };
+}

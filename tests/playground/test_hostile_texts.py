@@ -1,0 +1,148 @@
+"""Texts of models, users, tools, files and titles are never HTML: fifty attempts to have them do something."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.api.seeing import seeing_server
+from tests.api.serving import RunningServer
+from tests.playground.chromium import Person
+from tests.prompts.media.files import saved
+from tests.prompts.vision.pictures import picture
+
+HIT = "document.title='hit';window.hit=1"
+ATTEMPTS = [
+    f"<script>{HIT}</script>",
+    f'<img src=x onerror="{HIT}">',
+    f'<svg onload="{HIT}">',
+    f"<svg><script>{HIT}</script></svg>",
+    f'<body onload="{HIT}">',
+    f'<details open ontoggle="{HIT}"><summary>x</summary></details>',
+    f'<input autofocus onfocus="{HIT}">',
+    f'<iframe srcdoc="<script>parent.{HIT}</script>"></iframe>',
+    f'<iframe src="javascript:{HIT}"></iframe>',
+    f'<object data="javascript:{HIT}"></object>',
+    f'<embed src="javascript:{HIT}">',
+    f'<a href="javascript:{HIT}">click</a>',
+    f'<form action="javascript:{HIT}"><button>x</button></form>',
+    f'<math><maction actiontype="statusline" xlink:href="javascript:{HIT}">x</maction></math>',
+    '<meta http-equiv=refresh content="0;url=http://example.org/">',
+    '<base href="http://example.org/">',
+    '<link rel=stylesheet href="http://example.org/x.css">',
+    "<style>@import url('http://example.org/x.css')</style>",
+    "<style>body{display:none}</style>",
+    f'<marquee onstart="{HIT}">x</marquee>',
+    f'<video><source onerror="{HIT}"></video>',
+    f'<audio src=x onerror="{HIT}"></audio>',
+    f"<template><script>{HIT}</script></template>",
+    f"</textarea><script>{HIT}</script>",
+    f"</title><script>{HIT}</script>",
+    f"<!--><script>{HIT}</script>-->",
+    f"<![CDATA[<script>{HIT}</script>]]>",
+    f"&lt;script&gt;{HIT}&lt;/script&gt;",
+    f"&#60;img src=x onerror={HIT}&#62;",
+    f"\\<script>{HIT}\\</script>",
+    f"[a](javascript:{HIT})",
+    f"[a](JaVaScRiPt:{HIT})",
+    f"[a](java\tscript:{HIT})",
+    f"[a](java&#10;script:{HIT})",
+    f"[a](&#106;avascript:{HIT})",
+    f"[a](\x01javascript:{HIT})",
+    f"[a](javascript&colon;{HIT})",
+    f"[a](<javascript:{HIT}>)",
+    f"[a](vbscript:{HIT})",
+    f"[a](data:text/html,<script>{HIT}</script>)",
+    f'[a](//example.org/ "onclick={HIT}")',
+    f"[a]: javascript:{HIT}\n\n[a]",
+    f"<javascript:{HIT}>",
+    f"![x](javascript:{HIT})",
+    "![x](http://example.org/pixel.png)",
+    f'![" onerror="{HIT}](x)',
+    f'```" onmouseover="{HIT}\n</code></pre><script>{HIT}</script>\n```',
+    f'| a |\n|---|\n| <img src=x onerror="{HIT}"> [x](javascript:{HIT}) |',
+    f"$<script>{HIT}</script>$ \\[<img src=x onerror={HIT}>\\]",
+    f"__proto__ constructor {{{{constructor.constructor('{HIT}')()}}}} ${{{HIT}}}",
+]
+FORBIDDEN = "script, iframe, object, embed, svg, form, base, meta, style, link, video, audio, input, math"
+
+
+def untouched(person: Person) -> None:
+    """Nothing ran, and nothing is there that could."""
+    page = person.page
+    assert page.evaluate("window.hit") is None
+    assert page.locator(".messages").locator(FORBIDDEN).count() == 0
+    assert page.locator(".messages img:not(.picture), #conversations img").count() == 0
+    links: list[str] = page.eval_on_selector_all(".messages a", "links => links.map(link => link.protocol)")
+    assert set(links) <= {"http:", "https:", "mailto:"}
+    handlers = "nodes => nodes.flatMap(node => [...node.attributes]).filter(each => each.name.startsWith('on')).length"
+    assert page.eval_on_selector_all("*", handlers) == 0
+
+
+@pytest.fixture(scope="module")
+def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with seeing_server(tmp_path_factory.mktemp("seeing")) as server:
+        yield server
+
+
+def test_there_are_fifty() -> None:
+    assert len(set(ATTEMPTS)) == 50
+
+
+def test_what_a_user_writes_and_a_model_answers_is_text(person: Person) -> None:
+    """Each is the title of its conversation, too, and is looked for."""
+    for attempt in ATTEMPTS:
+        person.page.click("#new")
+        person.asks(attempt)
+        assert person.page.locator(".message.user .plain").text_content() == attempt.strip()
+        untouched(person)
+    person.page.fill("#search", ATTEMPTS[0])
+    untouched(person)
+    for link in person.page.locator(".messages a").all():
+        link.hover()
+
+
+def test_reasoning_calls_and_results_are_text(person: Person) -> None:
+    person.opens_settings()
+    person.page.fill("#set-tools", '[{"name": "look"}]')
+    person.page.click("#close-settings")
+    text = "\n\n".join(ATTEMPTS)
+    person.asks(f"<think>{text}</think>done")
+    person.page.locator(".reasoning summary").last.click()
+    untouched(person)
+    call = json.dumps({"name": "look", "arguments": {attempt: attempt for attempt in ATTEMPTS}})
+    person.asks(f"<tool_call>\n{call}\n</tool_call>")
+    untouched(person)
+    person.page.locator(".tool-result-form textarea").fill(text)
+    person.clicks("Use this result")
+    person.waits()
+    assert person.page.locator(".message.tool .content").text_content() == text
+    untouched(person)
+
+
+def test_titles_are_text(person: Person) -> None:
+    person.asks("hello")
+    expect(person.page.locator("#conversations .title")).to_have_count(1)
+    for attempt in ATTEMPTS:
+        title = " ".join(attempt.split())[:200]
+        person.page.locator("#conversations .row-tools button").first.click()
+        person.page.get_by_role("textbox", name="Title").fill(title)
+        person.page.keyboard.press("Enter")
+        person.waits_for(f"document.querySelector('#title').textContent === {json.dumps(title)}")
+        untouched(person)
+
+
+def test_names_of_files_are_text(seeing: RunningServer, person_at: Callable[[RunningServer], Person]) -> None:
+    person = person_at(seeing)
+    png = saved(picture(28, 28), "PNG")
+    names = [attempt.replace("/", "_").replace("\n", " ") for attempt in ATTEMPTS]
+    for name in names:
+        person.chooses_picture(name, png)
+    expect(person.page.locator("#pictures img")).to_have_count(len(names))
+    assert person.page.evaluate("window.hit") is None
+    person.asks("look")
+    untouched(person)
+    person.chooses_picture(names[0], b"x", media_type="text/plain")
+    expect(person.page.locator("#notice")).to_contain_text("<script>")
+    untouched(person)

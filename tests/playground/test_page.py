@@ -1,0 +1,239 @@
+"""The page as a whole: its policy, its weight, keys, screen readers, phones, API keys, other ways to be served."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from ouzel.config import ServerConfig
+from ouzel.playground import DIRECTORY, file_names
+from tests.api.serving import RunningServer, running_server
+from tests.playground.chromium import Person, Troubles
+
+PersonAt = Callable[[RunningServer], Person]
+MAX_PAGE_BYTES = 300_000
+HTML = {"accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[RunningServer]:
+    with running_server(config=ServerConfig(api_key=("sk-right",))) as server:
+        yield server
+
+
+def test_every_file_is_served_with_a_strict_policy(parrot: RunningServer) -> None:
+    with parrot.client() as http:
+        for path in ["/", *(f"/playground/{name}" for name in file_names())]:
+            response = http.get(path, headers=HTML)
+            assert response.status_code == 200, path
+            policy = response.headers["content-security-policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy
+            assert response.headers["x-content-type-options"] == "nosniff"
+            again = http.get(path, headers=HTML | {"if-none-match": response.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+        assert http.get("/playground/absent.js").status_code == 404
+        assert http.get("/playground/../__init__.py").status_code == 404
+
+
+def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
+    for name in file_names():
+        text = (DIRECTORY / name).read_text()
+        if name.endswith(".html"):
+            assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|javascript:", text), name
+        forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function|srcdoc"
+        assert not re.search(forbidden, text), name
+        assert not re.search(r"https?://(?!www\.w3\.org/)", text.replace("https://…", "")) or name.endswith(".js"), name
+        assert len(text.splitlines()) <= 300, name
+
+
+def test_the_page_is_light(page: Page, parrot: RunningServer) -> None:
+    sizes: list[int] = []
+    page.on("response", lambda response: sizes.append(len(response.body())) if response.status == 200 else None)
+    Person(page, parrot.url).comes()
+    page.wait_for_load_state("networkidle")
+    assert 20_000 < sum(sizes) < MAX_PAGE_BYTES
+
+
+def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: Page) -> None:
+    page.set_default_timeout(0)
+    page.goto(guarded.url)
+    page.wait_for_selector("dialog #api-key")
+    page.fill("#api-key", "sk-wrong")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog .fault")).to_contain_text("Incorrect API key")
+    page.fill("#api-key", "sk-right")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body.ready")
+    person = Person(page, guarded.url)
+    assert person.asks("hello") == "hello"
+    person.clicks("Request")
+    assert "Bearer $API_KEY" in page.locator("pre.request").inner_text()
+    assert "sk-right" not in page.locator("pre.request").inner_text()
+    page.keyboard.press("Escape")
+    page.reload()
+    page.wait_for_selector("body.ready")
+    other = page.context.new_page()
+    other.goto(guarded.url)
+    expect(other.locator("dialog #api-key")).to_be_visible()
+    assert page.evaluate("Object.values(localStorage).join()").count("sk-") == 0
+
+
+def test_without_a_key_the_page_says_so_and_can_be_tried_again(guarded: RunningServer, page: Page) -> None:
+    page.goto(guarded.url)
+    page.locator("dialog #api-key").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator("#failure")).to_contain_text("An API key is needed.")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("dialog #api-key")).to_be_visible()
+
+
+def test_the_keyboard_alone_suffices(person: Person) -> None:
+    keys = person.page.keyboard
+    keys.type("by keys")
+    keys.press("Enter")
+    person.waits()
+    assert person.answer == "by keys"
+    keys.press("Alt+ArrowUp")
+    keys.press("Control+a")
+    keys.type("once more")
+    keys.press("Control+Enter")
+    person.waits()
+    assert person.answer == "once more"
+    keys.press("Alt+KeyS")
+    person.waits_for("document.querySelector('#settings').contains(document.activeElement)")
+    keys.press("Alt+KeyS")
+    expect(person.page.locator("#settings")).to_be_hidden()
+    keys.press("Alt+KeyF")
+    keys.type("nothing like it")
+    expect(person.page.locator("#conversations")).to_contain_text("Nothing found")
+    keys.press("Control+a")
+    keys.press("Delete")
+    keys.press("Alt+KeyN")
+    assert person.said == []
+    person.waits_for("document.activeElement.id === 'prompt'")
+    keys.press("Alt+KeyH")
+    expect(person.page.locator("dialog .shortcuts")).to_be_visible()
+    keys.press("Escape")
+    keys.press("Alt+KeyF")
+    keys.press("Tab")
+    keys.press("Enter")
+    expect(person.page.locator("#title")).to_have_text("by keys")
+
+
+def test_screen_readers_are_told_of_answers(person: Person) -> None:
+    person.page.evaluate(
+        """() => {
+          window.told = [];
+          const region = document.querySelector("#announcer");
+          const take = () => region.textContent && told.push(region.textContent);
+          new MutationObserver(take).observe(region, { childList: true });
+        }"""
+    )
+    person.asks("hello")
+    person.waits_for("told.includes('The answer is complete')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_rules_of_accessibility_are_kept_in_every_state(
+    browser: Browser, parrot: RunningServer, scheme: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # a literal of its own
+    page = context.new_page()
+    person = Person(page, parrot.url)
+    person.comes()
+    found: dict[str, list[str]] = {}
+
+    def look(state: str) -> None:
+        results = Axe().run(page)
+        found[state] = [f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+
+    look("empty")
+    person.asks("# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n```python\nx = 1\n```\n\n- a\n- b")
+    person.asks("<think>hm</think>[link](https://example.org) and **text**")
+    look("answers")
+    person.clicks("Edit", person.message(0))
+    look("editor")
+    person.clicks("Leave it", person.message(0))
+    person.clicks("Request")
+    look("request")
+    page.keyboard.press("Escape")
+    person.opens_settings()
+    page.fill("#set-temperature", "9")
+    look("settings")
+    page.fill("#set-temperature", "")
+    page.check("#set-showsTokens")
+    page.click("#close-settings")
+    person.asks("tokens")
+    person.clicks("Tokens")
+    look("tokens")
+    person.page.keyboard.press("Alt+KeyF")
+    look("conversations")
+    context.close()
+    assert {state: faults for state, faults in found.items() if faults} == {}
+
+
+def test_a_prefix_of_a_proxy_is_kept(page: Page) -> None:
+    with running_server(config=ServerConfig(root_path="/llm")) as server:
+        person = Person(page, f"{server.url}/llm/")
+        person.comes()
+        assert person.asks("hello") == "hello"
+        person.clicks("Request")
+        assert f"{server.url}/llm/v1/chat/completions" in page.locator("pre.request").inner_text()
+
+
+def test_a_server_without_playground_has_the_index_page_there() -> None:
+    with running_server(config=ServerConfig(playground=False)) as server, server.client() as http:
+        assert "Base URLs" in http.get("/", headers=HTML).text
+        assert http.get("/playground/index.html").status_code == 404
+
+
+def test_a_server_that_is_gone_is_named_and_found_again(page: Page) -> None:
+    with running_server() as server:
+        person = Person(page, server.url)
+        person.comes()
+        person.asks("hello")
+        page.route("**/v1/**", lambda route: route.abort())
+        person.asks("are you there?")
+        assert "The server cannot be reached." in page.locator(".note.error").inner_text()
+        page.unroute("**/v1/**")
+        person.clicks("Try again")
+        person.waits()
+        assert person.answer == "are you there?"
+
+
+def test_every_model_of_the_server_can_be_chosen(person: Person, parrot: RunningServer) -> None:
+    expect(person.page.locator("#model option")).to_have_text(["org/parrot", "parrot"])
+    person.page.select_option("#model", "parrot")
+    person.asks("hello")
+    person.clicks("Request")
+    assert '"model": "parrot"' in person.page.locator("pre.request").inner_text()
+
+
+def test_the_theme_stays(person: Person) -> None:
+    person.page.click("#theme")
+    person.page.click("#theme")
+    assert person.page.locator("#theme").inner_text() == "Theme: dark"
+    person.page.reload()
+    person.page.wait_for_selector("body.ready")
+    assert person.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_first_paint_needs_no_api(page: Page, parrot: RunningServer) -> None:
+    """The frame of the page is there before the server has said what it is."""
+    troubles = Troubles(page)
+    page.route("**/v1/models", lambda route: None)
+    page.goto(parrot.url)
+    expect(page.locator("#new")).to_be_visible()
+    while page.evaluate("performance.getEntriesByType('paint').length") == 0:
+        page.wait_for_timeout(20)
+    page.unroute_all(behavior="ignoreErrors")
+    assert troubles.found == []
+
+
+def test_others_than_browsers_get_json(parrot: RunningServer) -> None:
+    assert httpx.get(parrot.url).json()["keeps_conversations"] is True
