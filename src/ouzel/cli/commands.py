@@ -30,4 +30,8 @@ COMMANDS: Mapping[str, Command] = {
         "Print what would be loaded of a model, and what it would take; with the options of serve.",
         "ouzel.cli.inspect:run",
     ),
+    "pull": Command(
+        "Fetch a model of the Hugging Face hub, and make its compressed weights with --weights.",
+        "ouzel.cli.pull:run",
+    ),
 }

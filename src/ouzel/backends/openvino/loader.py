@@ -24,6 +24,7 @@ from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
 
 Build = Callable[[CachedWeights], LanguageModel]
 BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that know what was used of them
@@ -63,7 +64,8 @@ def load_checkpoint(
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
     tensors, summary = stored.open()
     try:
-        compress(tensors, entry, build_first)
+        with stage("compressing the weights", sum(file.stat().st_size for file in stored.files)):
+            compress(tensors, entry, build_first)
         cached = load_cached(entry, build)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
