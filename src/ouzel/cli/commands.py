@@ -34,4 +34,12 @@ COMMANDS: Mapping[str, Command] = {
         "Fetch a model of the Hugging Face hub, and make its compressed weights with --weights.",
         "ouzel.cli.pull:run",
     ),
+    "list": Command(
+        "List the models on this disk, what serve would make of them, and what is kept of them.",
+        "ouzel.cli.list:run",
+    ),
+    "rm": Command(
+        "Remove models of the Hugging Face cache and what is kept of them.",
+        "ouzel.cli.rm:run",
+    ),
 }

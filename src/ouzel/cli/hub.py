@@ -1,7 +1,6 @@
 """This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
 
 import fnmatch
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,14 +8,12 @@ from huggingface_hub import HfApi
 
 from ouzel.cli.progress import progress_shown
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import PROJECTOR, find_gguf, model_name
+from ouzel.gguf.files import PROJECTOR, find_gguf, model_name, quantisation_of
 from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, reason_of
 
 _FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
-# At the end of a file's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
-_QUANTISATION = re.compile(r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE)
 
 
 def download(repo_id: str) -> Path:
@@ -70,5 +67,5 @@ def _quantisations(repo_id: str) -> list[str]:
         files = [Path(name) for name in HfApi().list_repo_files(repo_id) if name.lower().endswith(".gguf")]
     except FAILURES:
         return []
-    ends = (_QUANTISATION.search(model_name(path)) for path in files if PROJECTOR not in path.name)
-    return sorted({end[1] for end in ends if end})
+    names = (quantisation_of(model_name(path)) for path in files if PROJECTOR not in path.name)
+    return sorted(set(filter(None, names)))
