@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ouzel.observability import log_settings
-from ouzel.observability.progress import Progress, progress_listener_in_scope
+from ouzel.observability.progress import Progress, progress_told_to
 from ouzel.observability.progress_bar import amount, progress_bar
 
 logger = logging.getLogger(__name__)
@@ -46,8 +46,5 @@ def progress_shown() -> Iterator[None]:
         if bar is not None:
             yield
             return
-        token = progress_listener_in_scope.set(ProgressLog().tell)
-        try:
+        with progress_told_to(ProgressLog().tell):
             yield
-        finally:
-            progress_listener_in_scope.reset(token)

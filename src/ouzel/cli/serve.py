@@ -15,6 +15,7 @@ from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
 from ouzel.cli.signals import first_of, stop_signals
 from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.observability.progress_bar import progress_bar
 from ouzel.types import EngineInfo
 
 if TYPE_CHECKING:
@@ -74,15 +75,16 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
 
 async def front_for(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
     """Starts the engine, and opens what answers for it meanwhile. Raises OuzelError."""
-    starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
-    try:
-        await asyncio.to_thread(_import_front)
-        from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
+    with progress_bar(is_wanted=options.observability.log_format == "text"):
+        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
+        try:
+            await asyncio.to_thread(_import_front)
+            from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
 
-        return await open_front(options, local, engine, starting, traces)
-    finally:
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
+            return await open_front(options, local, engine, starting, traces)
+        finally:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
 
 
 def _import_front() -> None:

@@ -156,6 +156,7 @@ def fetch_file(file: LargeFile, fetching: Stage, stopping: threading.Event) -> N
             except FAILURES as error:
                 if not is_unreachable(error):
                     raise
+                fetching.tell()
                 num_failed = 0 if content.tell() > before else num_failed + 1
                 if num_failed >= MAX_ATTEMPTS or stopping.wait(PAUSE_S):
                     raise

@@ -19,8 +19,25 @@ class Progress:
 
 ProgressListener = Callable[[Progress], None]
 
-progress_listener_in_scope: ContextVar[ProgressListener | None] = ContextVar("progress_listener", default=None)
+_listener_in_scope: ContextVar[ProgressListener | None] = ContextVar("progress_listener", default=None)
 _stage_in_scope: ContextVar["Stage | None"] = ContextVar("stage", default=None)
+
+
+@contextmanager
+def progress_told_to(listener: ProgressListener) -> Iterator[None]:
+    """Makes it the one that listens in the block's context."""
+    token = _listener_in_scope.set(listener)
+    try:
+        yield
+    finally:
+        _listener_in_scope.reset(token)
+
+
+def tell_progress(progress: Progress) -> None:
+    """Tells what another process has told."""
+    listener = _listener_in_scope.get()
+    if listener is not None:
+        listener(progress)
 
 
 class Stage:
@@ -40,10 +57,15 @@ class Stage:
             return
         with self._lock:
             self._done_bytes += num_bytes
-            now = time.monotonic()
-            if now - self._told_at < TELL_EVERY_S:
-                return
-            self._told_at = now
+            is_due = time.monotonic() - self._told_at >= TELL_EVERY_S
+        if is_due:
+            self.tell()
+
+    def tell(self) -> None:
+        if self._listener is None:
+            return
+        with self._lock:
+            self._told_at = time.monotonic()
             progress = Progress(self._name, min(self._done_bytes, self._total_bytes), self._total_bytes)
         self._listener(progress)
 
@@ -51,13 +73,14 @@ class Stage:
 @contextmanager
 def stage(name: str, total_bytes: int = 0, *, done_bytes: int = 0) -> Iterator[Stage]:
     """Begins a stage, which ends with the block; `done_bytes` were done at an earlier time."""
-    begun = Stage(name, total_bytes, progress_listener_in_scope.get())
+    begun = Stage(name, total_bytes, _listener_in_scope.get())
     begun.advance(done_bytes)
     token = _stage_in_scope.set(begun)
     try:
         yield begun
     finally:
         _stage_in_scope.reset(token)
+        begun.tell()
 
 
 def advance_stage(num_bytes: int) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ouzel.observability.progress import Progress, progress_listener_in_scope
+from ouzel.observability.progress import Progress, progress_told_to
 
 CLEAR_LINE = "\r\x1b[K"
 SHOW_AFTER_S = 0.7
@@ -84,11 +84,10 @@ def progress_bar(*, is_wanted: bool = True) -> Iterator[ProgressBar | None]:
         yield None
         return
     bar = ProgressBar(sys.stderr)
-    token = progress_listener_in_scope.set(bar.tell)
     try:
-        yield bar
+        with progress_told_to(bar.tell):
+            yield bar
     finally:
-        progress_listener_in_scope.reset(token)
         bar.close()
 
 
