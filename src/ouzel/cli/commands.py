@@ -64,6 +64,12 @@ COMMANDS: Mapping[str, Command] = {
         parser="ouzel.cli.rm:rm_parser",
         takes_serve_options=False,
     ),
+    "doctor": Command(
+        "Tell what this machine has, what runs fast on it and which models fit.",
+        "ouzel.cli.doctor:run",
+        parser="ouzel.cli.doctor:doctor_parser",
+        takes_serve_options=False,
+    ),
     "completion": Command(
         "Print the script by which bash, zsh or fish complete this command line.",
         "ouzel.cli.completion.command:run",
