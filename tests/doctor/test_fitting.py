@@ -1,4 +1,4 @@
-"""Estimates of what models need and how fast they are come near to what is measured of one."""
+"""Estimates of what models need and how fast they are are of the bytes that are measured of one."""
 
 import pytest
 

@@ -169,8 +169,8 @@ def _fitting(report: Report) -> str:
         rows.append([model.size, model.example, *cells])
     context = f"Memory that models need with {CONTEXT_TOKENS} tokens of context, and the tokens/s of one user"
     note = (
-        f"{context}. These are estimates: the speed at which weights are read, by the weights that a token takes. "
-        "(free) would fit if memory was freed; - does not fit."
+        f"{context}. These are estimates, and upper bounds: the speed at which weights are read, by the weights of "
+        "a token. (free) would fit if memory was freed; - does not fit."
     )
     return _wrapped(note, 0) + "\n\n" + table(heads, rows, right=heads[2:])
 

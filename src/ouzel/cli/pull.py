@@ -48,6 +48,8 @@ def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(pull_parser().parse_args(arguments))
     makes_weights = "weights" in values
+    if not values["model"]:
+        raise InvalidOption("MODEL: must be named, as owner/name, given ''")
     if "mtp" in values and not makes_weights:
         raise InvalidOption("--mtp: needs --weights, since nothing is made without it")
     options = begun(read_options(values))

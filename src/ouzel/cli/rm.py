@@ -35,6 +35,8 @@ def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(rm_parser().parse_args(arguments))
     names, weights_only, stale, is_agreed = (values.pop(name) for name in ("names", "weights_only", "stale", "yes"))
+    if "" in names:
+        raise InvalidOption("NAME: must name something, given ''")
     if not names and not stale:
         raise InvalidOption("NAME: at least one is needed, or --stale; `ouzel list` shows them")
     options = begun(read_options(values | {"log_level": "error"}))

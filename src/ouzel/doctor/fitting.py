@@ -1,4 +1,4 @@
-"""Which models fit into memory, and how fast they would answer one user, is estimated from their sizes."""
+"""Which models fit into memory, and how fast they could answer one user at most, is estimated from their sizes."""
 
 from dataclasses import dataclass
 from enum import Enum
