@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from ouzel.observability.progress import Progress
 from ouzel.sampling import SamplingParams
 
 CUSTOM_ARGUMENT = "input"  # models write a custom tool's text as the one argument of a function, under this name
@@ -217,6 +218,12 @@ class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
 EngineCommand = AddRequest | AbortRequest | Shutdown
 
 
+class EngineLoading(msgspec.Struct, frozen=True, tag="loading", array_like=True):
+    """An engine that is not ready yet sends it every so often."""
+
+    progress: Progress
+
+
 class EngineReady(msgspec.Struct, frozen=True, tag="ready", array_like=True):
     info: EngineInfo
 
@@ -238,4 +245,4 @@ class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
     message: str
 
 
-EngineEvent = EngineReady | StepResult | Heartbeat | EngineDown
+EngineEvent = EngineLoading | EngineReady | StepResult | Heartbeat | EngineDown

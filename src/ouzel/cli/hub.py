@@ -1,21 +1,19 @@
 """This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
 
 import fnmatch
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+from huggingface_hub import HfApi
 
+from ouzel.cli.progress import progress_shown
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import PROJECTOR, find_gguf, model_name
+from ouzel.gguf.files import PROJECTOR, find_gguf, model_name, quantisation_of
+from ouzel.model_store.download import fetch
+from ouzel.model_store.failures import FAILURES, reason_of
 
 _FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
-_FAILURES = (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError)
-# At the end of a file's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
-_QUANTISATION = re.compile(r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE)
 
 
 def download(repo_id: str) -> Path:
@@ -54,11 +52,12 @@ def _is_model(path: Path, patterns: Iterable[str]) -> bool:
 
 def _snapshot(repo_id: str, patterns: list[str]) -> Path:
     try:
-        return Path(snapshot_download(repo_id, allow_patterns=patterns, ignore_patterns=[f"*{PROJECTOR}*"]))
-    except _FAILURES as error:
-        reason = (str(error).splitlines() or [repr(error)])[0]  # what follows is advice about the library
+        with progress_shown():
+            return fetch(repo_id, patterns, [f"*{PROJECTOR}*"])
+    except FAILURES as error:
         raise ModelLoadError(
-            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: {reason}"
+            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: "
+            f"{reason_of(error, repo_id)}"
         ) from error
 
 
@@ -66,7 +65,7 @@ def _quantisations(repo_id: str) -> list[str]:
     """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
     try:
         files = [Path(name) for name in HfApi().list_repo_files(repo_id) if name.lower().endswith(".gguf")]
-    except _FAILURES:
+    except FAILURES:
         return []
-    ends = (_QUANTISATION.search(model_name(path)) for path in files if PROJECTOR not in path.name)
-    return sorted({end[1] for end in ends if end})
+    names = (quantisation_of(model_name(path)) for path in files if PROJECTOR not in path.name)
+    return sorted(set(filter(None, names)))

@@ -12,6 +12,7 @@ from ouzel.cli.command_line import read_command_line
 from ouzel.cli.model_directory import LocalModel, located
 from ouzel.cli.model_options import check_with_model, check_without_model, output_format
 from ouzel.cli.options import Options
+from ouzel.cli.quantities import count_text, size_text
 from ouzel.cli.serve_command import begun
 from ouzel.tokenizer.model_files import read_chat_templates
 
@@ -56,19 +57,19 @@ def _kind(found: "Inspection") -> str:
     kind = found.model_type
     if found.text_model_type != found.model_type:
         kind += f", of which the language model {found.text_model_type} is served"
-    return f"{kind}, {_count(found.num_parameters)} parameters" if found.num_parameters else kind
+    return f"{kind}, {count_text(found.num_parameters)} parameters" if found.num_parameters else kind
 
 
 def _weights(found: "Inspection") -> str:
     if found.num_parameters == 0:
-        return f"{_size(found.weight_bytes)} in memory, from the IR as it is"
-    parts = "; ".join(f"{encoding}: {_size(size)}" for encoding, size in found.weights)
-    return f"{_size(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
+        return f"{size_text(found.weight_bytes)} in memory, from the IR as it is"
+    parts = "; ".join(f"{encoding}: {size_text(size)}" for encoding, size in found.weights)
+    return f"{size_text(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
 
 
 def _cache(found: "Inspection") -> str:
     return (
-        f"{found.kv_cache_dtype}, {_size(found.kv_token_bytes)} a token: {_size(found.kv_cache_bytes)} "
+        f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size_text(found.kv_cache_bytes)} "
         f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
     )
 
@@ -77,8 +78,10 @@ def _states(found: "Inspection") -> str:
     """Returns nothing for a model without recurrent layers."""
     if not found.num_state_slots:
         return ""
-    size = _size(found.num_state_slots * found.state_slot_bytes)
-    return f"{_size(found.state_slot_bytes)} a sequence: {size} for {found.num_state_slots} of running and kept ones"
+    size = size_text(found.num_state_slots * found.state_slot_bytes)
+    return (
+        f"{size_text(found.state_slot_bytes)} a sequence: {size} for {found.num_state_slots} of running and kept ones"
+    )
 
 
 def _context(found: "Inspection") -> str:
@@ -95,17 +98,3 @@ def _chat(options: Options, local: LocalModel) -> str:
     chosen = output_format(local.directory, options.model)
     calls, reasoning = (family.names[0] if family else "none" for family in (chosen.calls, chosen.reasoning))
     return f"template with tool calls read as {calls}, reasoning as {reasoning}"
-
-
-def _size(num_bytes: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if num_bytes >= size:
-            return f"{num_bytes / size:.3g} {unit}"
-    return f"{num_bytes} bytes"
-
-
-def _count(number: int) -> str:
-    for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
-        if number >= size:
-            return f"{number / size:.3g} {unit}"
-    return str(number)

@@ -15,6 +15,7 @@ from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
 from ouzel.cli.signals import first_of, stop_signals
 from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.observability.progress_bar import progress_bar
 from ouzel.types import EngineInfo
 
 if TYPE_CHECKING:
@@ -29,15 +30,10 @@ async def serve(
 ) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
     stopping, hurrying = stop_signals()
-    engine = EngineClient(
-        engine_spec(options, local),
-        in_thread=not options.engine.engine_process,
-        max_queued_requests=options.limits.max_queued_requests,
-        step_timeout_s=options.engine.step_timeout_s,
-    )
+    engine = engine_client(options, local)
     front: Front | None = None
     try:
-        opening = asyncio.create_task(_open(options, local, engine, traces))
+        opening = asyncio.create_task(front_for(options, local, engine, traces))
         await first_of(opening, asyncio.create_task(stopping.wait()))
         if stopping.is_set():
             opening.cancel()
@@ -55,6 +51,16 @@ async def serve(
             await front.close()
 
 
+def engine_client(options: Options, local: LocalModel) -> EngineClient:
+    """Returns the engine before its start; whoever asks for it closes it."""
+    return EngineClient(
+        engine_spec(options, local),
+        in_thread=not options.engine.engine_process,
+        max_queued_requests=options.limits.max_queued_requests,
+        step_timeout_s=options.engine.step_timeout_s,
+    )
+
+
 def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
     draft = "" if local.draft is None else str(local.draft)
@@ -67,16 +73,18 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     )
 
 
-async def _open(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
-    starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
-    try:
-        await asyncio.to_thread(_import_front)
-        from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
+async def front_for(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
+    """Starts the engine, and opens what answers for it meanwhile. Raises OuzelError."""
+    with progress_bar(is_wanted=options.observability.log_format == "text"):
+        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
+        try:
+            await asyncio.to_thread(_import_front)
+            from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
 
-        return await open_front(options, local, engine, starting, traces)
-    finally:
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
+            return await open_front(options, local, engine, starting, traces)
+        finally:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
 
 
 def _import_front() -> None:

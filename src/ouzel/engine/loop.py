@@ -11,12 +11,14 @@ from ouzel.engine.base import Engine
 from ouzel.engine.heart import Heart
 from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import LogFormat
+from ouzel.observability.progress import progress_told_to
 from ouzel.types import (
     AbortRequest,
     AddRequest,
     EngineCommand,
     EngineDown,
     EngineEvent,
+    EngineLoading,
     EngineReady,
     Shutdown,
     StepResult,
@@ -45,8 +47,10 @@ def load_engine(spec: EngineSpec) -> Engine:
 
 def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
     """Runs one engine from loading to Shutdown. Whatever goes wrong leaves as `EngineDown`, never as an exception."""
+
     try:
-        engine = load_engine(spec)
+        with progress_told_to(lambda progress: emit(EngineLoading(progress))):
+            engine = load_engine(spec)
     except OuzelError as error:
         emit(EngineDown(str(error)))
         return

@@ -22,12 +22,14 @@ from ouzel.engine_client.engine_state import EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, start_process, start_thread
 from ouzel.errors import STOPS, EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
+from ouzel.observability.progress import tell_progress
 from ouzel.types import (
     AbortRequest,
     AddRequest,
     EngineCommand,
     EngineDown,
     EngineInfo,
+    EngineLoading,
     EngineReady,
     EngineRequest,
     EngineStats,
@@ -198,8 +200,7 @@ class EngineClient:
 
     def _flush(self) -> None:
         commands, self._outgoing = self._outgoing, []
-        unsent = self._link.send(commands) if commands and self._link is not None else []
-        for command in unsent:
+        for command in self._link.send(commands) if commands and self._link is not None else []:
             if isinstance(command, AddRequest) and command.request.request_id in self._collectors:
                 self._collectors[command.request.request_id].lose("the engine cannot be given the request")
                 self._forget(command.request.request_id)
@@ -266,6 +267,8 @@ class EngineClient:
                     self._distribute(outputs)
                 case Heartbeat():
                     self._hang_watch.feel(event)
+                case EngineLoading(progress):
+                    tell_progress(progress)
                 case EngineReady(info):
                     self._hang_watch.begin()
                     if self._info is not None and info.max_model_len < self._info.max_model_len:
@@ -283,12 +286,10 @@ class EngineClient:
 
     def _distribute(self, outputs: list[StepOutput]) -> None:
         for output in outputs:
-            collector = self._collectors.get(output.request_id)
-            if collector is None:
-                continue  # its reader has left
-            collector.put(output)
-            if collector.is_complete:
-                self._forget(output.request_id)
+            if (collector := self._collectors.get(output.request_id)) is not None:  # else its reader has left
+                collector.put(output)
+                if collector.is_complete:
+                    self._forget(output.request_id)
 
     def _lose_requests(self, reason: str) -> None:
         """Gives every open choice its final output, which the engine cannot give any more."""

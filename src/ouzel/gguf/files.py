@@ -8,6 +8,8 @@ from ouzel.errors import ModelLoadError
 SUFFIX = ".gguf"
 MAX_SPLITS = 10_000
 _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
+# At the end of a model's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
+_QUANTISATION = re.compile(r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE)
 PROJECTOR = "mmproj"  # the part that reads images, a file of its own
 
 
@@ -19,6 +21,12 @@ def model_name(path: Path) -> str:
     """Returns the name of the file without its suffix and its number among the model's files."""
     split = _SPLIT.fullmatch(path.name)
     return split["name"] if split else path.stem
+
+
+def quantisation_of(name: str) -> str:
+    """Returns what of a model's name says how its weights are stored, empty where nothing does."""
+    end = _QUANTISATION.search(name)
+    return end[1] if end else ""
 
 
 def holds_gguf(directory: Path) -> bool:

@@ -22,7 +22,7 @@ from ouzel.tokenizer.model_files import JsonObject
 logger = logging.getLogger(__name__)
 
 FORMAT = 2  # raise it when other files are made of the same metadata
-_SOURCE_FILE = "made_of.json"
+SOURCE_FILE = "made_of.json"
 
 
 def model_directory(path: Path, cache_root: Path) -> Path:
@@ -32,13 +32,15 @@ def model_directory(path: Path, cache_root: Path) -> Path:
     digest = hashlib.sha256(str(files[0]).encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
     if _is_made_of(directory, source):
+        with suppress(OSError):
+            os.utime(directory / SOURCE_FILE)  # `ouzel list` tells when it was used last
         return directory
     contents = small_files(read_gguf(files))
     try:
         cache_root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=cache_root) as unfinished:
             made, outdated = Path(unfinished, "made"), Path(unfinished, "outdated")
-            _write(made, contents | {_SOURCE_FILE: source}, files)
+            _write(made, contents | {SOURCE_FILE: source}, files)
             _put_in_place(made, directory, outdated, source)
     except OSError as error:
         raise ModelLoadError(
@@ -74,7 +76,7 @@ def small_files(gguf: Gguf) -> dict[str, JsonObject]:
 
 def _is_made_of(directory: Path, source: JsonObject) -> bool:
     try:
-        return bool(json.loads((directory / _SOURCE_FILE).read_bytes()) == source)
+        return bool(json.loads((directory / SOURCE_FILE).read_bytes()) == source)
     except (OSError, ValueError):
         return False
 

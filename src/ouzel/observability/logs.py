@@ -16,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from ouzel.observability.progress_bar import CLEAR_LINE, is_terminal
 from ouzel.observability.spans import span_in_scope
 
 LogFormat = Literal["text", "json"]
@@ -66,7 +67,8 @@ def facts(**values: object) -> dict[str, Mapping[str, object]]:
 
 class _TextFormatter(logging.Formatter):
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s")
+        clear = CLEAR_LINE if is_terminal(sys.stderr) else ""  # a progress bar may stand in the line
+        super().__init__(f"{clear}%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         record.request_id = request_id_in_scope.get()

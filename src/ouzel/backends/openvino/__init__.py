@@ -35,6 +35,7 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
 from ouzel.types import EngineInfo
 
 __all__ = ["create_runner"]
@@ -71,7 +72,7 @@ def checked_runner(
     runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks)
     entry = language_model.cache_entry
     try:
-        with pages_given_back(language_model.mappings):
+        with pages_given_back(language_model.mappings), stage("loading and checking the model"):
             check_or_warm_up(core, runner, language_model, engine, is_rotary=is_rotary(language_model, config))
     except SelfCheckFailed as error:
         if entry is None or language_model.is_entry_new:
@@ -111,7 +112,7 @@ def make_runner(
 ) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
-    with pages_given_back(language_model.mappings):
+    with pages_given_back(language_model.mappings), stage("compiling the model"):
         compiled, *further = compile_graphs(core, language_model, engine)
         vision = None
         if language_model.vision is not None:

@@ -17,6 +17,7 @@ from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
+from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.leftovers import HEAD, refuse_another_head, refuse_leftovers, refuse_other_copies
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
@@ -24,6 +25,7 @@ from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
 
 Build = Callable[[CachedWeights], LanguageModel]
 BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that know what was used of them
@@ -59,12 +61,15 @@ def load_checkpoint(
     files = [directory / "config.json", *stored.files]
     entry = entry_path(cache_dir, directory, files, f"{plan},mtp" if predicts else str(plan))
     if (cached := load_cached(entry, build)) is not None:
+        note_use(entry, directory, files)
         return cached
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
     tensors, summary = stored.open()
     try:
-        compress(tensors, entry, build_first)
+        with stage("compressing the weights", sum(file.stat().st_size for file in stored.files)):
+            compress(tensors, entry, build_first)
         cached = load_cached(entry, build)
+        note_use(entry, directory, files)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
     return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, output_of
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.weights.entry_use import hold
 from ouzel.errors import ModelLoadError
 
 
@@ -34,6 +35,7 @@ def map_weights(path: Path) -> mmap.mmap:
     weights = path.with_suffix(".bin")
     try:
         with weights.open("rb") as file:
+            hold(file)
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # openvino shares only writable memory
     except (OSError, ValueError) as error:  # ValueError: the file is empty
         raise ModelLoadError(f"{weights}, the weights of {path.name}, cannot be read: {error}") from error

@@ -4,6 +4,7 @@ An entry is a directory `<directory's name>-<weights>-<source key>-<content key>
 
     weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT bytes
     index.json    name -> encoding, shape, and dtype, shape, offset of each part; checksums (entry_check.py)
+    made_of.json  which checkpoint that was (entry_use.py)
 
 The source key is the path of the checkpoint; the content key covers path, size and time of change of its files, the
 versions of openvino and ouzel, and FORMAT. An entry is written under a temporary name and renamed, so it is complete
@@ -34,6 +35,7 @@ import ouzel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
+from ouzel.backends.openvino.weights.entry_use import hold
 from ouzel.backends.openvino.weights.source import Array, Matrix, Wanted
 from ouzel.config.cache_root import cache_root
 from ouzel.config.weights import WidthOption
@@ -52,6 +54,7 @@ class CachedWeights:
     def __init__(self, entry: Path) -> None:
         self.index: Mapping[str, Any] = open_entry(entry)["weights"]
         with (entry / WEIGHTS_FILE).open("rb") as file:
+            hold(file)
             # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 

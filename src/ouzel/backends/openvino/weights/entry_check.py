@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ouzel.observability.progress import stage
+
 WEIGHTS_FILE = "weights.bin"
 INDEX_FILE = "index.json"
 CHECKED_FILE = "checked.json"
@@ -60,8 +62,12 @@ def open_entry(entry: Path) -> Document:
 def block_checksums(path: Path, size: int) -> list[int]:
     file = os.open(path, os.O_RDONLY)
     try:
-        with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-            return list(threads.map(lambda start: block_checksum(file, start), range(0, size, BLOCK_BYTES)))
+        checksums = []
+        with ThreadPoolExecutor(os.cpu_count() or 1) as threads, stage("checking the weights", size) as checking:
+            for checksum in threads.map(lambda start: block_checksum(file, start), range(0, size, BLOCK_BYTES)):
+                checksums.append(checksum)
+                checking.advance(BLOCK_BYTES)
+        return checksums
     finally:
         os.close(file)
 

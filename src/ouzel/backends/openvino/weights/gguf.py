@@ -18,6 +18,7 @@ from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import TensorLocation, read_gguf
 from ouzel.gguf.tensors import Piece, StoredTensor, tensors_of
+from ouzel.observability.progress import advance_stage
 
 _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "F32": np.dtype("<f4"),
@@ -165,3 +166,4 @@ def _chunks(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
         for start in range(0, num_rows, rows_per_chunk):
             count = min(rows_per_chunk, num_rows - start)
             yield np.fromfile(file, np.uint8, count * location.row_bytes).reshape(count, location.row_bytes)
+            advance_stage(count * location.row_bytes)

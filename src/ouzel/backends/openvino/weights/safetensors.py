@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import advance_stage
 from ouzel.tokenizer.model_files import brief
 
 SINGLE_FILE = "model.safetensors"
@@ -165,6 +166,7 @@ def read_chunks(location: TensorLocation, row: int, rows_per_chunk: int = 0) -> 
         for start in range(0, num_rows, rows_per_chunk):
             num_chunk = min(rows_per_chunk, num_rows - start)
             yield np.fromfile(file, stored, num_chunk * row).reshape(num_chunk, row)
+            advance_stage(num_chunk * row * stored.itemsize)
 
 
 def plain_name(name: str) -> str:

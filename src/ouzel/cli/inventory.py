@@ -1,0 +1,19 @@
+"""`ouzel list` and `ouzel rm` look at the same: the hub's cache, ours, and the demos."""
+
+from pathlib import Path
+
+from ouzel.config.cache_root import cache_root
+from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
+from ouzel.model_store.hub_cache import cache_directory, repositories
+from ouzel.model_store.inventory import Inventory
+from ouzel.model_store.kept import kept_in
+
+DEMOS: dict[str, Path] = {"ouzel-demo": MODEL_DIRECTORY, "ouzel-demo-vision": VISION_MODEL_DIRECTORY}
+
+
+def read_inventory(cache_dir: str) -> Inventory:
+    return Inventory(
+        repositories=tuple(repositories(cache_directory())),
+        kept=tuple(kept_in(cache_root(cache_dir))),
+        demos=DEMOS,
+    )

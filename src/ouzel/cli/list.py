@@ -1,0 +1,195 @@
+"""`ouzel list` tells which models are on this disk, what serve would make of them, and what is kept of them."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from ouzel.cli.inventory import read_inventory
+from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.cli.options import read_options
+from ouzel.cli.quantities import count_text
+from ouzel.cli.serve_command import begun
+from ouzel.cli.store_options import store_parser
+from ouzel.cli.table import table
+from ouzel.config.cache_root import cache_root
+from ouzel.gguf.files import quantisation_of
+from ouzel.model_store.disk import size_behind
+from ouzel.model_store.hub_cache import HubRepository, Snapshot, cache_directory, gguf_models
+from ouzel.model_store.inventory import Inventory
+from ouzel.model_store.verdict import Verdict, judge, judge_gguf
+from ouzel.observability.progress_bar import amount
+
+_DESCRIPTION = "Lists the models in the Hugging Face cache and what is kept of models in ours."
+_MAX_REASON = 90  # characters in a table; all of it is in --json and in what `ouzel inspect` says
+_DAY_S = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """It is a row of the first table."""
+
+    name: str  # as MODEL of `ouzel serve`
+    revision: str
+    size_bytes: int
+    incomplete_bytes: int
+    model_type: str
+    num_parameters: int
+    last_used: float
+    is_served: bool
+    reason: str  # why not
+
+
+@dataclass(frozen=True, slots=True)
+class KeptModel:
+    """It is a row of the second table."""
+
+    id: str
+    kind: str
+    width: str
+    model: str
+    path: str
+    size_bytes: int
+    last_used: float
+    is_in_use: bool
+    stale: str
+
+
+def list_parser() -> OneLineParser:
+    parser = store_parser("list", _DESCRIPTION)
+    parser.add_argument(
+        "--json", action="store_true", help="write one JSON object, with sizes in bytes and times in s since 1970"
+    )
+    parser.set_defaults(json=False)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Raises OuzelError."""
+    values = vars(list_parser().parse_args(arguments))
+    is_json = values.pop("json")
+    options = begun(read_options(values | {"log_level": "error"}))
+    inventory, root = read_inventory(options.model.cache_dir), cache_root(options.model.cache_dir)
+    models = [*models_of(inventory), *demos_of(inventory)]
+    kept = [
+        KeptModel(
+            each.short_id,
+            each.kind,
+            each.width,
+            inventory.model_of(each),
+            str(each.path),
+            each.size_bytes,
+            each.last_used,
+            each.is_in_use,
+            each.stale,
+        )
+        for each in inventory.kept
+    ]
+    if is_json:
+        content = {"hub_cache": str(cache_directory()), "cache_dir": str(root)}
+        document = content | {"models": [asdict(each) for each in models], "kept": [asdict(each) for each in kept]}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        sys.stdout.write(_models_text(models, inventory) + "\n" + _kept_text(kept, str(root)))
+    return 0
+
+
+def models_of(inventory: Inventory) -> Iterator[Model]:
+    for repository in inventory.repositories:
+        if not repository.snapshots:
+            reason = "its download has not come to an end; `ouzel pull` goes on with it"
+            yield _model(repository, repository.repo_id, "", repository.size_bytes, Verdict("", 0, reason))
+        for snapshot in repository.snapshots:
+            yield from _models_of_snapshot(repository, snapshot)
+
+
+def _models_of_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterator[Model]:
+    ggufs = gguf_models(snapshot.directory)
+    own = judge(snapshot.directory)
+    if own.is_served or not ggufs:
+        size = size_behind(snapshot.directory)
+        yield _model(repository, repository.repo_id, snapshot.revision, size, own)
+        return
+    for name, path in ggufs.items():
+        quantisation = quantisation_of(name)
+        label = f"{repository.repo_id}:{quantisation}" if quantisation else f"{repository.repo_id} ({name})"
+        size = sum(each.stat().st_size for each in snapshot.directory.rglob(f"{name}*.gguf"))
+        yield _model(repository, label, snapshot.revision, size, judge_gguf(path))
+
+
+def _model(repository: HubRepository, name: str, revision: str, size_bytes: int, verdict: Verdict) -> Model:
+    return Model(
+        name=name,
+        revision=revision,
+        size_bytes=size_bytes,
+        incomplete_bytes=repository.incomplete_bytes,
+        model_type=verdict.model_type,
+        num_parameters=verdict.num_parameters,
+        last_used=repository.last_used,
+        is_served=verdict.is_served,
+        reason=verdict.reason,
+    )
+
+
+def demos_of(inventory: Inventory) -> Iterator[Model]:
+    for name, directory in inventory.demos.items():
+        verdict, last_used = judge(directory), directory.stat().st_mtime
+        size = size_behind(directory)
+        yield Model(name, "", size, 0, verdict.model_type, verdict.num_parameters, last_used, verdict.is_served, "")
+
+
+def _models_text(models: Sequence[Model], inventory: Inventory) -> str:
+    cache = cache_directory()
+    rows = [
+        [
+            each.name,
+            each.revision[:8] or "-",
+            amount(each.size_bytes),
+            each.model_type or "-",
+            count_text(each.num_parameters) if each.num_parameters else "-",
+            "bundled" if each.name in inventory.demos else ago(each.last_used),
+            _served(each),
+        ]
+        for each in models
+    ]
+    heads = ["MODEL", "REVISION", "SIZE", "TYPE", "PARAMETERS", "USED", "SERVED"]
+    text = table(heads, rows, right=["SIZE", "PARAMETERS"])
+    if inventory.repositories:
+        return f"In the Hugging Face cache, {cache}, and bundled:\n\n{text}"
+    there = "is empty" if cache.is_dir() else "does not exist"
+    return f"The Hugging Face cache, {cache}, {there}: `ouzel pull` fetches models. Bundled:\n\n{text}"
+
+
+def _served(model: Model) -> str:
+    reason = model.reason if len(model.reason) <= _MAX_REASON else model.reason[: _MAX_REASON - 3] + "..."
+    waiting = f"; {amount(model.incomplete_bytes)} of unfinished downloads" if model.incomplete_bytes else ""
+    return ("yes" if model.is_served else f"no: {reason}") + waiting
+
+
+def _kept_text(kept: Sequence[KeptModel], root: str) -> str:
+    if not kept:
+        return f"Nothing is kept in {root} yet: a model's first start keeps its compressed weights there.\n"
+    rows = [
+        [each.id, _what(each), each.model, amount(each.size_bytes), ago(each.last_used), _state(each)] for each in kept
+    ]
+    total, stale = sum(each.size_bytes for each in kept), sum(each.size_bytes for each in kept if each.stale)
+    text = table(["ID", "KEPT", "OF", "SIZE", "USED", "STATE"], rows, right=["SIZE"])
+    hint = f"; {amount(stale)} are stale: `ouzel rm --stale` removes them" if stale else ""
+    return f"Kept in {root}:\n\n{text}\n{amount(total)} in all{hint}.\n"
+
+
+def _what(kept: KeptModel) -> str:
+    return kept.width if kept.kind == "weights" else {"gguf": "of GGUF", "unfinished": "unfinished"}[kept.kind]
+
+
+def _state(kept: KeptModel) -> str:
+    if kept.is_in_use:
+        return "in use"
+    return f"stale: {kept.stale}" if kept.stale else ""
+
+
+def ago(moment: float) -> str:
+    """Says in days how long ago a moment was."""
+    days = int((time.time() - moment) / _DAY_S)
+    return "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"

@@ -1,0 +1,92 @@
+"""`ouzel pull` fetches a model, so that `ouzel serve` finds it on this disk."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.model_directory import LocalModel, locate_model
+from ouzel.cli.model_options import check_with_model
+from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.cli.options import read_options
+from ouzel.cli.progress import progress_shown
+from ouzel.cli.serve_command import begun
+from ouzel.cli.store_options import add_log_options, store_parser
+from ouzel.config import ModelConfig
+from ouzel.config.weights import read_weights
+from ouzel.errors import ModelLoadError
+from ouzel.observability.progress_bar import amount
+
+_DESCRIPTION = """\
+Fetches a model of the Hugging Face hub into its cache. What was cut off goes on where it ended. HF_TOKEN, HF_ENDPOINT,
+HF_HOME and HF_HUB_OFFLINE mean what they mean to the hub's own tools."""
+
+
+def pull_parser() -> OneLineParser:
+    parser = store_parser("pull", _DESCRIPTION)
+    parser.add_argument("model", metavar="MODEL", help="owner/name, or owner/name:Q4_K_M of a repository with GGUF")
+    parser.add_argument(
+        "--weights",
+        metavar="WIDTHS",
+        default=argparse.SUPPRESS,
+        help="also make the compressed weights now that serve would make at its first start with the same value: "
+        "auto, int8, int4, bf16 or f32, or by parts as for ouzel serve",
+    )
+    parser.add_argument(
+        "--mtp",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="make them with the layer that predicts further tokens; needs --weights",
+    )
+    add_log_options(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Raises OuzelError."""
+    values = vars(pull_parser().parse_args(arguments))
+    makes_weights = "weights" in values
+    if not values["model"]:
+        raise InvalidOption("MODEL: must be named, as owner/name, given ''")
+    if "mtp" in values and not makes_weights:
+        raise InvalidOption("--mtp: needs --weights, since nothing is made without it")
+    options = begun(read_options(values))
+    local = locate_model(options.model.model, options.model.cache_dir)
+    if makes_weights:
+        check_with_model(options.model, options.engine, local.directory)
+    _say(f"{local.name} is in {local.directory}, {amount(_size_of(local.directory))}")
+    command = f"ouzel serve {options.model.model}"
+    if makes_weights:
+        _make_weights(local, options.model)
+        command += f" --weights {options.model.weights}" + (" --mtp" if options.model.mtp else "")
+    _say(f"to serve it: {command}")
+    return 0
+
+
+def _make_weights(local: LocalModel, model: ModelConfig) -> None:
+    """Raises ModelLoadError."""
+    from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
+    from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
+    from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
+
+    if is_ir_directory(local.directory):
+        _say("it is an OpenVINO IR, which is served as it is: there are no weights to make")
+        return
+    begun_at, config, plan = time.monotonic(), read_hf_config(local.directory), read_weights(model.weights)
+    with progress_shown():
+        made = load_checkpoint(local.directory, config, plan, model.cache_dir, predicts=model.mtp)
+    if made.cache_entry is None:
+        raise ModelLoadError(f"{local.name}: its weights were made, but cannot be kept; the log says why")
+    did = f"made in {time.monotonic() - begun_at:.0f} s" if made.is_entry_new else "there already"
+    _say(f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}")
+
+
+def _size_of(directory: Path) -> int:
+    """Counts what links lead to."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")

@@ -1,0 +1,1 @@
+"""What this machine has, how fast it is at what serving takes, which models fit, and what could be better."""

@@ -1,0 +1,120 @@
+"""What costs speed, or stops serving, is said in a sentence, and another says what to do."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ouzel.doctor.machine import Memory, Processor
+from ouzel.doctor.software import Disk
+
+if TYPE_CHECKING:
+    from ouzel.doctor.speed import Speeds
+
+GIB = 2**30
+MIN_MEMORY_BYTES = GIB  # without it not even the demo is sure to start
+LOW_DISK_BYTES = 5 * 10**9
+CLEARLY_FASTER = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    text: str
+    advice: str
+    stops_serving: bool = False
+
+
+def findings(
+    processor: Processor,
+    memory: Memory,
+    available_bytes: int,
+    disks: Sequence[Disk],
+    speeds: "Speeds | None",
+    *,
+    address: str,
+    is_port_free: bool,
+) -> list[Finding]:
+    """Takes None for speeds that were not measured."""
+    return [
+        *_of_processor(processor),
+        *_of_memory(memory, available_bytes),
+        *_of_disks(disks),
+        *([] if speeds is None else _of_speeds(speeds)),
+        *([] if is_port_free else [_of_port(address)]),
+    ]
+
+
+def _of_processor(processor: Processor) -> Iterator[Finding]:
+    is_x86 = "AVX2" in processor.features or not any(
+        name in processor.features for name in ("dot product", "int8 matrices", "bf16")
+    )
+    if is_x86 and "AVX2" not in processor.features:
+        yield Finding("The processor has no AVX2: matrices are several times slower.", "Use another machine.")
+    elif not processor.multiplies_int8:
+        yield Finding(
+            "The processor has no instructions for products of int8 (VNNI): prompts are computed slowly.",
+            "Use small models and short prompts; --weights int4 answers faster all the same, since less is read.",
+        )
+    if processor.quota_cores is not None and processor.quota_cores < processor.num_usable_cores:
+        threads = max(1, int(processor.quota_cores))
+        yield Finding(
+            f"This container may take the time of {processor.quota_cores:g} cores, but sees "
+            f"{processor.num_usable_cores}: as many threads would wait for each other.",
+            f"Serve with --num-threads {threads}, or give the container more.",
+        )
+    elif processor.num_usable_cores < processor.num_cores:
+        yield Finding(
+            f"This process may run on {processor.num_usable_cores} of {processor.num_cores} cores.",
+            "Widen its CPU set (taskset, cpuset of the container) if others are free.",
+        )
+    if processor.num_numa_nodes > 1:
+        yield Finding(
+            f"The machine has {processor.num_numa_nodes} NUMA nodes: memory of another node is slower.",
+            "Run a server on each node: numactl --cpunodebind=0 --membind=0 ouzel serve ...",
+        )
+
+
+def _of_memory(memory: Memory, available_bytes: int) -> Iterator[Finding]:
+    if available_bytes < MIN_MEMORY_BYTES:
+        yield Finding(
+            f"Only {available_bytes / GIB:.2f} GiB of memory are free.",
+            "End other programs, or raise the container's limit.",
+            stops_serving=True,
+        )
+    if memory.limit is not None:
+        yield Finding(
+            f"This container may take {memory.limit / GIB:.3g} of {memory.total / GIB:.3g} GiB of memory.",
+            "Raise its limit (docker run --memory, resources.limits.memory) for larger models.",
+        )
+    if memory.swap_used > GIB:
+        yield Finding(
+            f"{memory.swap_used / GIB:.3g} GiB of memory are swapped out: a model that is swapped stands still.",
+            "Serve a smaller model or width, or end other programs.",
+        )
+
+
+def _of_disks(disks: Sequence[Disk]) -> Iterator[Finding]:
+    for disk in disks:
+        if not disk.is_writable:
+            yield Finding(
+                f"{disk.path}, {disk.what}, cannot be written: every start makes anew what would be kept there.",
+                "Change its owner, or name another with --cache-dir or HF_HOME.",
+            )
+        elif disk.free_bytes < LOW_DISK_BYTES:
+            yield Finding(
+                f"The disk of {disk.path}, {disk.what}, has only {disk.free_bytes / 1e9:.2g} GB free.",
+                "Free some with `ouzel rm`; `ouzel list` tells what models take.",
+            )
+
+
+def _of_speeds(speeds: "Speeds") -> Iterator[Finding]:
+    auto, fastest = speeds.auto, speeds.fastest
+    if fastest.gflops > CLEARLY_FASTER * auto.gflops:
+        yield Finding(
+            f"Matrices of prompts are multiplied {fastest.gflops / auto.gflops:.1f} times as fast in "
+            f"{fastest.precision} as in {auto.precision}, which --precision auto takes.",
+            f"Try --precision {fastest.precision}, and compare answers: each rounds otherwise.",
+        )
+
+
+def _of_port(address: str) -> Finding:
+    return Finding(f"{address} is another program's.", "Serve on another port: --port 8001.")

@@ -1,0 +1,75 @@
+"""Versions, extras, disks and the port: what else a server depends on."""
+
+import os
+import platform
+import re
+import shutil
+import socket
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from pathlib import Path
+
+import ouzel
+
+_REQUIREMENT = re.compile(r"""(?P<name>[A-Za-z0-9._-]+).*extra == ['"](?P<extra>\w+)['"]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    what: str
+    path: Path
+    free_bytes: int
+    is_writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    system: str
+    python: str
+    ouzel: str
+    openvino: str
+    extras: dict[str, bool]  # name -> whether all of its packages are installed
+
+
+def read_software() -> Software:
+    return Software(
+        system=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        ouzel=ouzel.__version__,
+        openvino=version("openvino"),
+        extras=extras(),
+    )
+
+
+def extras() -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for requirement in requires("ouzel") or ():
+        if match := _REQUIREMENT.match(requirement):
+            found[match["extra"]] = found.get(match["extra"], True) and _is_installed(match["name"])
+    return dict(sorted(found.items()))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def read_disk(what: str, path: Path) -> Disk:
+    """Looks at the nearest directory that is there, where the path is not yet."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    return Disk(what, path, shutil.disk_usage(there).free, os.access(there, os.W_OK | os.X_OK))
+
+
+def is_port_free(host: str, port: int) -> bool:
+    """Tells whether a server could listen there now; where the name means nothing here, it could not."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError:
+        return False
+    return True

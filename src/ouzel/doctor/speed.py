@@ -1,0 +1,114 @@
+"""How fast this machine reads weights and multiplies matrices is measured with the operations that serve a model."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.observability.progress import stage
+
+DEVICE = "CPU"
+COLUMNS = 4096
+MATRIX_BYTES = COLUMNS * COLUMNS  # int8
+LARGE_BYTES, SMALL_BYTES = 512 * 2**20, 128 * 2**20  # of weights, much more than caches hold
+MIN_FREE_BYTES = 4 * 2**30  # for the larger test
+NUM_ROWS = 256  # of a prompt
+TEST_S = 0.7
+_GROUP_SIZE = 64  # of dynamic quantisation, as the backend has it
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    precision: str  # as --precision has it
+    gflops: float  # 10^9 operations per second
+    is_auto: bool  # the one that --precision auto takes
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    weight_gb_per_s: float  # 10^9 bytes, read by all cores for one token
+    matrices: tuple[Speed, ...]
+
+    @property
+    def fastest(self) -> Speed:
+        return max(self.matrices, key=lambda speed: speed.gflops)
+
+    @property
+    def auto(self) -> Speed:
+        return next(speed for speed in self.matrices if speed.is_auto)
+
+
+def measure_speeds(available_bytes: int) -> Speeds:
+    """Takes a few seconds, and two to three times the weights' memory. Raises RuntimeError where OpenVINO fails."""
+    core = ov.Core()
+    num_bytes = LARGE_BYTES if available_bytes >= MIN_FREE_BYTES else SMALL_BYTES
+    with stage("measuring how fast weights are read"):
+        gb_per_s = _weight_gb_per_s(core, num_bytes)
+    with stage("measuring how fast matrices are multiplied"):
+        matrices = _matrix_speeds(core)
+    return Speeds(gb_per_s, matrices)
+
+
+def _weight_gb_per_s(core: ov.Core, num_bytes: int) -> float:
+    num_matrices = num_bytes // MATRIX_BYTES
+    compiled = core.compile_model(
+        _product([_int8_matrix() for _ in range(num_matrices)]), DEVICE, {"PERFORMANCE_HINT": "LATENCY"}
+    )
+    request = compiled.create_infer_request()
+    row = np.ones((1, COLUMNS), np.float32)
+    return num_matrices * MATRIX_BYTES / _best_s(lambda: request.infer({0: row})) / 1e9
+
+
+def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
+    auto = _compiled(core, {}).get_property("INFERENCE_PRECISION_HINT").to_string()
+    capabilities = core.get_property(DEVICE, "OPTIMIZATION_CAPABILITIES")
+    ways: dict[str, dict[str, object]] = {
+        "f32": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
+        "int8": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP_SIZE},
+    }
+    if "BF16" in capabilities:
+        ways["bf16"] = {"INFERENCE_PRECISION_HINT": ov.Type.bf16}
+    # In f32 the backend quantises activations too, unless it is told not to.
+    taken = "int8" if auto == "f32" else auto
+    return tuple(Speed(name, _gflops(_compiled(core, properties)), name == taken) for name, properties in ways.items())
+
+
+def _compiled(core: ov.Core, properties: dict[str, object]) -> ov.CompiledModel:
+    return core.compile_model(_product([_int8_matrix()]), DEVICE, {"PERFORMANCE_HINT": "LATENCY", **properties})
+
+
+def _gflops(compiled: ov.CompiledModel) -> float:
+    request = compiled.create_infer_request()
+    rows = np.ones((NUM_ROWS, COLUMNS), np.float32)
+    return 2 * NUM_ROWS * MATRIX_BYTES / _best_s(lambda: request.infer({0: rows})) / 1e9
+
+
+def _product(matrices: Sequence[ov.Node]) -> ov.Model:
+    rows = ops.parameter([-1, COLUMNS], ov.Type.f32)
+    node = rows
+    for matrix in matrices:
+        node = ops.matmul(node, matrix, False, True)
+    return ov.Model([node], [rows])
+
+
+def _int8_matrix() -> ov.Node:
+    """Returns one as the backend compresses it: bytes, with a scale and a zero point for each row."""
+    values = ops.constant(np.random.default_rng(0).integers(0, 256, (COLUMNS, COLUMNS), np.uint8))
+    zeros = ops.constant(np.full((COLUMNS, 1), 128, np.uint8))
+    scales = ops.constant(np.full((COLUMNS, 1), 1e-4, np.float32))
+    centred = ops.subtract(ops.convert(values, ov.Type.f32), ops.convert(zeros, ov.Type.f32))
+    return ops.multiply(centred, scales)
+
+
+def _best_s(run: Callable[[], object]) -> float:
+    """Returns the shortest of the times that fit into TEST_S, three at least, after a first one that prepares."""
+    run()
+    times: list[float] = []
+    begun_at = time.perf_counter()
+    while len(times) < 3 or time.perf_counter() - begun_at < TEST_S:
+        started_at = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - started_at)
+    return min(times)

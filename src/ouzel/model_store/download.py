@@ -1,0 +1,211 @@
+"""Files of a repository come into the hub's cache, and go on where they were cut off.
+
+Rules
+1. The cache is the hub's own, laid out as its library does it: other programs find there what is fetched here.
+2. Large files are fetched here and small ones by the library, which begins each anew in every process. What there is
+   of a large file lies beside the finished ones, as `<etag>.incomplete`, which the hub's own tools know and remove.
+3. One process writes a file at a time: it has the file's lock. A second one is told so.
+4. A file that went on is held against its checksum before it gets its name, where the hub says it.
+5. What cannot be reached is taken from the cache, if all of it is there.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import httpx2
+from huggingface_hub import (
+    HfApi,
+    HfFileMetadata,
+    constants,
+    get_hf_file_metadata,
+    get_session,
+    hf_hub_url,
+    snapshot_download,
+)
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filter_repo_objects, hf_raise_for_status
+
+from ouzel.model_store.failures import FAILURES, NotEnoughDisk, is_unreachable
+from ouzel.observability.progress import Stage, stage
+from ouzel.observability.progress_bar import amount
+
+LARGE_BYTES = 8 * 2**20
+PIECE_BYTES = 2**20
+NUM_AT_ONCE = 4
+MAX_ATTEMPTS = 5  # in a row that brought nothing
+PAUSE_S = 1.0  # before another attempt
+SPARE_BYTES = 64 * 2**20  # that stay free on the disk
+_SHA256_DIGITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LargeFile:
+    name: str
+    url: str
+    etag: str  # the SHA-256 of a file in large storage
+    size: int
+    blobs: Path
+
+    @property
+    def blob(self) -> Path:
+        return self.blobs / self.etag
+
+    @property
+    def incomplete(self) -> Path:
+        return self.blobs / f"{self.etag}.incomplete"
+
+    @property
+    def num_bytes_here(self) -> int:
+        return self.incomplete.stat().st_size if self.incomplete.exists() else 0
+
+
+class Interrupted(Exception):
+    """Another file has failed, or the user has had enough."""
+
+
+def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
+    """Returns the snapshot's directory with all files that match, of the newest revision that can be had.
+
+    Raises what `failures.FAILURES` names.
+    """
+    disable_progress_bars()  # the library's own
+    wanted, unwanted = list(patterns), list(left_out)
+    try:
+        found = HfApi().model_info(repo_id)
+    except FAILURES as error:
+        if not is_unreachable(error):
+            raise
+        return Path(snapshot_download(repo_id, local_files_only=True, allow_patterns=wanted, ignore_patterns=unwanted))
+    assert found.sha is not None, "the hub names a revision"
+    folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo_id, repo_type="model"))
+    names = [each.rfilename for each in found.siblings or ()]
+    matching = filter_repo_objects(names, allow_patterns=wanted, ignore_patterns=unwanted)
+    missing = [name for name in matching if not (folder / "snapshots" / found.sha / name).exists()]
+    if missing:
+        fetch_large(repo_id, found.sha, missing, folder / "blobs")
+    directory = Path(snapshot_download(repo_id, revision=found.sha, allow_patterns=wanted, ignore_patterns=unwanted))
+    remember_newest(folder, found.sha)
+    return directory
+
+
+def remember_newest(folder: Path, revision: str) -> None:
+    """Writes for everybody who asks without the hub which revision `main` was."""
+    path = folder / "refs" / constants.DEFAULT_REVISION
+    if path.exists() and path.read_text(encoding="utf-8") == revision:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(revision, encoding="utf-8")
+
+
+def fetch_large(repo_id: str, revision: str, names: Iterable[str], blobs: Path) -> None:
+    with ThreadPoolExecutor(NUM_AT_ONCE) as threads:
+        found = [*threads.map(lambda name: large_file(repo_id, revision, name, blobs), names)]
+    files = [*{file.etag: file for file in found if file is not None and not file.blob.exists()}.values()]
+    if not files:
+        return
+    blobs.mkdir(parents=True, exist_ok=True)
+    total, here = sum(file.size for file in files), sum(file.num_bytes_here for file in files)
+    if (free := shutil.disk_usage(blobs).free) < total - here + SPARE_BYTES:
+        raise NotEnoughDisk(f"{amount(total - here)} are still to be fetched, and {blobs} has {amount(free)} free")
+    with stage(f"fetching {repo_id}", total, done_bytes=here) as fetching:
+        fetch_all(files, fetching)
+
+
+def large_file(repo_id: str, revision: str, name: str, blobs: Path) -> LargeFile | None:
+    """Returns None where the file is small, or such as the library alone can fetch."""
+    url = hf_hub_url(repo_id, name, revision=revision)
+    metadata: HfFileMetadata = get_hf_file_metadata(url)
+    if not metadata.etag or not metadata.size or not LARGE_BYTES <= metadata.size <= constants.MAX_HTTP_DOWNLOAD_SIZE:
+        return None
+    return LargeFile(name, url, metadata.etag, metadata.size, blobs)
+
+
+def fetch_all(files: Sequence[LargeFile], fetching: Stage) -> None:
+    """Raises the first failure, when the others have stopped."""
+    stopping = threading.Event()
+    with ThreadPoolExecutor(NUM_AT_ONCE, "fetch") as threads:
+        running = [threads.submit(fetch_file, file, fetching, stopping) for file in files]
+        try:
+            wait(running, return_when=FIRST_EXCEPTION)
+        finally:
+            stopping.set()
+            for waiting in running:
+                waiting.cancel()
+    failures = [each.exception() for each in running if not each.cancelled()]
+    for failure in sorted(filter(None, failures), key=lambda error: isinstance(error, Interrupted)):
+        raise failure
+
+
+def fetch_file(file: LargeFile, fetching: Stage, stopping: threading.Event) -> None:
+    with locked(file.incomplete) as content:
+        begin = content.seek(0, os.SEEK_END)
+        num_failed = 0
+        while content.tell() < file.size:
+            before = content.tell()
+            try:
+                take(file, content, fetching, stopping)
+            except FAILURES as error:
+                if not is_unreachable(error):
+                    raise
+                fetching.tell()
+                num_failed = 0 if content.tell() > before else num_failed + 1
+                if num_failed >= MAX_ATTEMPTS or stopping.wait(PAUSE_S):
+                    raise
+        content.flush()
+        os.fsync(content.fileno())
+        if content.tell() != file.size or (begin and not is_as_promised(file)):
+            content.truncate(0)
+            raise ConnectionError(f"{file.name} came otherwise than the hub says, and has to be fetched again")
+        file.incomplete.replace(file.blob)
+
+
+def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threading.Event) -> None:
+    """Appends what is missing, as far as it comes. Raises HfHubHTTPError, httpx2.TransportError and Interrupted."""
+    begin = content.tell()
+    headers = build_hf_headers() | {"Accept-Encoding": "identity"}  # parts of what is compressed are no use
+    if begin:
+        headers["Range"] = f"bytes={begin}-"
+    with get_session().stream(
+        "GET", file.url, headers=headers, follow_redirects=True, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT
+    ) as response:
+        hf_raise_for_status(response)
+        if begin and response.status_code != httpx2.codes.PARTIAL_CONTENT:  # it begins at the beginning
+            content.truncate(0)
+            content.seek(0)
+            fetching.advance(-begin)
+        for piece in response.iter_raw(PIECE_BYTES):
+            content.write(piece)
+            fetching.advance(len(piece))
+            if stopping.is_set():
+                content.flush()
+                raise Interrupted
+    if content.tell() < file.size:
+        raise ConnectionError(f"{file.name} was cut off at {content.tell()} of {file.size} bytes")
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[BinaryIO]:
+    """Opens the file for appending, for one process at a time."""
+    with path.open("ab+") as content:
+        try:
+            fcntl.flock(content, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(f"another process is fetching {path.stem}; wait for it") from None
+        yield content
+
+
+def is_as_promised(file: LargeFile) -> bool:
+    """Tells whether the content has the checksum, where the etag is one."""
+    if len(file.etag) != _SHA256_DIGITS:
+        return True
+    with file.incomplete.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest() == file.etag

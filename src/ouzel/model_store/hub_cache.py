@@ -1,0 +1,89 @@
+"""The hub's cache holds repositories of models: `models--owner--name`, with blobs, and snapshots of links to them."""
+
+import fcntl
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.gguf.files import PROJECTOR, is_gguf, model_name
+from ouzel.model_store.disk import size_of
+
+PREFIX = "models--"
+_REFS = "refs"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """It is one revision of a repository."""
+
+    revision: str
+    directory: Path
+    names: tuple[str, ...]  # of branches and tags that were this revision
+
+
+@dataclass(frozen=True, slots=True)
+class HubRepository:
+    repo_id: str
+    path: Path
+    snapshots: tuple[Snapshot, ...]  # the newest first
+    size_bytes: int
+    incomplete_bytes: int  # of that, what waits for the rest of a file
+    last_used: float  # seconds since 1970, as far as the file system notes it
+
+
+def cache_directory() -> Path:
+    from huggingface_hub import constants  # noqa: PLC0415  it reads the variables when it is imported
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def repositories(cache: Path) -> list[HubRepository]:
+    """Returns those of models, by name. What is a link is left out: it leads elsewhere."""
+    if not cache.is_dir():
+        return []
+    paths = sorted(path for path in cache.iterdir() if path.name.startswith(PREFIX))
+    return [repository(path) for path in paths if path.is_dir() and not path.is_symlink()]
+
+
+def repository(path: Path) -> HubRepository:
+    incomplete = [*path.glob("blobs/*.incomplete")]
+    blobs = [blob.stat() for blob in path.glob("blobs/*") if blob.is_file()]
+    return HubRepository(
+        repo_id=path.name.removeprefix(PREFIX).replace("--", "/"),
+        path=path,
+        snapshots=snapshots(path),
+        size_bytes=size_of(path),
+        incomplete_bytes=sum(blob.stat().st_size for blob in incomplete),
+        last_used=max((max(blob.st_atime, blob.st_mtime) for blob in blobs), default=path.stat().st_mtime),
+    )
+
+
+def snapshots(path: Path) -> tuple[Snapshot, ...]:
+    names: dict[str, list[str]] = {}
+    for ref in sorted((path / _REFS).rglob("*")):
+        if ref.is_file():
+            names.setdefault(ref.read_text(errors="replace").strip(), []).append(str(ref.relative_to(path / _REFS)))
+    directories = [each for each in (path / "snapshots").glob("*") if each.is_dir() and not each.is_symlink()]
+    directories.sort(key=lambda each: each.stat().st_mtime, reverse=True)
+    return tuple(Snapshot(each.name, each, tuple(names.get(each.name, ()))) for each in directories)
+
+
+def gguf_models(directory: Path) -> dict[str, Path]:
+    """Returns the first file of each GGUF model in a snapshot, by its name."""
+    files = [path for path in sorted(directory.rglob("*")) if is_gguf(path) and PROJECTOR not in path.name]
+    models: dict[str, Path] = {}
+    for path in files:
+        models.setdefault(model_name(path), path)
+    return models
+
+
+def is_being_fetched(path: Path) -> bool:
+    """Tells whether a process of ours is fetching a file of the repository."""
+    for incomplete in path.glob("blobs/*.incomplete"):
+        try:
+            with incomplete.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            continue
+    return False

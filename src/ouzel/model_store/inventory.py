@@ -1,0 +1,42 @@
+"""What is kept belongs to models: those of the hub's cache, the demos, and directories elsewhere."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.model_store.hub_cache import HubRepository
+from ouzel.model_store.kept import Kept, source_key
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    repositories: tuple[HubRepository, ...]
+    kept: tuple[Kept, ...]
+    demos: Mapping[str, Path]  # name -> directory
+
+    def kept_of_repository(self, repository: HubRepository) -> list[Kept]:
+        directories = [repository.path.absolute(), repository.path.resolve()]
+        within = [each.source for each in self.kept if _is_within(each.source, directories)]
+        return self.kept_of([*map(Path, within), *(snapshot.directory for snapshot in repository.snapshots)])
+
+    def kept_of(self, paths: Iterable[Path]) -> list[Kept]:
+        """Returns what was made of one of the model directories or files, or of what was made of these."""
+        sources = {str(form) for path in paths for form in (path.absolute(), path.resolve())}
+        keys = {source_key(Path(source)) for source in sources}
+        direct = [each for each in self.kept if each.source in sources or each.source_key in keys]
+        ggufs = [each.path for each in direct if each.kind == "gguf"]
+        return direct + [each for each in self.kept_of(ggufs) if each not in direct] if ggufs else direct
+
+    def model_of(self, kept: Kept) -> str:
+        """Names to people what it was made of, as far as it says."""
+        for repository in self.repositories:
+            if kept in self.kept_of_repository(repository):
+                return repository.repo_id
+        for name, directory in self.demos.items():
+            if kept in self.kept_of([directory]):
+                return name
+        return kept.source or f"{kept.name} (its path is unknown)"
+
+
+def _is_within(source: str, directories: Iterable[Path]) -> bool:
+    return bool(source) and any(Path(source).is_relative_to(directory) for directory in directories)

@@ -1,0 +1,150 @@
+"""What we keep of models: compressed weights, and directories that are made of GGUF files.
+
+It is in one directory, in which others may have files, too: what has no name of ours is left alone, and so is what is
+a link.
+"""
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import ouzel
+from ouzel.gguf.model_directory import SOURCE_FILE, describe
+from ouzel.model_store.disk import size_of
+
+if TYPE_CHECKING:
+    from ouzel.backends.openvino.weights.entry_use import MadeOf
+
+Kind = Literal["weights", "gguf", "unfinished"]
+
+_WEIGHTS = re.compile(
+    r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)-(?P<source>[0-9a-f]{16})-(?P<content>[0-9a-f]{16})"
+)
+_GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
+_UNFINISHED = ".unfinished-"
+_UNFINISHED_FOR_S = 3600.0  # by then whoever made it has gone, or still writes into it
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    path: Path
+    kind: Kind
+    name: str  # of the directory or file that it was made of
+    width: str  # as --weights has it, and `mtp` where the layer for further tokens is there; of weights alone
+    source: str  # the path of what it was made of; empty where it does not say, as weights of older versions
+    source_key: str  # a digest of that path; empty where there is none
+    size_bytes: int
+    last_used: float  # seconds since 1970
+    stale: str  # why no start will use it; empty where one may
+    is_in_use: bool  # a server holds it
+
+    @property
+    def short_id(self) -> str:
+        return hashlib.sha256(self.path.name.encode()).hexdigest()[:8]
+
+
+def kept_in(root: Path) -> list[Kept]:
+    """Returns all that there is, by name."""
+    if not root.is_dir():
+        return []
+    paths = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.is_symlink()]
+    return [kept for path in paths if (kept := read_kept(path)) is not None]
+
+
+def read_kept(path: Path) -> Kept | None:
+    """Returns None of what is not ours."""
+    if match := _WEIGHTS.fullmatch(path.name):
+        return weights_of(path, match)
+    if match := _GGUF.fullmatch(path.name):
+        return gguf_of(path, match)
+    return unfinished(path) if path.name.startswith(_UNFINISHED) else None
+
+
+def source_key(directory: Path) -> str:
+    """Returns what the names of all weights have that were made of the directory."""
+    return hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
+
+
+def weights_of(path: Path, match: re.Match[str]) -> Kept:
+    from ouzel.backends.openvino.weights.entry_use import (  # noqa: PLC0415  takes half a second to import
+        MADE_OF_FILE,
+        is_entry_in_use,
+        read_made_of,
+    )
+
+    made_of = read_made_of(path)
+    noted = path / MADE_OF_FILE if made_of else path
+    return Kept(
+        path=path,
+        kind="weights",
+        name=match["name"],
+        width=match["width"],
+        source=made_of.directory if made_of else "",
+        source_key=match["source"],
+        size_bytes=size_of(path),
+        last_used=noted.stat().st_mtime,
+        stale=why_stale(match["content"], made_of) if made_of else "",
+        is_in_use=is_entry_in_use(path),
+    )
+
+
+def why_stale(content: str, made_of: "MadeOf") -> str:
+    from ouzel.backends.openvino.library import ov  # noqa: PLC0415
+    from ouzel.backends.openvino.weights.cache import content_key  # noqa: PLC0415
+
+    if not Path(made_of.directory).is_dir():
+        return "its model is gone"
+    try:
+        if content == content_key([Path(file) for file in made_of.files]):
+            return ""
+    except OSError:
+        return "files of its model are gone"
+    versions = f"ouzel {made_of.ouzel}, openvino {made_of.openvino}"
+    if (made_of.ouzel, made_of.openvino) != (ouzel.__version__, ov.__version__):
+        return f"made by {versions}"
+    return "its model has changed"
+
+
+def gguf_of(path: Path, match: re.Match[str]) -> Kept:
+    note = path / SOURCE_FILE
+    try:
+        source = json.loads(note.read_bytes())
+        files = [Path(name) for name, *_ in source["files"]]
+        stale = "" if source == describe(files) else "its file has changed"
+    except FileNotFoundError:
+        files, stale = [], "its file is gone"
+    except (OSError, ValueError, KeyError, TypeError):
+        files, stale = [], "it is broken"
+    return Kept(
+        path=path,
+        kind="gguf",
+        name=match["name"],
+        width="",
+        source=str(files[0]) if files else "",
+        source_key="",
+        size_bytes=size_of(path),
+        last_used=(note if note.exists() else path).stat().st_mtime,
+        stale=stale,
+        is_in_use=False,
+    )
+
+
+def unfinished(path: Path) -> Kept:
+    changed = max((each.stat().st_mtime for each in path.rglob("*")), default=path.stat().st_mtime)
+    is_recent = time.time() - changed < _UNFINISHED_FOR_S
+    return Kept(
+        path=path,
+        kind="unfinished",
+        name=path.name.removeprefix(_UNFINISHED),
+        width="",
+        source="",
+        source_key="",
+        size_bytes=size_of(path),
+        last_used=changed,
+        stale="" if is_recent else "it was never finished",
+        is_in_use=is_recent,
+    )

@@ -1,0 +1,57 @@
+"""`ouzel doctor` on the machine that runs the tests."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ouzel.cli.app import main
+from ouzel.doctor.speed import measure_speeds
+
+
+def test_it_tells_in_json_what_it_has_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["doctor", "--json", "--cache-dir", str(tmp_path)])
+    report = json.loads(capsys.readouterr().out)
+    assert status == int(any(finding["stops_serving"] for finding in report["findings"]))
+    assert report["speeds"]["weight_gb_per_s"] > 0
+    assert sum(speed["is_auto"] for speed in report["speeds"]["matrices"]) == 1
+    assert report["software"]["extras"].keys() == {"chat", "otel", "pdf", "postgres", "video"}
+    assert report["disks"][0]["path"] == str(tmp_path)
+    assert {each["fit"] for each in report["estimates"]} <= {"fits", "if memory is freed", "no"}
+
+
+def test_it_tells_people_what_fits_without_measuring(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["doctor", "--no-measuring"])
+    said = capsys.readouterr().out
+    assert "speeds      not measured" in said
+    assert "Qwen3-30B-A3B" in said
+    assert max(map(len, said.split("MODEL")[0].splitlines())) <= 100
+
+
+def test_a_port_that_is_taken_is_found_and_does_not_stop_serving(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        monkeypatch.setenv("OUZEL_PORT", str(port))
+        status = main(["doctor", "--no-measuring"])
+    said = capsys.readouterr().out
+    assert f"127.0.0.1 port {port} is in use" in said
+    assert "Serve on another port" in said
+    assert status in (0, 1)  # 1 where the machine of the tests has less than a GiB free
+
+
+def test_with_little_memory_a_smaller_test_measures() -> None:
+    speeds = measure_speeds(2**30)
+    assert speeds.fastest.gflops >= speeds.auto.gflops > 0
+
+
+def test_without_openvino_it_says_so_and_fails(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['openvino'] = None; from ouzel.cli.app import main; sys.exit(main(['doctor']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "OpenVINO cannot multiply matrices on this machine" in done.stdout
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,280 @@
+"""`ouzel list` and `ouzel rm` on caches as downloads and starts leave them."""
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.backends.openvino.weights.cache import CachedWeights
+from ouzel.config.weights import read_weights
+from ouzel.gguf.model_directory import model_directory
+from tests.backends import GOLDEN
+from tests.cli.test_gguf_models import small_model
+from tests.model_store.hub import REVISION
+
+
+@dataclass(frozen=True)
+class Caches:
+    hub: Path
+    own: Path
+
+    def run(self, *arguments: str, answer: str | None = None) -> tuple[int, str, str]:
+        """What a command says; with an answer, from somebody at a terminal."""
+        environment = os.environ | {"HF_HUB_CACHE": str(self.hub), "OUZEL_CACHE_DIR": str(self.own)}
+        leader, follower = pty.openpty()
+        done = subprocess.run(
+            [sys.executable, "-m", "ouzel", *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL if answer is None else (os.write(leader, answer.encode()), follower)[1],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        os.close(leader)
+        os.close(follower)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    def listed(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.run("list", "--json")[1])
+        return document
+
+    def add(self, repo_id: str, source: Path) -> Path:
+        """Returns the snapshot's directory; its files are links to blobs, as the hub's library lays them out."""
+        folder = self.hub / f"models--{repo_id.replace('/', '--')}"
+        snapshot = folder / "snapshots" / REVISION
+        snapshot.mkdir(parents=True)
+        (folder / "blobs").mkdir()
+        (folder / "refs").mkdir()
+        (folder / "refs" / "main").write_text(REVISION)
+        for number, file in enumerate(sorted(path for path in source.iterdir() if path.is_file())):
+            shutil.copy(file, folder / "blobs" / f"{number:064}")
+            (snapshot / file.name).symlink_to(f"../../blobs/{number:064}")
+        return snapshot
+
+    def keep(self, directory: Path, weights: str = "int4") -> Path:
+        """Returns the entry that a start of the model leaves."""
+        model = load_checkpoint(directory, read_hf_config(directory), read_weights(weights), str(self.own))
+        assert model.cache_entry is not None
+        return model.cache_entry
+
+
+@pytest.fixture
+def caches(tmp_path: Path) -> Caches:
+    return Caches(tmp_path / "hub", tmp_path / "own")
+
+
+@pytest.fixture
+def served(caches: Caches) -> Iterator[Path]:
+    """A model of the hub's cache, of which weights are kept that no server holds."""
+    snapshot = caches.add("owner/model", GOLDEN / "qwen3")
+    caches.keep(snapshot)
+    yield snapshot
+
+
+def test_without_a_hub_cache_the_demos_are_listed(caches: Caches) -> None:
+    status, output, _ = caches.run("list")
+    assert status == 0
+    assert f"The Hugging Face cache, {caches.hub}, does not exist" in output
+    assert "ouzel-demo-vision" in output
+    assert f"Nothing is kept in {caches.own} yet" in output
+
+
+def test_a_model_is_listed_with_what_is_kept_of_it(caches: Caches, served: Path) -> None:
+    document = caches.listed()
+    model, kept = document["models"][0], document["kept"][0]
+    assert (model["name"], model["revision"], model["model_type"]) == ("owner/model", REVISION, "qwen3")
+    assert model["is_served"]
+    assert model["num_parameters"] > 1000
+    assert model["size_bytes"] == sum(path.stat().st_size for path in served.iterdir())
+    assert (kept["model"], kept["width"], kept["stale"]) == ("owner/model", "int4", "")
+    assert kept["id"] in caches.run("list")[1]
+
+
+def test_a_model_that_cannot_be_served_is_listed_with_the_reason(caches: Caches, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    caches.add("owner/bert", tmp_path)
+    output = caches.run("list")[1]
+    assert "no: model_type bert is not supported" in output
+    assert "supported: " not in output
+
+
+def test_gguf_models_are_listed_one_by_one(caches: Caches, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "Model-Q4_0.gguf").write_bytes(small_model(["a", "b"]))
+    (source / "Model-Q8_0.gguf").write_bytes(b"GGUF")
+    caches.add("owner/model", source)
+    models = caches.listed()["models"][:2]
+    assert [model["name"] for model in models] == ["owner/model:Q4_0", "owner/model:Q8_0"]
+    assert [model["is_served"] for model in models] == [True, False]
+    assert "truncated" in models[1]["reason"]
+
+
+def test_a_download_that_was_cut_off_is_listed(caches: Caches) -> None:
+    blobs = caches.hub / "models--owner--model" / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / "abc.incomplete").write_bytes(bytes(5000))
+    assert "5 kB of unfinished downloads" in caches.run("list")[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (shutil.rmtree, "its model is gone"),
+        (lambda directory: next(directory.glob("*.safetensors")).unlink(), "files of its model are gone"),
+        (lambda directory: os.utime(directory / "config.json", (0, 0)), "its model has changed"),
+    ],
+    ids=["directory removed", "file removed", "file changed"],
+)
+def test_weights_that_no_start_will_use_are_stale(
+    change: Any,  # any function of a directory
+    reason: str,
+    caches: Caches,
+    tmp_path: Path,
+) -> None:
+    directory = Path(shutil.copytree(GOLDEN / "qwen3", tmp_path / "model"))
+    entry = caches.keep(directory)
+    change(directory)
+    assert caches.listed()["kept"][0]["stale"] == reason
+    assert f"stale: {reason}" in caches.run("list")[1]
+    assert caches.run("rm", "--stale", "--yes")[0] == 0
+    assert not entry.exists()
+
+
+def test_weights_of_another_version_are_stale(caches: Caches, served: Path) -> None:
+    [made_of] = caches.own.glob("*/made_of.json")
+    facts = json.loads(made_of.read_text())
+    made_of.write_text(json.dumps(facts | {"openvino": "2020.1"}))
+    entry = made_of.parent
+    entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
+    assert "openvino 2020.1" in caches.listed()["kept"][0]["stale"]
+
+
+def test_nothing_is_stale_that_a_start_would_use(caches: Caches, served: Path) -> None:
+    assert caches.run("rm", "--stale", "--yes")[:2] == (0, "There is nothing to remove.\n")
+    assert len(caches.listed()["kept"]) == 1
+
+
+def test_a_model_goes_with_what_is_kept_of_it(caches: Caches, served: Path, tmp_path: Path) -> None:
+    other = caches.keep(Path(shutil.copytree(GOLDEN / "llama", tmp_path / "other")))
+    status, output, _ = caches.run("rm", "owner/model", "--yes")
+    assert status == 0
+    assert "were freed" in output
+    assert list(caches.hub.iterdir()) == []
+    assert list(caches.own.iterdir()) == [other]
+
+
+def test_the_weights_alone_are_removed(caches: Caches, served: Path) -> None:
+    assert caches.run("rm", "owner/model", "--weights-only", "--yes")[0] == 0
+    assert (served / "config.json").exists()
+    assert list(caches.own.iterdir()) == []
+
+
+def test_one_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
+    other = caches.keep(served, "int8")
+    [one] = [kept["id"] for kept in caches.listed()["kept"] if kept["width"] == "int4"]
+    assert caches.run("rm", one, "--yes")[0] == 0
+    assert list(caches.own.iterdir()) == [other]
+
+
+@pytest.mark.parametrize(("answer", "is_removed"), [("y\n", True), ("\n", False), ("no\n", False)])
+def test_somebody_at_a_terminal_is_asked(answer: str, is_removed: bool, caches: Caches, served: Path) -> None:
+    status, output, _ = caches.run("rm", "owner/model", answer=answer)
+    assert "Remove it? [y/N] " in output
+    assert (status == 0) is is_removed
+    assert served.exists() is not is_removed
+
+
+def test_where_nobody_can_be_asked_a_flag_must_agree(caches: Caches, served: Path) -> None:
+    status, _, errors = caches.run("rm", "owner/model")
+    assert (status, errors) == (2, "ouzel: --yes: is needed where nobody can be asked\n")
+    assert served.exists()
+
+
+def test_what_a_server_holds_is_left_alone(caches: Caches, served: Path) -> None:
+    [entry] = caches.own.iterdir()
+    weights = CachedWeights(entry)
+    assert caches.listed()["kept"][0]["is_in_use"]
+    status, _, errors = caches.run("rm", "owner/model", "--yes")
+    assert status == 1
+    assert "is in use by a running server" in errors
+    assert entry.exists()
+    assert served.exists()
+    weights.mapping.close()
+    assert caches.run("rm", "owner/model", "--yes")[0] == 0
+
+
+def test_links_are_not_followed(caches: Caches, served: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("data")
+    (served / "linked").symlink_to(outside)
+    [entry] = caches.own.iterdir()
+    (entry / "linked").symlink_to(outside)
+    (caches.hub / "models--owner--link").symlink_to(outside)
+    (caches.own / ("link-int4-" + "0" * 16 + "-" + "0" * 16)).symlink_to(outside)
+    assert len(caches.listed()["kept"]) == 1
+    assert caches.run("rm", "owner/link", "--yes")[0] == 1
+    assert caches.run("rm", "owner/model", "--yes")[0] == 0
+    assert (outside / "precious").read_text() == "data"
+
+
+@pytest.mark.parametrize("name", ["..", "../own", "owner/../model", "owner/nothing", "/", "models--owner--model", ""])
+def test_a_name_of_nothing_removes_nothing(name: str, caches: Caches, served: Path) -> None:
+    status, _, errors = caches.run("rm", name, "--yes")
+    assert status == (1 if name else 2)
+    assert errors.count("\n") == 1
+    assert (served / "config.json").exists()
+    assert len(list(caches.own.iterdir())) == 1
+
+
+def test_a_quantisation_is_not_removed_by_itself(caches: Caches, served: Path) -> None:
+    _, _, errors = caches.run("rm", "owner/model:Q4_0", "--yes")
+    assert "a repository is removed as a whole; give owner/model" in errors
+
+
+def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(caches: Caches, tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDEN / "qwen3", tmp_path / "model"))
+    caches.keep(directory)
+    assert caches.run("rm", str(directory), "--yes")[0] == 0
+    assert (directory / "config.json").exists()
+    assert list(caches.own.iterdir()) == []
+    _, _, errors = caches.run("rm", str(directory), "--yes")
+    assert "what is in no cache is not removed" in errors
+    _, _, errors = caches.run("rm", "ouzel-demo", "--yes")
+    assert "ouzel-demo: nothing is kept of it" in errors
+
+
+def test_what_could_not_be_removed_is_named(caches: Caches, served: Path) -> None:
+    blobs = served.parent.parent / "blobs"
+    blobs.chmod(0o500)
+    if os.access(blobs, os.W_OK):
+        pytest.skip("this user may remove everything")
+    status, _, errors = caches.run("rm", "owner/model", "--yes")
+    blobs.chmod(0o700)
+    assert status == 1
+    assert f"{blobs}" in errors
+    assert "Permission denied" in errors
+
+
+def test_what_is_made_of_gguf_is_stale_when_its_file_is_gone(caches: Caches, tmp_path: Path) -> None:
+    gguf = tmp_path / "Small-Q8_0.gguf"
+    gguf.write_bytes(small_model(["a", "b"]))
+    directory = model_directory(gguf, caches.own)
+    [kept] = caches.listed()["kept"]
+    assert (kept["kind"], kept["model"], kept["stale"]) == ("gguf", str(gguf), "")
+    gguf.unlink()
+    assert caches.listed()["kept"][0]["stale"] == "its file is gone"
+    assert caches.run("rm", "--stale", "--yes")[0] == 0
+    assert not directory.exists()

@@ -1,0 +1,192 @@
+"""`ouzel pull` against a stand-in for the hub, as a user runs it."""
+
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from ouzel.demo import MODEL_DIRECTORY
+from tests.model_store.hub import REVISION, TOKEN, Hub, serving_hub
+
+SIZE = 24 * 2**20
+HUB_VARIABLES = {"HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN_PATH"}
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    directory = tmp_path / "repository"
+    directory.mkdir()
+    (directory / "config.json").write_text('{"model_type": "qwen3"}')
+    (directory / "model.safetensors").write_bytes(random.Random(0).randbytes(SIZE))
+    with serving_hub(directory) as hub:
+        yield hub
+
+
+def environment(tmp_path: Path, url: str, **variables: str) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if name not in HUB_VARIABLES}
+    return (
+        inherited
+        | {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "hf"), "OUZEL_CACHE_DIR": str(tmp_path / "cache")}
+        | variables
+    )
+
+
+def start_pull(*arguments: str, env: Mapping[str, str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ouzel", "pull", *arguments]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def pull(*arguments: str, env: Mapping[str, str]) -> tuple[int, str, str]:
+    process = start_pull(*arguments, env=env)
+    output, errors = process.communicate()
+    assert "Traceback" not in errors
+    return process.returncode, output, errors
+
+
+def fetched(tmp_path: Path) -> bytes:
+    return (tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors").read_bytes()
+
+
+def original(hub: Hub) -> bytes:
+    return (hub.directory / "model.safetensors").read_bytes()
+
+
+def test_a_model_is_fetched_and_the_command_that_serves_it_is_told(hub: Hub, tmp_path: Path) -> None:
+    status, output, _ = pull("owner/model", env=environment(tmp_path, hub.url))
+    assert status == 0
+    assert fetched(tmp_path) == original(hub)
+    assert output.endswith("to serve it: ouzel serve owner/model\n")
+    assert "25.2 MB" in output
+
+
+def test_a_transfer_that_is_cut_off_goes_on_where_it_ended(hub: Hub, tmp_path: Path) -> None:
+    hub.cut_after_bytes, hub.num_cuts = 10 * 2**20 + 5, 2
+    status, _, _ = pull("owner/model", env=environment(tmp_path, hub.url))
+    assert status == 0
+    assert fetched(tmp_path) == original(hub)
+    assert len(hub.ranges()) == 2
+
+
+def test_a_pull_that_is_interrupted_is_taken_up_by_the_next(hub: Hub, tmp_path: Path) -> None:
+    env = environment(tmp_path, hub.url)
+    hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 1000
+    process = start_pull("owner/model", env=env)
+    while not hub.ranges():  # it waits before it tries again
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    [incomplete] = (tmp_path / "hf").rglob("*.incomplete")
+    here = incomplete.stat().st_size
+    assert 0 < here < SIZE
+
+    hub.num_cuts = 0
+    hub.requests.clear()
+    assert pull("owner/model", env=env)[0] == 0
+    assert hub.ranges() == [f"bytes={here}-"]
+    assert fetched(tmp_path) == original(hub)
+    assert list((tmp_path / "hf").rglob("*.incomplete")) == []
+
+
+def test_what_is_there_of_another_file_is_noticed_by_its_checksum(hub: Hub, tmp_path: Path) -> None:
+    env = environment(tmp_path, hub.url)
+    hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 1000
+    process = start_pull("owner/model", env=env)
+    while not hub.ranges():
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    [incomplete] = (tmp_path / "hf").rglob("*.incomplete")
+    with incomplete.open("r+b") as file:
+        file.write(b"damaged")
+
+    hub.num_cuts = 0
+    status, _, errors = pull("owner/model", env=env)
+    assert status == 1
+    assert "model.safetensors came otherwise than the hub says" in errors
+    assert pull("owner/model", env=env)[0] == 0
+    assert fetched(tmp_path) == original(hub)
+
+
+def test_a_server_without_ranges_sends_all_of_it_again(hub: Hub, tmp_path: Path) -> None:
+    hub.gives_ranges = False
+    hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 2
+    assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
+    assert fetched(tmp_path) == original(hub)
+
+
+def unused_address() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("variables", [{}, {"HF_HUB_OFFLINE": "1"}], ids=["no network", "HF_HUB_OFFLINE"])
+def test_without_network_what_is_in_the_cache_is_enough(hub: Hub, tmp_path: Path, variables: dict[str, str]) -> None:
+    assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
+    status, output, _ = pull("owner/model", env=environment(tmp_path, unused_address(), **variables))
+    assert status == 0
+    assert REVISION in output
+
+
+def test_without_network_one_line_says_so(tmp_path: Path) -> None:
+    url = unused_address()
+    status, output, errors = pull("owner/model", env=environment(tmp_path, url))
+    assert (status, output, errors.count("\n")) == (1, "", 1)
+    assert f"{url} cannot be reached (no network?), and owner/model is not in the cache" in errors
+
+
+def test_without_network_files_that_are_missing_in_the_cache_are_missed(hub: Hub, tmp_path: Path) -> None:
+    assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
+    (tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors").unlink()
+    status, _, errors = pull("owner/model", env=environment(tmp_path, unused_address()))
+    assert status == 1
+    assert "files of owner/model are missing in the cache" in errors
+
+
+def test_a_model_that_is_not_there_or_gated_is_told_from_the_others(hub: Hub, tmp_path: Path) -> None:
+    env = environment(tmp_path, hub.url)
+    status, _, errors = pull("owner/missing", env=env)
+    assert status == 1
+    assert f"{hub.url} has no model owner/missing, or it is private: set HF_TOKEN to a token that may read it" in errors
+    _, _, errors = pull("owner/gated", env=env)
+    assert f"owner/gated is gated: ask for access at {hub.url}/owner/gated, then set HF_TOKEN" in errors
+    _, _, errors = pull("owner/gated", env=env | {"HF_TOKEN": "hf_wrong"})
+    assert "the token in HF_TOKEN does not open it" in errors
+    assert "hf_wrong" not in errors
+    assert pull("owner/gated", env=env | {"HF_TOKEN": TOKEN})[0] == 0
+
+
+def test_weights_are_made_once(tmp_path: Path) -> None:
+    with serving_hub(MODEL_DIRECTORY) as hub:
+        env = environment(tmp_path, hub.url)
+        _, first, _ = pull("owner/model", "--weights", "int4", env=env)
+        _, second, _ = pull("owner/model", "--weights", "int4", env=env)
+    assert re.search(r"weights \(int4\) are made in \d+ s: \S+-int4-", first)
+    assert "weights (int4) are there already" in second
+    assert second.endswith("ouzel serve owner/model --weights int4\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        ([], "the following arguments are required: MODEL"),
+        ([""], "MODEL: must be named, as owner/name, given ''"),
+        (["owner/model", "--mtp"], "--mtp: needs --weights"),
+        (["owner/model", "--weights", "int5"], "--weights: a width must be one of"),
+        (["owner/model", "--port", "8000"], "unrecognized arguments: --port 8000"),
+        (["./nowhere"], "there is no directory ./nowhere"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(arguments: list[str], about: str, tmp_path: Path) -> None:
+    status, output, errors = pull(*arguments, env=environment(tmp_path, unused_address()))
+    assert status != 0
+    assert (output, errors.count("\n")) == ("", 1)
+    assert about in errors
