@@ -30,4 +30,8 @@ COMMANDS: Mapping[str, Command] = {
         "Print what would be loaded of a model, and what it would take; with the options of serve.",
         "ouzel.cli.inspect:run",
     ),
+    "bench": Command(
+        "Measure how fast a server or a model answers; `ouzel bench -h` lists its options.",
+        "ouzel.cli.bench:run",
+    ),
 }
