@@ -103,7 +103,7 @@ def tokens_over_time(outputs: Outputs, *, bin_s: float) -> list[float]:
         times_s += chunk_times_s.tolist()
         weights += [output_len / len(chunk_times_s)] * len(chunk_times_s)
     bins = (np.asarray(times_s) / bin_s).astype(int)
-    return [float(count) for count in np.bincount(bins, weights=weights)] if times_s else []
+    return [round(float(count), 6) for count in np.bincount(bins, weights=weights)] if times_s else []
 
 
 def _tokens_by_second(completed: Sequence[Measurement]) -> list[float]:

@@ -99,7 +99,7 @@ async def _run(
     async with opening as client:
         model = flags.model or (await served_model(client))["id"]
         stopping, _ = stop_signals()
-        _say(f"{model} at {flags.url or 'this process'}: {_asked(plan, flags)}\n")
+        _say(f"{model} {f'at {flags.url}' if flags.url else 'in this process'}: {_asked(plan, flags)}\n")
         target = Target(client, flags.endpoint, model, Form(), flags.extra_body)
         outcome = await benchmark(target, plan, stopping=stopping, terminal=sys.stderr)
         facts = await server_facts(client, model)
