@@ -97,6 +97,9 @@ def _remarks_on(runs: Sequence[Run], *, has_tools: bool) -> list[str]:
     num_uncounted = sum(not each.is_counted for each in completed)
     num_short = sum(each.output_len < each.max_tokens for each in completed)
     remarks = []
+    if num_cached := sum(each.cached_len for each in completed):
+        num_input = sum(each.input_len for each in completed)
+        remarks.append(f"{num_cached} of {num_input} input tokens were in the server's prefix cache")
     if num_uncounted:
         remarks.append(f"{num_uncounted} of {len(completed)} answers came without usage: chunks are counted as tokens")
     if num_short and not has_tools:

@@ -8,6 +8,7 @@ import msgspec
 class Usage(msgspec.Struct, frozen=True, gc=False):
     input_tokens: int
     output_tokens: int
+    cached_tokens: int  # of the input, which the server had computed before
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
@@ -24,9 +25,14 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 NOTHING = Piece()
 
 
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct):
     prompt_tokens: int = 0
     completion_tokens: int | None = 0
+    prompt_tokens_details: _Details | None = None
 
 
 class _Delta(msgspec.Struct):
@@ -61,6 +67,7 @@ class _CompletionChunk(msgspec.Struct):
 class _ResponseUsage(msgspec.Struct):
     input_tokens: int = 0
     output_tokens: int = 0
+    input_tokens_details: _Details | None = None
 
 
 class _Response(msgspec.Struct):
@@ -117,9 +124,7 @@ def read_response_event(content: bytes) -> Piece:
         case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
             piece = Piece(has_output=True)
         case "response.completed" | "response.incomplete":
-            usage = event.response.usage if event.response else None
-            counted = None if usage is None else Usage(usage.input_tokens, usage.output_tokens)
-            piece = Piece(ends_answer=True, usage=counted)
+            piece = Piece(ends_answer=True, usage=_response_usage_of(event.response))
         case "response.failed":
             piece = Piece(error=error_text(event.response and event.response.error) or "the response failed")
         case "error":
@@ -136,8 +141,20 @@ def error_text(error: Any) -> str:
 
 
 def _usage_of(usage: _Usage | None) -> Usage | None:
-    """Some servers count in every chunk: the last count is the whole."""
-    return None if usage is None else Usage(usage.prompt_tokens, usage.completion_tokens or 0)
+    if usage is None:
+        return None
+    return Usage(usage.prompt_tokens, usage.completion_tokens or 0, _num_cached(usage.prompt_tokens_details))
+
+
+def _response_usage_of(response: _Response | None) -> Usage | None:
+    usage = response.usage if response else None
+    if usage is None:
+        return None
+    return Usage(usage.input_tokens, usage.output_tokens, _num_cached(usage.input_tokens_details))
+
+
+def _num_cached(details: _Details | None) -> int:
+    return (details.cached_tokens if details else None) or 0
 
 
 def _text(delta: Any) -> str:

@@ -21,6 +21,7 @@ class Measurement:
     itls_s: tuple[float, ...]  # between chunks with output, of which one may hold several tokens
     e2el_s: float  # to the chunk with the last output, or with the finish reason where that comes by itself
     input_len: int
+    cached_len: int  # of the input, which the server says that it had computed before
     output_len: int
     max_tokens: int  # that were asked for
     is_counted: bool  # by the server; else chunks with output are counted as tokens
@@ -66,7 +67,7 @@ class _Trace:
             self._end_s = now_s
             self._has_ended = True
         if piece.usage is not None:
-            self._usage = piece.usage
+            self._usage = piece.usage  # some servers count in every chunk: the last count is the whole
         self._error = self._error or piece.error
 
     def measurement(self, error: str, turn: Turn) -> Measurement:
@@ -80,6 +81,7 @@ class _Trace:
             itls_s=tuple(later - earlier for earlier, later in itertools.pairwise(times_s)),
             e2el_s=self._end_s - self.start_s,
             input_len=usage.input_tokens if usage and usage.input_tokens else turn.input_len,
+            cached_len=usage.cached_tokens if usage else 0,
             output_len=usage.output_tokens if usage else len(times_s),
             max_tokens=turn.max_tokens,
             is_counted=usage is not None,
