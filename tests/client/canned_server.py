@@ -1,16 +1,18 @@
-"""A server that answers every request with the same bytes, whatever they are, and closes the connection."""
+"""A server that answers requests with bytes of the test's own, and closes the connection."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+Answers = bytes | Callable[[str, bytes], bytes]  # the same for all, or by path and body
+
 
 @dataclass
 class CannedServer:
-    answer: bytes
+    answer: Answers
     url: str = ""
     heads: list[str] = field(default_factory=list)  # of the requests that came
     bodies: list[bytes] = field(default_factory=list)
@@ -20,14 +22,15 @@ class CannedServer:
         self.heads.append(head)
         lengths = [int(line[15:]) for line in head.splitlines() if line.startswith("content-length:")]
         self.bodies.append(await reader.readexactly(sum(lengths)))
-        writer.write(self.answer)
+        path = head.split(" ")[1]
+        writer.write(self.answer if isinstance(self.answer, bytes) else self.answer(path, self.bodies[-1]))
         await writer.drain()
         writer.close()
 
 
 @asynccontextmanager
 async def canned_server(
-    answer: bytes, *, tls: ssl.SSLContext | None = None, unix_socket: Path | None = None
+    answer: Answers, *, tls: ssl.SSLContext | None = None, unix_socket: Path | None = None
 ) -> AsyncGenerator[CannedServer, None]:
     canned = CannedServer(answer)
     if unix_socket is not None:

@@ -46,6 +46,11 @@ COMMANDS: Mapping[str, Command] = {
         "Print what would be loaded of a model, and what it would take; with the options of serve.",
         "ouzel.cli.inspect:run",
     ),
+    "bench": Command(
+        "Measure how fast a server or a model answers; `ouzel bench -h` lists its options.",
+        "ouzel.cli.bench:run",
+        parser="ouzel.cli.bench_flags:bench_parser",
+    ),
     "pull": Command(
         "Fetch a model of the Hugging Face hub, and make its compressed weights with --weights.",
         "ouzel.cli.pull:run",

@@ -1,0 +1,109 @@
+"""A benchmark: what the server takes is found out, some requests warm it up, then one run follows another."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from ouzel.bench.conversation import Conversation
+from ouzel.bench.dataset import Line, conversations_from
+from ouzel.bench.endpoints import Form
+from ouzel.bench.goodput import Limits
+from ouzel.bench.lengths import draw_length
+from ouzel.bench.load import Load
+from ouzel.bench.progress import Progress, shown
+from ouzel.bench.prompt_texts import PromptTexts, prompt_texts
+from ouzel.bench.run import Run, run_load
+from ouzel.bench.target import Target
+from ouzel.bench.workloads import Shape, conversations_of
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Each load is a run with prompts of its own, so that none finds those of another in a cache."""
+
+    shape: Shape
+    dataset: tuple[Line, ...]  # if there are any, prompts are these
+    loads: tuple[Load, ...]
+    num_warmup: int
+    seed: int
+    limits: Limits | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Remarks are sentences on what was not as it was asked for."""
+
+    runs: tuple[Run, ...]
+    remarks: tuple[str, ...]
+
+
+async def benchmark(target: Target, plan: Plan, *, stopping: asyncio.Event, terminal: TextIO) -> Outcome:
+    """Raises ApiFailure where the server does not take the first request."""
+    texts = await prompt_texts(target.client, target.model)
+    [first] = await conversations_of(replace(plan.shape, num_requests=1), texts, "first")
+    target = await target.with_accepted_form(first)
+    remarks = _remarks(target.form, counts_tokens=texts.counts_tokens or bool(plan.dataset))
+    await _warm_up(target, plan, texts, stopping)
+    runs: list[Run] = []
+    for number, load in enumerate(plan.loads):
+        if stopping.is_set():
+            break
+        seed = f"{plan.seed}:{number}"
+        conversations = await _conversations(plan, texts, seed)
+        progress = Progress(plan.shape.num_requests)
+        async with shown(progress, terminal):
+            rng = random.Random(f"{seed}:arrivals")
+            run = await run_load(target, conversations, load, rng=rng, progress=progress, stopping=stopping)
+        runs.append(run)
+    return Outcome(tuple(runs), (*remarks, *_remarks_on(runs, has_tools=bool(first.tools))))
+
+
+async def _warm_up(target: Target, plan: Plan, texts: PromptTexts, stopping: asyncio.Event) -> None:
+    """Asks no more at once than the first load does, and nothing that is measured.
+
+    What fails here fails in the run as well, and is told there.
+    """
+    if plan.num_warmup:
+        shape = replace(plan.shape, num_requests=plan.num_warmup)
+        conversations = await conversations_of(shape, texts, f"{plan.seed}:warmup")
+        load = Load(max_concurrency=plan.loads[0].max_concurrency)
+        progress = Progress(plan.num_warmup)
+        await run_load(target, conversations, load, rng=random.Random(0), progress=progress, stopping=stopping)
+
+
+async def _conversations(plan: Plan, texts: PromptTexts, seed: str) -> list[Conversation]:
+    if not plan.dataset:
+        return await conversations_of(plan.shape, texts, seed)
+    rng = random.Random(seed)
+    output_lens = [draw_length(plan.shape.output_lens, rng) for _ in range(plan.shape.num_requests)]
+    return conversations_from(plan.dataset, output_lens)
+
+
+def _remarks(form: Form, *, counts_tokens: bool) -> list[str]:
+    remarks = []
+    if not counts_tokens:
+        remarks.append("the server has no /tokenize and /detokenize: prompts have words where tokens were asked for")
+    if not form.ignores_eos:
+        remarks.append("the server refuses ignore_eos: answers may be shorter than was asked for")
+    if not form.includes_usage:
+        remarks.append("the server refuses stream_options: chunks with output are counted as tokens")
+    return remarks
+
+
+def _remarks_on(runs: Sequence[Run], *, has_tools: bool) -> list[str]:
+    completed = [each for run in runs for each in run.measurements if each.is_complete]
+    num_uncounted = sum(not each.is_counted for each in completed)
+    num_short = sum(each.output_len < each.max_tokens for each in completed)
+    remarks = []
+    if num_cached := sum(each.cached_len for each in completed):
+        num_input = sum(each.input_len for each in completed)
+        remarks.append(f"{num_cached} of {num_input} input tokens were in the server's prefix cache")
+    if num_uncounted:
+        remarks.append(f"{num_uncounted} of {len(completed)} answers came without usage: chunks are counted as tokens")
+    if num_short and not has_tools:
+        remarks.append(f"{num_short} of {len(completed)} answers are shorter than was asked for")
+    if any(run.is_stopped for run in runs):
+        remarks.append("stopped before all was asked: these are the figures until then")
+    return remarks

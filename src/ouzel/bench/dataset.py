@@ -1,0 +1,70 @@
+"""Prompts of the user's own, a JSON object in each line of a file."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any  # JSON
+
+import msgspec
+
+from ouzel.bench.conversation import Conversation, Turn, user_turn
+from ouzel.errors import OuzelError
+
+
+class InvalidDataset(OuzelError):
+    """The file cannot be read, or a line of it holds no prompt; the message names both."""
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Either `prompt` or `messages`; `output_tokens`, as vLLM's own files have it, or `max_tokens`."""
+
+    prompt: str = ""
+    messages: list[dict[str, Any]] = []
+    output_tokens: int | None = None
+    max_tokens: int | None = None
+
+
+def read_dataset(path: Path) -> list[Line]:
+    """Raises InvalidDataset."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidDataset(f"{path}: {error.strerror}") from error
+    lines = [
+        _read(line, f"{path}, line {number}") for number, line in enumerate(content.split(b"\n"), 1) if line.strip()
+    ]
+    if not lines:
+        raise InvalidDataset(f"{path}: holds no prompts")
+    return lines
+
+
+def _read(content: bytes, place: str) -> Line:
+    try:
+        line = msgspec.json.decode(content, type=Line)
+    except msgspec.DecodeError as error:
+        raise InvalidDataset(f"{place}: {error}") from error
+    if bool(line.prompt) == bool(line.messages):
+        raise InvalidDataset(f"{place}: must have either prompt or messages, and not empty")
+    if line.output_tokens is not None and line.max_tokens is not None:
+        raise InvalidDataset(f"{place}: has both output_tokens and max_tokens, which mean the same")
+    if (num_tokens := _answer_len(line)) is not None and num_tokens < 1:
+        raise InvalidDataset(f"{place}: the length of an answer must be >= 1, given {num_tokens}")
+    return line
+
+
+def conversations_from(lines: Sequence[Line], output_lens: Sequence[int]) -> list[Conversation]:
+    """Takes a line for each length, in order and again from the first; the length counts where the line says none."""
+    pairs = zip(itertools.cycle(lines), output_lens)  # the lines have no end
+    return [Conversation((_turn(line, num_tokens),)) for line, num_tokens in pairs]
+
+
+def _turn(line: Line, output_len: int) -> Turn:
+    max_tokens = _answer_len(line) or output_len
+    if line.prompt:
+        return user_turn(line.prompt, max_tokens=max_tokens, input_len=0)
+    messages: tuple[Mapping[str, Any], ...] = tuple(line.messages)
+    return Turn(messages, max_tokens, 0)
+
+
+def _answer_len(line: Line) -> int | None:
+    return line.max_tokens if line.output_tokens is None else line.output_tokens

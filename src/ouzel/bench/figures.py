@@ -1,0 +1,123 @@
+"""What a run comes to. The definitions are those of `vllm bench serve`."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ouzel.bench.goodput import Limits
+from ouzel.bench.measurement import Measurement
+
+PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of one time, over all requests or all chunks, in milliseconds; all 0 where there is none."""
+
+    mean: float
+    median: float
+    std: float
+    percentiles: tuple[float, ...]  # as PERCENTILES has them, between the two nearest values
+
+    def percentile(self, percent: int) -> float:
+        return self.percentiles[PERCENTILES.index(percent)]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Throughputs are by the second, over the time from the first request to the end of the last answer."""
+
+    duration_s: float
+    num_completed: int
+    num_failed: int
+    total_input: int
+    total_output: int
+    request_throughput: float
+    request_goodput: float | None  # None: no limits were given
+    output_throughput: float
+    total_token_throughput: float
+    max_output_tokens_per_s: float  # the most in a whole second of the clock of the run
+    max_concurrent_requests: int
+    ttft: Spread
+    tpot: Spread  # of requests with two tokens and more
+    itl: Spread
+    e2el: Spread
+
+
+def figures_of(measurements: Sequence[Measurement], duration_s: float, limits: Limits | None = None) -> Figures:
+    completed = [each for each in measurements if each.is_complete]
+    total_input = sum(each.input_len for each in completed)
+    total_output = sum(each.output_len for each in completed)
+    per_second = 1 / duration_s if duration_s > 0 else 0.0
+    return Figures(
+        duration_s=duration_s,
+        num_completed=len(completed),
+        num_failed=len(measurements) - len(completed),
+        total_input=total_input,
+        total_output=total_output,
+        request_throughput=len(completed) * per_second,
+        request_goodput=None if limits is None else _num_good(completed, limits) * per_second,
+        output_throughput=total_output * per_second,
+        total_token_throughput=(total_input + total_output) * per_second,
+        max_output_tokens_per_s=max(_tokens_by_second(completed), default=0.0),
+        max_concurrent_requests=_most_at_once(completed),
+        ttft=_spread([each.ttft_s for each in completed]),
+        tpot=_spread([each.tpot_s for each in completed if each.output_len > 1]),
+        itl=_spread([itl_s for each in completed for itl_s in each.itls_s]),
+        e2el=_spread([each.e2el_s for each in completed]),
+    )
+
+
+def _num_good(completed: Sequence[Measurement], limits: Limits) -> int:
+    """An answer of one token has no time per output token, and keeps every limit of it."""
+    return sum(limits.are_kept(ttft_s=each.ttft_s, tpot_s=each.tpot_s, e2el_s=each.e2el_s) for each in completed)
+
+
+def _spread(times_s: Sequence[float]) -> Spread:
+    if not times_s:
+        return Spread(0.0, 0.0, 0.0, (0.0,) * len(PERCENTILES))
+    times_ms = np.asarray(times_s) * 1000
+    percentiles = tuple(float(value) for value in np.percentile(times_ms, PERCENTILES))
+    return Spread(float(times_ms.mean()), float(np.median(times_ms)), float(times_ms.std()), percentiles)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """When the tokens of answers came, each answer in the same place of all four."""
+
+    start_times_s: Sequence[float]
+    ttfts_s: Sequence[float]
+    itls_s: Sequence[Sequence[float]]
+    output_lens: Sequence[int]
+
+
+def tokens_over_time(outputs: Outputs, *, bin_s: float) -> list[float]:
+    """Returns the tokens of each `bin_s` since time 0; an answer's tokens are spread over its chunks evenly."""
+    times_s: list[float] = []
+    weights: list[float] = []
+    rows = zip(outputs.start_times_s, outputs.ttfts_s, outputs.itls_s, outputs.output_lens, strict=True)
+    for start_s, ttft_s, itls_s, output_len in rows:
+        chunk_times_s = start_s + ttft_s + np.concatenate(([0.0], np.cumsum(itls_s)))
+        times_s += chunk_times_s.tolist()
+        weights += [output_len / len(chunk_times_s)] * len(chunk_times_s)
+    bins = (np.asarray(times_s) / bin_s).astype(int)
+    return [round(float(count), 6) for count in np.bincount(bins, weights=weights)] if times_s else []
+
+
+def _tokens_by_second(completed: Sequence[Measurement]) -> list[float]:
+    begin_s = min((each.start_s for each in completed), default=0.0)
+    outputs = Outputs(
+        start_times_s=[each.start_s - begin_s for each in completed],
+        ttfts_s=[each.ttft_s for each in completed],
+        itls_s=[each.itls_s for each in completed],
+        output_lens=[each.output_len for each in completed],
+    )
+    return tokens_over_time(outputs, bin_s=1.0)
+
+
+def _most_at_once(completed: Sequence[Measurement]) -> int:
+    """vLLM counts all that go on in some second, which short requests make many more."""
+    changes = [(each.start_s, 1) for each in completed] + [(each.end_s, -1) for each in completed]
+    return max(itertools.accumulate(change for _, change in sorted(changes)), default=0)

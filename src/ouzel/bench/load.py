@@ -1,0 +1,46 @@
+"""How requests are sent: so many at once, or so many a second, or both."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from ouzel.bench.arrivals import arrival_times
+from ouzel.bench.conversation import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """With a rate, conversations begin when they are due, but no more than `max_concurrency` go on at a time."""
+
+    request_rate: float = float("inf")  # conversations a second
+    burstiness: float = 1.0
+    max_concurrency: int | None = None  # None: no limit
+
+    def __str__(self) -> str:
+        rate = "" if self.request_rate == float("inf") else f"{self.request_rate:g} requests/s"
+        limit = "" if self.max_concurrency is None else f"{self.max_concurrency} at once"
+        return ", ".join(part for part in (rate, limit) if part) or "all at once"
+
+
+async def send_all(
+    conversations: Sequence[Conversation],
+    load: Load,
+    converse: Callable[[Conversation], Awaitable[None]],
+    rng: random.Random,
+) -> None:
+    """Returns when the last conversation is over; being cancelled ends all."""
+    due_s = arrival_times(len(conversations), request_rate=load.request_rate, burstiness=load.burstiness, rng=rng)
+    places = asyncio.Semaphore(load.max_concurrency or max(len(conversations), 1))
+
+    async def converse_in_turn(conversation: Conversation) -> None:
+        async with places:
+            await converse(conversation)
+
+    start_s = time.perf_counter()
+    async with asyncio.TaskGroup() as tasks:
+        for conversation, after_s in zip(conversations, due_s, strict=True):
+            if (wait_s := start_s + after_s - time.perf_counter()) > 0:
+                await asyncio.sleep(wait_s)
+            tasks.create_task(converse_in_turn(conversation))

@@ -1,0 +1,24 @@
+"""What is known of the machine on which the benchmark runs."""
+
+import os
+import platform
+from pathlib import Path
+
+
+def machine_facts() -> dict[str, str]:
+    return {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "Python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

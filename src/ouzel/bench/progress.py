@@ -1,0 +1,65 @@
+"""A bar on a terminal tells how far a run is; elsewhere nothing is written."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import TextIO
+
+from ouzel.bench.measurement import Measurement
+
+_EVERY_S = 0.2
+_BAR_COLUMNS = 24
+
+
+class Progress:
+    """Counts requests as they begin and end."""
+
+    def __init__(self, num_requests: int) -> None:
+        self._num_requests = num_requests
+        self._num_begun = 0
+        self._num_ended = 0
+        self._num_failed = 0
+        self._num_tokens = 0
+        self._start_s = time.perf_counter()
+
+    def begin(self) -> None:
+        self._num_begun += 1
+
+    def end(self, measurement: Measurement) -> None:
+        self._num_ended += 1
+        self._num_failed += not measurement.is_complete
+        self._num_tokens += measurement.output_len if measurement.is_complete else 0
+
+    def line(self) -> str:
+        num_filled = _BAR_COLUMNS * self._num_ended // max(self._num_requests, 1)
+        bar = "█" * num_filled + "·" * (_BAR_COLUMNS - num_filled)
+        taken_s = max(time.perf_counter() - self._start_s, 1e-9)
+        failed = f", {self._num_failed} failed" if self._num_failed else ""
+        running = self._num_begun - self._num_ended
+        counts = f"{self._num_ended}/{self._num_requests}{failed}, {running} running"
+        return f"{bar} {counts}, {self._num_tokens / taken_s:.1f} tokens/s, {taken_s:.0f} s"
+
+
+@asynccontextmanager
+async def shown(progress: Progress, stream: TextIO) -> AsyncGenerator[None, None]:
+    """Draws the line again and again while the block runs, and takes it away at the end."""
+    if not stream.isatty():
+        yield
+        return
+    drawing = asyncio.create_task(_draw(progress, stream))
+    try:
+        yield
+    finally:
+        drawing.cancel()
+        with suppress(asyncio.CancelledError):
+            await drawing
+        stream.write("\r\x1b[K")
+        stream.flush()
+
+
+async def _draw(progress: Progress, stream: TextIO) -> None:
+    while True:
+        stream.write(f"\r\x1b[K{progress.line()}")
+        stream.flush()
+        await asyncio.sleep(_EVERY_S)

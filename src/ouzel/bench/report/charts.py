@@ -1,0 +1,166 @@
+"""Which charts are made of results."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ouzel.bench.figures import Outputs, tokens_over_time
+from ouzel.bench.report.chart import MAX_SERIES, Chart, Mark, Series
+from ouzel.bench.result import Result
+
+_NUM_QUANTILES = 200
+_NUM_BINS = 50
+_BINS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedResult:
+    name: str
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class _Requests:
+    """Those of a result that were answered. A result of vLLM's has them where it was saved with all details."""
+
+    outputs: Outputs
+    e2els_s: Sequence[float]
+    failure_times_s: Sequence[float]
+
+
+def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
+    """Draws the results of some runs into the same charts, as far as they have what is drawn."""
+    chosen = named[:: (len(named) - 1) // MAX_SERIES + 1] if named else named
+    detailed = [(each.name, _requests(each.result)) for each in chosen if _has_details(each.result)]
+    made = (
+        Chart(
+            title="Time to first token",
+            x_label="milliseconds",
+            y_label="% of requests",
+            series=tuple(_cumulative(name, requests.outputs.ttfts_s) for name, requests in detailed),
+            mark=Mark.LINE,
+            may_be_logarithmic=True,
+        ),
+        Chart(
+            title="Time between chunks",
+            x_label="milliseconds",
+            y_label="% of chunks",
+            series=tuple(
+                _cumulative(name, list(itertools.chain(*requests.outputs.itls_s))) for name, requests in detailed
+            ),
+            mark=Mark.LINE,
+            may_be_logarithmic=True,
+        ),
+        Chart(
+            title="Whole requests",
+            x_label="seconds from the beginning, when it was sent",
+            y_label="seconds",
+            series=tuple(series for name, requests in detailed for series in _whole_requests(name, requests)),
+            mark=Mark.DOTS,
+        ),
+        Chart(
+            title="Output over time",
+            x_label="seconds from the beginning",
+            y_label="tokens/s",
+            series=tuple(_throughput(name, requests.outputs) for name, requests in detailed),
+            mark=Mark.STEPS,
+        ),
+    )
+    return [chart for chart in made if any(len(series.xs) for series in chart.series)]
+
+
+def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
+    """Draws figures against the load, of one sweep or of two that are compared."""
+    key, label = _axis_of(sweeps[0][1])
+
+    def lines(name: str, values: Callable[[Result], float]) -> tuple[Series, ...]:
+        return tuple(
+            Series(
+                f"{sweep} {name}".strip(), [float(each[key]) for each in results], [values(each) for each in results]
+            )
+            for sweep, results in sweeps
+        )
+
+    def figure(name: str) -> Callable[[Result], float]:
+        return lambda result: float(result.get(name) or 0.0)
+
+    return [
+        Chart("Output throughput", label, "tokens/s", lines("", figure("output_throughput")), Mark.POINTS),
+        Chart("Request throughput", label, "requests/s", lines("", figure("request_throughput")), Mark.POINTS),
+        *(
+            Chart(
+                title,
+                label,
+                "milliseconds",
+                lines("p50", figure(f"p50_{time}_ms")) + lines("p99", figure(f"p99_{time}_ms")),
+                Mark.POINTS,
+            )
+            for time, title in (("ttft", "Time to first token"), ("tpot", "Time per output token"))
+        ),
+    ]
+
+
+def is_sweep(results: Sequence[Result]) -> bool:
+    """Whether there are runs whose rates, or whose limits, are numbers to draw against."""
+    if len(results) < 2:
+        return False
+    key, _ = _axis_of(results)
+    return all(isinstance(each.get(key), int | float) for each in results)
+
+
+def _axis_of(results: Sequence[Result]) -> tuple[str, str]:
+    rates = {str(each.get("request_rate")) for each in results}
+    return ("request_rate", "requests sent a second") if len(rates) > 1 else ("max_concurrency", "requests at once")
+
+
+def _has_details(result: Result) -> bool:
+    names = ("start_times", "ttfts", "itls", "output_lens", "errors")
+    columns = [result.get(name) for name in names]
+    return all(isinstance(each, list | tuple) for each in columns) and len({len(each or ()) for each in columns}) == 1
+
+
+def _requests(result: Result) -> _Requests:
+    """Times begin with the first request: vLLM's are on a clock of the machine."""
+    begin_s = min(result["start_times"], default=0.0)
+    starts_s = [start_s - begin_s for start_s in result["start_times"]]
+    rows = list(zip(starts_s, result["ttfts"], result["itls"], result["output_lens"], result["errors"], strict=True))
+    answered = [row for row in rows if not row[4]]
+    return _Requests(
+        outputs=Outputs(
+            start_times_s=[row[0] for row in answered],
+            ttfts_s=[row[1] for row in answered],
+            itls_s=[row[2] for row in answered],
+            output_lens=[row[3] for row in answered],
+        ),
+        e2els_s=[row[1] + sum(row[2]) for row in answered],
+        failure_times_s=[row[0] for row in rows if row[4]],
+    )
+
+
+def _whole_requests(name: str, requests: _Requests) -> Iterator[Series]:
+    """Failed requests lie on the axis."""
+    yield Series(name, requests.outputs.start_times_s, requests.e2els_s)
+    if times_s := requests.failure_times_s:
+        yield Series(f"{name}, failed", times_s, [0.0] * len(times_s))
+
+
+def _cumulative(name: str, times_s: Sequence[float]) -> Series:
+    """How many, of a hundred, took at most so long."""
+    if not len(times_s):
+        return Series(name, [], [])
+    shares = np.linspace(0, 100, min(_NUM_QUANTILES, len(times_s)) + 1)
+    return Series(name, (np.percentile(times_s, shares) * 1000).tolist(), shares.tolist())
+
+
+def _throughput(name: str, outputs: Outputs) -> Series:
+    ends_s = [
+        start + ttft + sum(itls)
+        for start, ttft, itls in zip(outputs.start_times_s, outputs.ttfts_s, outputs.itls_s, strict=True)
+    ]
+    duration_s = max(ends_s, default=0.0)
+    bin_s = next((each for each in _BINS_S if each * _NUM_BINS >= duration_s), _BINS_S[-1])
+    counts = tokens_over_time(outputs, bin_s=bin_s)
+    xs = [number * bin_s for number in range(len(counts) + 1)]
+    return Series(name, xs, [*(count / bin_s for count in counts), 0.0])

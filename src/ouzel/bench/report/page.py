@@ -1,0 +1,130 @@
+"""The page of a benchmark, and that of a comparison. Everything that a server or a file said is escaped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any  # what the template is given
+
+import jinja2
+from markupsafe import Markup
+
+from ouzel.bench.comparison import compared, load_of
+from ouzel.bench.report.chart import MAX_SERIES, Chart
+from ouzel.bench.report.charts import NamedResult, charts_of, is_sweep, sweep_charts
+from ouzel.bench.result import Result
+from ouzel.bench.summary import first_errors
+from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A row begins with its label; the others are numbers, but for units and verdicts."""
+
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    title: str
+    legend: tuple[str, ...]  # nothing where there is one series
+    svg: Markup  # of our own making: ElementTree has escaped what is in it
+
+
+def report_page(results: Sequence[Result]) -> str:
+    """Takes the results of one command, of which there are several after a sweep."""
+    first = results[0]
+    own = first.get("ouzel") or {}
+    charts = sweep_charts([("", results)]) if is_sweep(results) else []
+    charts += charts_of([NamedResult(load_of(each), each) for each in results])
+    return _page(
+        title=str(first.get("model_id", "")),
+        subtitle=f"{own.get('workload', '')}; {load_of(first) if len(results) == 1 else f'{len(results)} loads'}",
+        facts=_facts(first),
+        remarks=[str(each) for each in own.get("remarks", ())],
+        tables=[table for each in results for table in _tables(each, is_one_of_many=len(results) > 1)],
+        charts=charts,
+        errors=[error for each in results for error in first_errors(each)],
+    )
+
+
+def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str, str]) -> str:
+    firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
+    charts = sweep_charts([("A", firsts), ("B", seconds)]) if is_sweep(firsts) and is_sweep(seconds) else []
+    for a, b in pairs:
+        charts += charts_of([NamedResult("A", a), NamedResult("B", b)])
+    return _page(
+        title=f"{names[0]} and {names[1]}",
+        subtitle="B / A is what the second has of what the first had",
+        facts={
+            f"{letter}: {name}": value
+            for letter, each in zip("AB", (firsts[0], seconds[0]), strict=True)
+            for name, value in _facts(each).items()
+        },
+        remarks=[],
+        tables=[_comparison_table(a, b) for a, b in pairs],
+        charts=charts,
+        errors=[error for result in (*firsts, *seconds) for error in first_errors(result)],
+    )
+
+
+def _facts(result: Result) -> dict[str, str]:
+    own: Mapping[str, Any] = result.get("ouzel") or {}
+    server, machine = own.get("server") or {}, own.get("machine") or {}
+    facts = {
+        "command": own.get("command_line"),
+        "date": result.get("date"),
+        "model": result.get("model_id"),
+        "server": own.get("url") or ("this process" if own else None),
+        "endpoint": own.get("endpoint") or result.get("backend"),
+        "seed": own.get("seed"),
+        "goodput": own.get("goodput"),
+        **{f"server's {name}": value for name, value in server.items()},
+        **{f"client's {name}": value for name, value in machine.items()},
+        "Ouzel": own.get("version"),
+    }
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
+
+
+def _tables(result: Result, *, is_one_of_many: bool) -> list[_Table]:
+    load = f": {load_of(result)}" if is_one_of_many else ""
+    values = ((figure, value_of(result, figure)) for figure in TOTALS)
+    totals = tuple((figure.label_with_unit, number(value)) for figure, value in values if value is not None)
+    rows = tuple((label, *(number(value_of(result, figure)) for figure in figures)) for label, figures in times())
+    return [
+        _Table(f"Totals{load}", ("", ""), totals),
+        _Table(f"Milliseconds{load}", ("", *STATISTICS), rows),
+    ]
+
+
+def _comparison_table(a: Result, b: Result) -> _Table:
+    rows = (
+        (
+            each.figure.label_with_unit,
+            number(each.first),
+            number(each.second),
+            "–" if each.ratio is None else f"{each.ratio:.3f}",
+            each.verdict,
+        )
+        for each in compared(a, b)
+    )
+    return _Table(f"{load_of(a)} / {load_of(b)}", ("", "A", "B", "B / A", ""), tuple(rows))
+
+
+def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
+    """The fields are those that the template names."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(_file("page.html.jinja"))
+    return template.render(style=Markup(_file("page.css")), drawings=[_drawn(chart) for chart in charts], **fields)
+
+
+def _drawn(chart: Chart) -> _Drawing:
+    labels = tuple(series.label for series in chart.series[:MAX_SERIES])
+    return _Drawing(chart.title, labels if len(labels) > 1 else (), Markup(chart.svg()))
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

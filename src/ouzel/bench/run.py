@@ -1,0 +1,78 @@
+"""One run: all conversations under one load, measured."""
+
+import asyncio
+import random
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ouzel.bench.conversation import Conversation, JsonObject
+from ouzel.bench.load import Load, send_all
+from ouzel.bench.measurement import Measurement
+from ouzel.bench.progress import Progress
+from ouzel.bench.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Measurements are in the order of their starts. What had no answer when a run was stopped is not among them."""
+
+    load: Load
+    num_prompts: int
+    measurements: tuple[Measurement, ...]
+    started_at: datetime
+    start_s: float
+    duration_s: float
+    is_stopped: bool  # before all was asked
+
+
+async def run_load(
+    target: Target,
+    conversations: Sequence[Conversation],
+    load: Load,
+    *,
+    rng: random.Random,
+    progress: Progress,
+    stopping: asyncio.Event,
+) -> Run:
+    """Ends when all is answered, or `stopping` is set."""
+    measurements: list[Measurement] = []
+
+    async def converse(conversation: Conversation) -> None:
+        history: tuple[JsonObject, ...] = ()
+        for turn in conversation.turns:
+            progress.begin()
+            measurement = await target.ask(turn, history, conversation.tools)
+            measurements.append(measurement)
+            progress.end(measurement)
+            if not measurement.is_complete:
+                return  # what would follow has no answer to follow
+            history = (*history, *turn.messages, {"role": "assistant", "content": measurement.answer})
+
+    started_at, start_s = datetime.now().astimezone(), time.perf_counter()
+    is_stopped = await _until(stopping, send_all(conversations, load, converse, rng))
+    return Run(
+        load=load,
+        num_prompts=sum(len(each.turns) for each in conversations),
+        measurements=tuple(sorted(measurements, key=lambda each: each.start_s)),
+        started_at=started_at,
+        start_s=start_s,
+        duration_s=time.perf_counter() - start_s,
+        is_stopped=is_stopped,
+    )
+
+
+async def _until(stopping: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
+    """Does the work, and returns whether it was cut short. Raises what it raises."""
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
+    try:
+        await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_stopped = not working.done()
+        waiting.cancel()
+        working.cancel()
+        await asyncio.wait((working,))
+    if not is_stopped:
+        working.result()
+    return is_stopped

@@ -1,0 +1,70 @@
+"""The figures of a result as rows, for a terminal and for the report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ouzel.bench.result import Result
+
+_TIMES = (
+    ("ttft", "Time to first token"),
+    ("tpot", "Time per output token"),
+    ("itl", "Time between chunks"),
+    ("e2el", "Time of the whole request"),
+)
+STATISTICS = ("mean", "p50", "p90", "p99")
+_VLLM_NAMES = {"p50": "median"}  # where a result of vLLM's has no percentile of this name
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number of a result, by its name there."""
+
+    name: str
+    label: str
+    unit: str = ""
+    more_is_better: bool | None = None  # None: neither more nor less is
+
+    @property
+    def label_with_unit(self) -> str:
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+TOTALS = (
+    Figure("completed", "Requests completed"),
+    Figure("failed", "Requests failed", more_is_better=False),
+    Figure("duration", "Duration", "s"),
+    Figure("total_input_tokens", "Input tokens"),
+    Figure("total_output_tokens", "Output tokens"),
+    Figure("request_throughput", "Request throughput", "requests/s", more_is_better=True),
+    Figure("request_goodput", "Request goodput", "requests/s", more_is_better=True),
+    Figure("output_throughput", "Output throughput", "tokens/s", more_is_better=True),
+    Figure("total_token_throughput", "Total throughput", "tokens/s", more_is_better=True),
+    Figure("max_output_tokens_per_s", "Most output in a second", "tokens/s", more_is_better=True),
+    Figure("max_concurrent_requests", "Most requests at once"),
+)
+
+
+def times() -> Iterator[tuple[str, tuple[Figure, ...]]]:
+    """Yields a label and the figures of one time, as STATISTICS has them."""
+    for name, label in _TIMES:
+        figures = (Figure(f"{each}_{name}_ms", f"{label}, {each}", "ms", more_is_better=False) for each in STATISTICS)
+        yield label, tuple(figures)
+
+
+def value_of(result: Result, figure: Figure) -> float | None:
+    """Returns None where the result does not have it as a number."""
+    value = result.get(figure.name)
+    if value is None:
+        statistic, _, rest = figure.name.partition("_")
+        value = result.get(f"{_VLLM_NAMES.get(statistic, statistic)}_{rest}")
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def number(value: float | None) -> str:
+    """Writes four significant digits and no fewer than all of a whole number."""
+    if value is None:
+        return "–"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = 2 if abs(value) >= 10 else 3
+    return f"{value:.{digits}f}"

@@ -1,0 +1,97 @@
+"""What is measured: a model behind an endpoint, and the fields that it takes."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any  # JSON
+
+import msgspec
+
+from ouzel.bench.conversation import Conversation, JsonObject, Turn
+from ouzel.bench.endpoints import Endpoint, Form
+from ouzel.bench.measurement import Measurement, measured
+from ouzel.client.base import ApiClient, ApiFailure
+
+_REFUSED_FIELD = (400, 422)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    client: ApiClient
+    endpoint: Endpoint
+    model: str
+    form: Form
+    extra: Mapping[str, Any]  # fields of the user's own in every body
+
+    async def ask(
+        self, turn: Turn, history: tuple[JsonObject, ...] = (), tools: tuple[JsonObject, ...] = ()
+    ) -> Measurement:
+        body = self._body((*history, *turn.messages), turn.max_tokens, tools)
+        return await measured(self.client, self.endpoint, body, turn)
+
+    async def with_accepted_form(self, conversation: Conversation) -> "Target":
+        """Asks its first turn, again without what is refused. Raises ApiFailure where nothing is accepted."""
+        turn = conversation.turns[0]
+        target, first_failure = self, None
+        while True:
+            try:
+                await target._try(turn, conversation.tools)
+            except ApiFailure as failure:
+                first_failure = first_failure or failure
+                form = target.form.without_refused()
+                if failure.http_status not in _REFUSED_FIELD or form is None:
+                    raise first_failure from failure
+                target = replace(target, form=form)
+            else:
+                return target
+
+    async def _try(self, turn: Turn, tools: tuple[JsonObject, ...]) -> None:
+        """Raises ApiFailure, with the status of a refusal."""
+        body = self._body(turn.messages, turn.max_tokens, tools)
+        async with self.client.events(self.endpoint.path, body) as events:
+            async for event in events:
+                try:
+                    error = self.endpoint.read(event).error
+                except msgspec.MsgspecError as failure:
+                    raise ApiFailure(f"a chunk cannot be read: {failure}") from failure
+                if error:
+                    raise ApiFailure(error)
+
+    def _body(self, messages: tuple[JsonObject, ...], max_tokens: int, tools: tuple[JsonObject, ...]) -> bytes:
+        return self.endpoint.body(
+            messages, model=self.model, max_tokens=max_tokens, tools=tools, form=self.form, extra=self.extra
+        )
+
+
+async def served_model(client: ApiClient) -> Mapping[str, Any]:
+    """Returns what the server says of its first model. Raises ApiFailure."""
+    answer = await client.ask("GET", "/v1/models")
+    if answer.status != 200:
+        raise ApiFailure(f"/v1/models answered {answer.status}; --model names the model", http_status=answer.status)
+    try:
+        models = msgspec.json.decode(answer.body)["data"]
+        model: Mapping[str, Any] = models[0]
+        if not isinstance(model["id"], str):
+            raise ApiFailure("/v1/models names no model; --model does")
+    except (msgspec.DecodeError, LookupError, TypeError) as error:
+        raise ApiFailure("/v1/models names no model; --model does") from error
+    return model
+
+
+async def server_facts(client: ApiClient, model: str) -> dict[str, str]:
+    """Returns what the server tells of itself; what it does not tell is left out."""
+    version, models = await asyncio.gather(_told(client, "/version"), _told(client, "/v1/models"))
+    facts = {"version": str(version["version"])} if "version" in version else {}
+    listed = models.get("data")
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and each.get("id") == model:
+            facts |= {name: str(each[name]) for name in ("owned_by", "max_model_len") if each.get(name)}
+    return facts
+
+
+async def _told(client: ApiClient, path: str) -> Mapping[str, Any]:
+    try:
+        content = msgspec.json.decode((await client.ask("GET", path)).body)
+    except (ApiFailure, msgspec.DecodeError):
+        content = None
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,194 @@
+"""`ouzel bench` measures a server over HTTP, or a model in this process, and compares what was measured."""
+
+import os
+import shlex
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any  # JSON
+
+import uvloop
+
+from ouzel import __version__
+from ouzel.bench.benchmark import Outcome, Plan, benchmark
+from ouzel.bench.comparison import comparison_text, load_of, paired
+from ouzel.bench.dataset import read_dataset
+from ouzel.bench.endpoints import Form
+from ouzel.bench.figures import figures_of
+from ouzel.bench.goodput import Limits, read_limits
+from ouzel.bench.machine import machine_facts
+from ouzel.bench.report.page import comparison_page, report_page
+from ouzel.bench.result import Circumstances, InvalidResult, read_results, result_of, write_results
+from ouzel.bench.summary import printable, summary, sweep_summary
+from ouzel.bench.target import Target, served_model, server_facts
+from ouzel.bench.workloads import Shape
+from ouzel.cli.bench_flags import BenchFlags, bench_flags, read_bench_flags
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.signals import stop_signals
+from ouzel.client.base import ApiClient
+
+_NUM_PROMPTS = 32
+_STOPPED = 130  # the exit status of what ends by Ctrl-C
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Raises OuzelError."""
+    flags, rest = read_bench_flags(arguments)
+    if flags.compare:
+        return _compare(flags)
+    plan = _plan(flags)
+    opening = _served(flags, rest) if flags.url else _own(rest)
+    return uvloop.run(_run(flags, plan, opening, command_line=_shown(arguments)))
+
+
+def _plan(flags: BenchFlags) -> Plan:
+    """Raises OuzelError."""
+    lines = read_dataset(Path(flags.dataset)) if flags.dataset else []
+    if flags.endpoint.name == "completions" and any(line.messages for line in lines):
+        raise InvalidOption(f"--dataset {flags.dataset}: has messages, which --endpoint completions has no field for")
+    try:
+        limits = read_limits(flags.goodput)
+    except ValueError as error:
+        raise InvalidOption(f"--goodput: {error}") from error
+    shape = Shape(
+        workload=flags.workload,
+        num_requests=flags.num_prompts or len(lines) or _NUM_PROMPTS,
+        input_lens=flags.input_len,
+        output_lens=flags.output_len,
+        prefix_len=flags.prefix_len,
+        num_prefixes=flags.num_prefixes,
+        num_turns=flags.turns,
+    )
+    return Plan(shape, tuple(lines), flags.loads(), flags.warmup, flags.seed, limits)
+
+
+def _served(flags: BenchFlags, rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
+    """Raises OuzelError, before anything is asked."""
+    from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  only where there is a server
+
+    if rest:
+        reason = "--model names the model of a server" if not rest[0].startswith("-") else "is no option of --url"
+        raise InvalidOption(f"{rest[0]}: {reason}; ouzel bench --help lists all")
+    tls = tls_context(ca_file=flags.ca_file, verifies=not flags.insecure)
+    api_key = flags.api_key or os.environ.get("OPENAI_API_KEY", "")
+
+    @asynccontextmanager
+    async def opened() -> AsyncGenerator[ApiClient, None]:
+        client = HttpClient(flags.url, api_key=api_key, tls=tls)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+    return opened()
+
+
+def _own(rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
+    """Reads the options of the model. Raises OuzelError."""
+    from ouzel.cli.own_app import own_app, read_own_model  # noqa: PLC0415  only where there is no server
+
+    options, local = read_own_model(rest, command="bench", other_flags=bench_flags())
+    return own_app(options, local)
+
+
+async def _run(
+    flags: BenchFlags, plan: Plan, opening: AbstractAsyncContextManager[ApiClient], *, command_line: str
+) -> int:
+    async with opening as client:
+        model = flags.model or (await served_model(client))["id"]
+        stopping, _ = stop_signals()
+        _say(f"{model} {f'at {flags.url}' if flags.url else 'in this process'}: {_asked(plan, flags)}\n")
+        target = Target(client, flags.endpoint, model, Form(), flags.extra_body)
+        outcome = await benchmark(target, plan, stopping=stopping, terminal=sys.stderr)
+        facts = await server_facts(client, model)
+    own_fields = {
+        "version": __version__,
+        "command_line": command_line,
+        "url": flags.url,
+        "endpoint": flags.endpoint.path,
+        "workload": _asked(plan, flags),
+        "seed": plan.seed,
+        "goodput": None if plan.limits is None else str(plan.limits),
+        "remarks": outcome.remarks,
+        "machine": machine_facts(),
+        "server": facts,
+    }
+    circumstances = Circumstances(flags.endpoint.backend, model, own_fields)
+    return _told(flags, outcome, plan.limits, circumstances)
+
+
+def _asked(plan: Plan, flags: BenchFlags) -> str:
+    shape = plan.shape
+    if plan.dataset:
+        return f"{shape.num_requests} requests of {flags.dataset}"
+    lengths = f"input {_written(shape.input_lens)}, output {_written(shape.output_lens)}"
+    return f"{shape.num_requests} requests, {shape.workload}, {lengths}"
+
+
+def _written(lengths: Any) -> str:
+    """Any: a record of lengths, of whichever kind."""
+    values = asdict(lengths)
+    name = type(lengths).__name__.lower()
+    return (
+        str(lengths.num_tokens) if name == "fixed" else f"{name}({','.join(f'{each:g}' for each in values.values())})"
+    )
+
+
+def _told(flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstances: Circumstances) -> int:
+    """Writes what was asked for, and returns the exit status."""
+    results = [
+        result_of(run, figures_of(run.measurements, run.duration_s, limits), circumstances) for run in outcome.runs
+    ]
+    if not results:
+        return _STOPPED
+    for result in results:
+        heading = f"\n{load_of(result)}\n\n" if len(results) > 1 else "\n"
+        _say(heading + summary(result))
+    if len(results) > 1:
+        _say("\n" + sweep_summary(results))
+    for remark in outcome.remarks:
+        _say(f"\nNote: {printable(remark)}\n")
+    if flags.save:
+        write_results(Path(flags.save), results)
+    if flags.report:
+        _write_page(flags.report, report_page(results))
+    if any(run.is_stopped for run in outcome.runs):
+        return _STOPPED
+    return 0 if any(result["completed"] for result in results) else 1
+
+
+def _compare(flags: BenchFlags) -> int:
+    first, second = (read_results(Path(path)) for path in flags.compare)
+    pairs = paired(first, second)
+    _say(f"A: {flags.compare[0]}\nB: {flags.compare[1]}\n")
+    for a, b in pairs:
+        heading = f"\n{load_of(a)} / {load_of(b)}\n" if len(pairs) > 1 else "\n"
+        _say(heading + comparison_text(a, b))
+    if flags.report:
+        _write_page(flags.report, comparison_page(pairs, names=(flags.compare[0], flags.compare[1])))
+    return 0
+
+
+def _write_page(path: str, page: str) -> None:
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidResult(f"{path}: {error.strerror}") from error
+
+
+def _shown(arguments: Sequence[str]) -> str:
+    """Returns the command line without the key."""
+    shown: list[str] = []
+    for argument in arguments:
+        if shown and shown[-1] == "--api-key":
+            shown.append("…")
+        else:
+            shown.append("--api-key=…" if argument.startswith("--api-key=") else argument)
+    return shlex.join(["ouzel", "bench", *shown])
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

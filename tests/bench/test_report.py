@@ -1,0 +1,160 @@
+"""The report: well-formed, and nothing that a server or a file said becomes a part of it."""
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ouzel.bench.figures import figures_of
+from ouzel.bench.load import Load
+from ouzel.bench.report.axis import linear_axis, logarithmic_axis
+from ouzel.bench.report.chart import Chart, Mark, Series
+from ouzel.bench.report.page import comparison_page, report_page
+from ouzel.bench.result import Circumstances, Result, result_of
+from ouzel.bench.run import Run
+from tests.bench.measurements import measurement
+
+HOSTILE = """</title><script>alert(1)</script><img src=x onerror="alert(1)">'"&{{ 7*7 }}"""
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Tags(HTMLParser):
+    """Collects tags, and finds those that are not closed in turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def tags_of(page: str) -> Tags:
+    tags = Tags()
+    tags.feed(page)
+    tags.close()
+    assert tags.open == []
+    return tags
+
+
+def result(load: Load = Load(max_concurrency=2), *, model: str = "m", error: str = "") -> Result:  # noqa: B008  frozen
+    measurements = [
+        measurement(100.0 + number, (0.1, 0.2, 0.2 + number / 10), output_len=3 + number) for number in range(1, 5)
+    ]
+    if error:
+        measurements.append(measurement(104.5, (), output_len=0, error=error))
+    run = Run(load, 5, tuple(measurements), datetime(2026, 1, 31, tzinfo=UTC), 100.0, 6.0, is_stopped=False)
+    own_fields = {"command_line": "ouzel bench", "url": model, "server": {"version": model}, "remarks": (model,)}
+    circumstances = Circumstances("openai-chat", model, own_fields)
+    return result_of(run, figures_of(run.measurements, run.duration_s), circumstances)
+
+
+def test_a_run_has_its_figures_and_four_charts() -> None:
+    tags = tags_of(report_page([result()]))
+    assert tags.seen.count("svg") == 4
+    assert "Request throughput (requests/s)" in tags.texts
+    assert "script" not in tags.seen
+    assert "link" not in tags.seen
+
+
+def test_a_sweep_has_charts_against_its_loads() -> None:
+    page = report_page([result(Load(request_rate=rate)) for rate in (1.0, 2.0, 4.0)])
+    tags = tags_of(page)
+    assert tags.seen.count("svg") == 8
+    assert "requests sent a second" in tags.texts
+
+
+def test_a_comparison_has_ratios_and_charts_of_both() -> None:
+    tags = tags_of(comparison_page([(result(), result())], names=("a.json", "b.json")))
+    assert tags.seen.count("svg") == 4
+    assert "B / A" in tags.texts
+    assert "1.000" in tags.texts
+
+
+def test_a_comparison_of_two_sweeps_has_both_against_the_load() -> None:
+    sweep = [result(Load(max_concurrency=limit)) for limit in (1, 4)]
+    tags = tags_of(comparison_page(list(zip(sweep, sweep, strict=True)), names=("a.json", "b.json")))
+    assert tags.seen.count("svg") == 4 + 2 * 4
+    assert "requests at once" in tags.texts
+
+
+def test_results_of_vllm_without_details_have_no_charts() -> None:
+    plain = {"model_id": "m", "request_throughput": 2.0, "request_rate": "inf", "max_concurrency": 8}
+    assert "svg" not in tags_of(report_page([plain])).seen
+
+
+def test_a_hostile_server_writes_nothing_into_the_page() -> None:
+    hostile = result(model=HOSTILE, error=HOSTILE)
+    for page in (report_page([hostile]), comparison_page([(hostile, hostile)], names=(HOSTILE, HOSTILE))):
+        tags = tags_of(page)
+        assert not {"script", "img"} & set(tags.seen)
+        assert any(HOSTILE in text for text in tags.texts)
+        assert "49" not in "".join(tags.texts)
+
+
+def test_charts_are_well_formed_whatever_is_drawn() -> None:
+    for mark in Mark:
+        for values in ([], [0.0], [0.0, 0.0], [1e-6, 1e6], [5.0] * 5000):
+            series = Series("<a>", values, values)
+            svg = Chart("<b>", "<c>", "&", (series, series), mark, may_be_logarithmic=True).svg()
+            assert ElementTree.fromstring(svg).tag == "svg"
+            assert "nan" not in svg
+
+
+@pytest.mark.parametrize("largest", [0.003, 1.0, 7.0, 10.0, 99.0, 12_345.0])
+def test_a_linear_axis_ends_at_a_tick_beyond_the_largest_value(largest: float) -> None:
+    axis = linear_axis([largest / 3, largest], start=0.0, end=100.0)
+    ticks = axis.ticks()
+    assert ticks[0] == 0.0
+    assert ticks[-1] == pytest.approx(axis.high)
+    assert largest <= axis.high * (1 + 1e-9) <= largest * 2
+    assert 3 <= len(ticks) <= 7
+    assert (axis.at(0.0), axis.at(axis.high)) == (0.0, 100.0)
+
+
+def test_a_logarithmic_axis_has_ticks_at_round_numbers() -> None:
+    assert logarithmic_axis([1.0, 90.0], start=0.0, end=1.0).ticks() == pytest.approx([1, 2, 5, 10, 20, 50])
+    assert logarithmic_axis([0.001, 1000.0], start=0.0, end=1.0).ticks() == pytest.approx(
+        [0.001, 0.01, 0.1, 1, 10, 100, 1000]
+    )
+
+
+def test_the_page_opens_in_a_browser_without_a_complaint(tmp_path: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = next(
+        (path for path in map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser")) if path.exists()), None
+    )
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine")
+    path = tmp_path / "report.html"
+    path.write_text(report_page([result(model=HOSTILE, error=HOSTILE)]), encoding="utf-8")
+    complaints: list[str] = []
+    with playwright.sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=str(chromium), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 360, "height": 740})
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.goto(path.as_uri())
+        widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        num_charts = page.locator("svg").count()
+        browser.close()
+    assert complaints == []
+    assert num_charts == 4
+    assert widths[0] <= widths[1]  # nothing is wider than a phone

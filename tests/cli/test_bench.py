@@ -1,0 +1,215 @@
+"""`ouzel bench` as a user runs it: each workload and endpoint, files that it writes, what it refuses, Ctrl-C."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+
+from ouzel.cli.app import main
+from ouzel.config import ServerConfig
+from tests.api.serving import RunningServer, prompts_heard, running_server
+
+pytestmark = pytest.mark.serves
+
+SMALL = ("--num-prompts", "4", "--input-len", "10:20", "--output-len", "5", "--max-concurrency", "2")
+FIELDS = """
+date endpoint_type backend label model_id tokenizer_id num_prompts request_rate burstiness max_concurrency duration
+completed failed total_input_tokens total_output_tokens request_throughput request_goodput output_throughput
+total_token_throughput max_output_tokens_per_s max_concurrent_requests input_lens output_lens ttfts itls start_times
+generated_texts errors
+"""  # of `vllm bench serve`
+STATISTICS = ("mean", "median", "std", "p50", "p90", "p95", "p99")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with running_server() as running:
+        yield running
+
+
+def bench(server: RunningServer, directory: Path, *arguments: str, small: tuple[str, ...] = SMALL) -> Any:
+    """Returns what the command saves; it succeeds."""
+    saved = directory / "result.json"
+    assert main(["bench", "--url", server.url, "--save", str(saved), *small, *arguments]) == 0
+    return json.loads(saved.read_bytes())
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Returns the exit status and the one line that is said."""
+    try:
+        status = main(["bench", *arguments])
+    except SystemExit as error:  # of argparse
+        status = int(str(error.code))
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return status, said
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
+@pytest.mark.parametrize("workload", ["random", "shared-prefix", "multi-turn"])
+def test_every_workload_on_every_endpoint(server: RunningServer, tmp_path: Path, endpoint: str, workload: str) -> None:
+    prefix = ("--prefix-len", "30") if workload == "shared-prefix" else ()
+    result = bench(server, tmp_path, "--endpoint", endpoint, "--workload", workload, *prefix)
+    assert (result["completed"], result["failed"], result["errors"]) == (4, 0, [""] * 4)
+    assert result["output_lens"] == [5] * 4
+    assert result["total_output_tokens"] == 20
+    assert all(ttft > 0 for ttft in result["ttfts"])
+
+
+def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path) -> None:
+    result = bench(server, tmp_path, "--goodput", "ttft:1e6", "e2el:1e6")
+    times = [f"{statistic}_{name}_ms" for name in ("ttft", "tpot", "itl", "e2el") for statistic in STATISTICS]
+    assert result.keys() == {*FIELDS.split(), *times, "ouzel"}
+    assert (result["backend"], result["model_id"], result["request_rate"]) == ("openai-chat", "org/parrot", "inf")
+    assert result["request_goodput"] == result["request_throughput"]
+    assert result["mean_ttft_ms"] <= result["mean_e2el_ms"]
+    assert "--goodput ttft:1e6 e2el:1e6" in result["ouzel"]["command_line"]
+
+
+def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
+    first, again, other = (bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2"))
+    assert sorted(first) == sorted(again) != sorted(other)
+
+
+def test_a_sweep_has_a_run_for_each_load(
+    server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.html"
+    small = ("--num-prompts", "3", "--input-len", "9", "--output-len", "4", "--report", str(report))
+    results = bench(server, tmp_path, "--sweep", "rate:50,100", small=small)
+    assert [each["request_rate"] for each in results] == [50, 100]
+    assert [each["completed"] for each in results] == [3, 3]
+    assert results[0]["generated_texts"] != results[1]["generated_texts"]
+    assert "TTFT p50" in capsys.readouterr().out
+    assert report.read_text().count("<svg") == 8
+
+
+def test_prompts_of_a_file(server: RunningServer, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "abc", "output_tokens": 3}\n{"messages": [{"role": "user", "content": "defg"}]}\n')
+    result = bench(server, tmp_path, "--dataset", str(path), "--output-len", "4", small=())
+    assert sorted(result["generated_texts"]) == ["abc", "defg"]
+
+
+def test_two_results_are_compared(server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench(server, tmp_path)
+    saved, report = str(tmp_path / "result.json"), tmp_path / "report.html"
+    capsys.readouterr()
+    assert main(["bench", "--compare", saved, saved, "--report", str(report)]) == 0
+    assert "1.000" in capsys.readouterr().out
+    assert "<svg" in report.read_text()
+
+
+def test_failures_are_counted_and_the_first_ones_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "abc"}\n{"prompt": "a|fail|b"}\n')
+    with running_server() as server:
+        result = bench(server, tmp_path, "--dataset", str(path), small=())
+    assert (result["completed"], result["failed"]) == (1, 1)
+    assert "failed 1 times: " in capsys.readouterr().out
+
+
+def test_a_key_is_sent_and_never_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running_server(config=ServerConfig(api_key=("sesame",))) as server:
+        assert refusal(capsys, "--url", server.url)[0] == 1
+        saved = json.dumps(bench(server, tmp_path, "--api-key", "sesame"))
+    assert "sesame" not in saved + capsys.readouterr().out
+
+
+def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    status, said = refusal(capsys, "--url", f"localhost:{port}")
+    assert status == 1
+    assert f"http://localhost:{port}: there is no server" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--url", "x", "--input-len", "0"), "--input-len: lengths must be 1 to"),
+        (("--url", "x", "--num-prompts", "0"), "--num-prompts: must be a whole number >= 1, given '0'"),
+        (("--url", "x", "--request-rate", "-1"), "--request-rate: must be a number > 0"),
+        (("--url", "x", "--request-rate", "nan"), "given 'nan'"),
+        (("--url", "x", "--endpoint", "chats"), "--endpoint: must be chat, completions, responses, given 'chats'"),
+        (("--url", "x", "--workload", "idle"), "--workload: must be random"),
+        (("--url", "x", "--goodput", "itl:5"), "--goodput: must be one or more of"),
+        (("--url", "x", "--sweep", "rate"), "--sweep: must be rate:R,R,..."),
+        (("--url", "x", "--sweep", "rate:1,b"), "--sweep: must be a number > 0"),
+        (("--url", "x", "--extra-body", "[]"), "--extra-body: must be a JSON object, given '[]'"),
+        (("--url", "x", "--prefix-len", "5"), "--prefix-len: needs --workload shared-prefix"),
+        (("--url", "x", "--turns", "5"), "--turns: needs --workload multi-turn"),
+        (("--url", "x", "--burstiness", "5"), "--burstiness: needs --request-rate"),
+        (("--url", "x", "--sweep", "rate:1", "--request-rate", "1"), "--request-rate: --sweep rate:... has"),
+        (("--url", "x", "--sweep", "concurrency:1", "--max-concurrency", "1"), "--max-concurrency: --sweep"),
+        (("--url", "x", "--dataset", "d", "--input-len", "5"), "--input-len: --dataset has prompts of its own"),
+        (("--url", "x", "--dataset", "/none.jsonl"), "/none.jsonl: No such file"),
+        (("--url", "x", "--workload", "tools", "--endpoint", "completions"), "--workload: completions have no tools"),
+        (("--url", "x", "--save", "/none/a.json"), "--save: must be a file in a directory that exists"),
+        (("--url", "x", "--insecure", "--ca-file", "c"), "--ca-file: has no meaning with --insecure"),
+        (("--url", "ftp://x"), "the URL of a server must be like"),
+        (("--url", "x", "some/model"), "some/model: --model names the model of a server"),
+        (("--url", "x", "--device", "CPU"), "--device: is no option of --url"),
+        (("--api-key", "k"), "--api-key: needs --url"),
+        (("--num-promts", "5"), "unknown option --num-promts; did you mean --num-prompts"),
+        (("--port", "5"), "--port: is an option of ouzel serve"),
+        (("--compare", "a.json", "b.json", "--seed", "1"), "--seed: nothing is measured with --compare"),
+        (("--compare", "/none/a.json", "b.json"), "/none/a.json: No such file"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    status, line = refusal(capsys, *arguments)
+    assert status in (1, 2)
+    assert said in line
+
+
+def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["bench", "-h"])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert all(flag in said for flag in ("--url", "--workload", "--sweep", "--compare"))
+
+
+def _started(*arguments: str, directory: Path) -> subprocess.Popen[str]:
+    """The command in a process of its own, which saves its result in the directory."""
+    command = [sys.executable, "-m", "ouzel", "bench", "--save", str(directory / "result.json"), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("workload", ["random", "tools"])
+def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
+    arguments = ("--workload", workload, "--num-prompts", "3", "--output-len", "4", "--kv-cache-gib", "0.05")
+    run = _started(*arguments, "--cache-dir", str(tmp_path / "cache"), directory=tmp_path)
+    said, errors = run.communicate()
+    assert (run.returncode, errors) == (0, "")
+    assert "ouzel-demo in this process: 3 requests" in said
+    result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
+    assert (result["completed"], result["total_output_tokens"]) == (3, 12)
+
+
+def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    short, long = {"prompt": "ab", "output_tokens": 2}, {"prompt": "x" * 3000, "output_tokens": 3000}
+    prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
+    arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
+    with running_server({"step_s": 0.01}, engine_factory="create_attentive_parrot") as server:
+        run = _started("--url", server.url, *arguments, directory=tmp_path)
+        while not any(len(prompt) > 3000 for prompt in prompts_heard):
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        said, errors = run.communicate()
+    assert (run.returncode, errors) == (130, "")
+    assert "stopped before all was asked" in said
+    result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
+    assert (result["completed"], result["failed"], result["generated_texts"]) == (1, 0, ["ab"])
+    assert result["ouzel"]["is_stopped"] is True
