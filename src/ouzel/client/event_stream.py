@@ -1,0 +1,30 @@
+"""Server-sent events come in pieces of any size; their data leaves whole."""
+
+_LAST = b"[DONE]"  # OpenAI's mark behind the last event
+
+
+class EventStream:
+    """Holds what has come of an event that is not whole yet."""
+
+    def __init__(self) -> None:
+        self._rest = b""  # of a line
+        self._data: list[bytes] = []  # of the event's lines
+        self.is_over = False
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """Returns the data of the events that are whole now. Nothing counts behind the last."""
+        lines = (self._rest + received).split(b"\n")
+        self._rest = lines.pop()
+        events: list[bytes] = []
+        for line in lines:
+            content = line.removesuffix(b"\r")
+            if content.startswith(b"data:"):
+                self._data.append(content[5:].removeprefix(b" "))
+            elif not content and self._data:
+                event = b"\n".join(self._data)
+                self._data.clear()
+                if event == _LAST:
+                    self.is_over = True
+                    break
+                events.append(event)
+        return events

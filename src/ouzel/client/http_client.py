@@ -1,0 +1,147 @@
+"""`HttpClient` asks an OpenAI-compatible server over HTTP, TLS or a Unix socket."""
+
+import ipaddress
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx2
+
+from ouzel import __version__
+from ouzel.client.base import Answer, ApiFailure, failure_of
+from ouzel.client.event_stream import EventStream
+
+_CONNECT_TIMEOUT_S = 30.0
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`root` is what the paths of the API follow; `unix_socket` is the file that leads there, if one does."""
+
+    root: str
+    unix_socket: str = ""
+
+    @property
+    def is_loopback(self) -> bool:
+        host = urlsplit(self.root).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost" or host.endswith(".localhost")
+
+
+def address_of(url: str) -> Address:
+    """Reads a URL with or without `http://` and `/v1`, or `unix:` and the path of a socket. Raises ApiFailure."""
+    if url.startswith("unix:"):
+        return Address("http://localhost", _socket_path(url))
+    text = url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(text)
+        is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port or an address of IPv6
+        is_complete = False
+    if not is_complete or parts.query or parts.fragment:
+        raise ApiFailure(f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given {url!r}")
+    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    return Address(f"{parts.scheme}://{parts.netloc}{path}")
+
+
+def _socket_path(url: str) -> str:
+    path = url.removeprefix("unix:").removeprefix("//")
+    if not path:
+        raise ApiFailure(f"the URL of a Unix socket must be unix: and its path, given {url!r}")
+    return path
+
+
+def tls_context(*, ca_file: str = "", verifies: bool = True) -> ssl.SSLContext:
+    """Trusts what the system trusts, or only the authorities in `ca_file`. Raises ApiFailure."""
+    try:
+        context = ssl.create_default_context(cafile=ca_file or None)
+    except (OSError, ssl.SSLError) as error:
+        raise ApiFailure(f"{ca_file}: holds no PEM certificates that can be read: {error}") from error
+    if not verifies:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class HttpClient:
+    """Implements ApiClient. Connections are kept, and there may be any number of them.
+
+    Proxies of the environment are used, but never on the way to this machine. Answers may take any time.
+    """
+
+    def __init__(self, url: str, *, api_key: str = "", tls: ssl.SSLContext | None = None) -> None:
+        """Raises ApiFailure for a URL that cannot be one."""
+        self._address = address_of(url)
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ApiFailure("the API key must be printable ASCII")
+        headers = {"user-agent": f"ouzel/{__version__}", "accept-encoding": "identity"}
+        if api_key:
+            headers["authorization"] = f"Bearer {api_key}"
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+        context = tls or tls_context()
+        socket = self._address.unix_socket
+        self._client = httpx2.AsyncClient(
+            headers=headers,
+            verify=context,
+            trust_env=not self._address.is_loopback,
+            limits=limits,
+            timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
+            transport=httpx2.AsyncHTTPTransport(uds=socket, limits=limits) if socket else None,
+        )
+
+    @property
+    def root(self) -> str:
+        """The server's address, for people."""
+        socket = self._address.unix_socket
+        return f"unix:{socket}" if socket else self._address.root
+
+    async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
+        """Returns the whole answer, whatever its status. Raises ApiFailure where there is none."""
+        try:
+            answer = await self._client.request(
+                method, self._address.root + path, content=body or None, headers=_content_type(body)
+            )
+        except httpx2.HTTPError as error:
+            raise self._failure(error) from error
+        return Answer(answer.status_code, answer.content)
+
+    @asynccontextmanager
+    async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        """Posts, and iterates over the data of the events of the answer, as `ApiClient` says."""
+        url = self._address.root + path
+        try:
+            async with self._client.stream("POST", url, content=body, headers=_content_type(body)) as answer:
+                if answer.status_code != _OK:
+                    raise failure_of(Answer(answer.status_code, await answer.aread()))
+                if answer.headers.get("content-type", "").startswith("application/json"):
+                    raise ApiFailure("the server answered a request for a stream with one JSON object")
+                async with aclosing(_events_of(answer)) as events:
+                    yield events
+        except httpx2.HTTPError as error:
+            raise self._failure(error) from error
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _failure(self, error: httpx2.HTTPError) -> ApiFailure:
+        reason = str(error) or type(error).__name__
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return ApiFailure(f"{self.root}: there is no server to be reached: {reason}")
+        return ApiFailure(f"{self.root}: the answer broke off: {reason}")
+
+
+def _content_type(body: bytes) -> dict[str, str]:
+    return {"content-type": "application/json"} if body else {}
+
+
+async def _events_of(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """Reads to the end of the answer, so that its connection can be used again."""
+    stream = EventStream()
+    async for received in answer.aiter_bytes():
+        for event in stream.feed(received) if not stream.is_over else ():
+            yield event

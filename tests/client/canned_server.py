@@ -1,0 +1,53 @@
+"""A server that answers every request with the same bytes, whatever they are, and closes the connection."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class CannedServer:
+    answer: bytes
+    url: str = ""
+    heads: list[str] = field(default_factory=list)  # of the requests that came
+    bodies: list[bytes] = field(default_factory=list)
+
+    async def reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        self.heads.append(head)
+        lengths = [int(line[15:]) for line in head.splitlines() if line.startswith("content-length:")]
+        self.bodies.append(await reader.readexactly(sum(lengths)))
+        writer.write(self.answer)
+        await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def canned_server(
+    answer: bytes, *, tls: ssl.SSLContext | None = None, unix_socket: Path | None = None
+) -> AsyncGenerator[CannedServer, None]:
+    canned = CannedServer(answer)
+    if unix_socket is not None:
+        server: asyncio.Server = await asyncio.start_unix_server(canned.reply, unix_socket)
+        canned.url = f"unix:{unix_socket}"
+    else:
+        server = await asyncio.start_server(canned.reply, "127.0.0.1", 0, ssl=tls)
+        scheme = "http" if tls is None else "https"
+        canned.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server:
+        yield canned
+
+
+def event_stream(*events: str) -> bytes:
+    """Returns an answer whose chunks are these events."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    chunks = [f"data: {event}\n\n".encode() for event in events]
+    return head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+
+
+def json_answer(status: str, body: str) -> bytes:
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body.encode())}\r\n\r\n"
+    return (head + body).encode()

@@ -1,0 +1,145 @@
+"""`HttpClient` against servers: where it finds them, what it sends, what it says of answers that fail."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trustme
+
+from ouzel.client.base import ApiFailure
+from ouzel.client.http_client import HttpClient, address_of, tls_context
+from tests.api.serving import running_server
+from tests.client.canned_server import canned_server, event_stream, json_answer
+
+CHAT = b'{"messages": [{"role": "user", "content": "abc"}], "stream": true}'
+PATH = "/v1/chat/completions"
+
+
+@asynccontextmanager
+async def client_of(
+    url: str, *, api_key: str = "", tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[HttpClient, None]:
+    client = HttpClient(url, api_key=api_key, tls=tls)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def events_of(client: HttpClient) -> list[bytes]:
+    async with client.events(PATH, CHAT) as events:
+        return [event async for event in events]
+
+
+@pytest.mark.parametrize(
+    ("url", "root"),
+    [
+        ("http://localhost:8000/v1", "http://localhost:8000"),
+        ("http://localhost:8000/v1/", "http://localhost:8000"),
+        ("https://models.example/openai/v1", "https://models.example/openai"),
+        ("https://models.example/openai/", "https://models.example/openai"),
+        ("localhost:8000", "http://localhost:8000"),
+        ("[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_a_url_may_end_with_the_version_or_not(url: str, root: str) -> None:
+    assert address_of(url).root == root
+
+
+@pytest.mark.parametrize("url", ["", "ftp://localhost", "http://", "http://a:b", "http://[", "unix:", "http://a/?b=c"])
+def test_what_is_no_url_is_refused_with_the_value(url: str) -> None:
+    with pytest.raises(ApiFailure, match=r"must be .* given"):
+        address_of(url)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]", "a.localhost"])
+def test_this_machine_is_known(host: str) -> None:
+    assert address_of(f"http://{host}:1").is_loopback
+    assert not address_of("http://10.0.0.1").is_loopback
+
+
+async def test_whole_answers_and_events_come_from_a_server() -> None:
+    with running_server() as server:
+        async with client_of(server.url) as client:
+            models = await client.ask("GET", "/v1/models")
+            chunks = [json.loads(event) for event in await events_of(client)]
+    assert (models.status, json.loads(models.body)["object"]) == (200, "list")
+    assert "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks) == "abc"
+
+
+async def test_leaving_ends_the_request() -> None:
+    forever = b'{"prompt": "abc", "max_tokens": 19000, "stream": true}'
+    with running_server() as server:
+        async with client_of(server.url) as client, client.events("/v1/completions", forever) as events:
+            await anext(events)
+        while (stats := server.engine.stats()) is None or stats.num_running:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_refusal_is_said_in_the_servers_words() -> None:
+    with running_server() as server:
+        async with client_of(server.url) as client:
+            with pytest.raises(ApiFailure, match="400: max_tokens") as failure:
+                async with client.events(PATH, b'{"messages": [], "stream": true, "max_tokens": -7}'):
+                    pass
+    assert failure.value.http_status == 400
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    async with client_of("http://127.0.0.1:1") as client:
+        with pytest.raises(ApiFailure, match=r"http://127.0.0.1:1: there is no server to be reached"):
+            await client.ask("GET", "/v1/models")
+
+
+async def test_an_answer_that_breaks_off_is_a_failure() -> None:
+    async with canned_server(event_stream("one", "two")[:-5]) as server, client_of(server.url) as client:
+        with pytest.raises(ApiFailure, match="broke off"):
+            await events_of(client)
+
+
+async def test_one_json_object_is_no_stream() -> None:
+    async with canned_server(json_answer("200 OK", "{}")) as server, client_of(server.url) as client:
+        with pytest.raises(ApiFailure, match="one JSON object"):
+            await events_of(client)
+
+
+async def test_the_key_is_sent_and_proxies_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    async with canned_server(event_stream("one")) as server, client_of(server.url, api_key="sesame") as client:
+        assert await events_of(client) == [b"one"]
+    assert "authorization: bearer sesame" in server.heads[0]
+    assert server.bodies == [CHAT]
+
+
+def test_a_key_that_no_header_can_hold_is_refused() -> None:
+    with pytest.raises(ApiFailure, match="API key must be printable ASCII"):
+        HttpClient("localhost:1", api_key="a\nb")
+
+
+async def test_a_unix_socket_leads_to_a_server(tmp_path: Path) -> None:
+    answer = event_stream("one", "[DONE]")
+    async with canned_server(answer, unix_socket=tmp_path / "socket") as server, client_of(server.url) as client:
+        assert await events_of(client) == [b"one"]
+
+
+async def test_the_authorities_of_a_file_are_trusted_and_no_others(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    async with canned_server(event_stream("one"), tls=context) as server:
+        for tls in (tls_context(ca_file=str(tmp_path / "ca.pem")), tls_context(verifies=False)):
+            async with client_of(server.url, tls=tls) as client:
+                assert await events_of(client) == [b"one"]
+        async with client_of(server.url) as client:
+            with pytest.raises(ApiFailure, match="certificate"):
+                await events_of(client)
+
+
+def test_a_file_without_certificates_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ApiFailure, match=r"nothing\.pem"):
+        tls_context(ca_file=str(tmp_path / "nothing.pem"))
