@@ -61,6 +61,11 @@ class Front:
         self._app = app_of(services, None if traces is None else traces.begin_request)
         self._watching_app: ASGIApp = watching_app_of(services)
 
+    @property
+    def app(self) -> ASGIApp:
+        """The whole API, for those who ask it without a server."""
+        return self._app
+
     def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
         return watched(self._watching_app, self._options.limits, listener)

@@ -29,15 +29,10 @@ async def serve(
 ) -> None:
     """Serves until told to stop. Raises OuzelError when it cannot start."""
     stopping, hurrying = stop_signals()
-    engine = EngineClient(
-        engine_spec(options, local),
-        in_thread=not options.engine.engine_process,
-        max_queued_requests=options.limits.max_queued_requests,
-        step_timeout_s=options.engine.step_timeout_s,
-    )
+    engine = engine_client(options, local)
     front: Front | None = None
     try:
-        opening = asyncio.create_task(_open(options, local, engine, traces))
+        opening = asyncio.create_task(front_for(options, local, engine, traces))
         await first_of(opening, asyncio.create_task(stopping.wait()))
         if stopping.is_set():
             opening.cancel()
@@ -55,6 +50,16 @@ async def serve(
             await front.close()
 
 
+def engine_client(options: Options, local: LocalModel) -> EngineClient:
+    """Returns the engine before its start; whoever asks for it closes it."""
+    return EngineClient(
+        engine_spec(options, local),
+        in_thread=not options.engine.engine_process,
+        max_queued_requests=options.limits.max_queued_requests,
+        step_timeout_s=options.engine.step_timeout_s,
+    )
+
+
 def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
     draft = "" if local.draft is None else str(local.draft)
@@ -67,7 +72,8 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     )
 
 
-async def _open(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
+async def front_for(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
+    """Starts the engine, and opens what answers for it meanwhile. Raises OuzelError."""
     starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
     try:
         await asyncio.to_thread(_import_front)

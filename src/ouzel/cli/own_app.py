@@ -1,0 +1,73 @@
+"""Other commands than `serve` ask the same API of a model in this process's engine, without listening anywhere."""
+
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from ouzel.cli.command_line import read_command_line
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.model_directory import LocalModel, located
+from ouzel.cli.model_options import check_with_model, check_without_model
+from ouzel.cli.options import Options, flag_of, options_of
+from ouzel.cli.serve import engine_client, front_for
+from ouzel.cli.serve_command import begun
+from ouzel.client.app_client import AppClient
+from ouzel.client.base import ApiClient
+from ouzel.config import ServerConfig, StoreConfig
+
+_OF_SERVING = (ServerConfig, StoreConfig)
+_ALSO_OF_SERVING = ("otlp_traces_endpoint", "metrics_port", "metrics_host")
+
+
+def read_own_model(
+    arguments: Sequence[str], *, command: str, other_flags: Sequence[str] = ()
+) -> tuple[Options, LocalModel]:
+    """Reads MODEL and those options of `ouzel serve` that are not about serving; downloads where it must.
+
+    Raises OuzelError, and SystemExit where a text has been written.
+    """
+    _refuse_flags_of_serving(arguments, command=command)
+    environment = {"OUZEL_LOG_LEVEL": "warning", **os.environ}  # what goes well need not be told between answers
+    options = begun(read_command_line(arguments, environment, command=command, other_flags=other_flags))
+    check_without_model(options.model)
+    local = located(options.model)
+    check_with_model(options.model, options.engine, local.directory)
+    return options, local
+
+
+@asynccontextmanager
+async def own_app(options: Options, local: LocalModel) -> AsyncGenerator[ApiClient, None]:
+    """Loads the model, and closes all at the end. Raises OuzelError."""
+    engine = engine_client(options, local)
+    front = None
+    try:
+        front = await front_for(_unserved(options), local, engine, None)
+        client = AppClient(front.app)
+        await client.start()
+        try:
+            yield client
+        finally:
+            await client.close()
+    finally:
+        await engine.close()
+        if front is not None:
+            await front.close()
+
+
+def _refuse_flags_of_serving(arguments: Sequence[str], *, command: str) -> None:
+    """Raises InvalidOption for a flag that says who may ask a server, where it listens or what it keeps.
+
+    The environment and the file of options may hold such: they are those of a server too, and are left out here.
+    """
+    names = [option.name for record in _OF_SERVING for option in options_of(record)]
+    flags = {flag_of(name) for name in (*names, *_ALSO_OF_SERVING)}
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag in flags or flag.replace("--no-", "--", 1) in flags:
+            raise InvalidOption(f"{flag}: is an option of ouzel serve; ouzel {command} listens nowhere, keeps nothing")
+
+
+def _unserved(options: Options) -> Options:
+    """Who is in this process needs no key, and nothing that it asks is to be found in the store of a server."""
+    return replace(options, server=ServerConfig(), store=StoreConfig(store=False))
