@@ -4,24 +4,25 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from types import FrameType
 from typing import NoReturn
 
 from ouzel.cli.chat_flags import read_flags
 from ouzel.errors import OuzelError
 
+_EXTRA = ("markdown_it", "prompt_toolkit", "rich")
+
 
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError, KeyboardInterrupt where Ctrl-C ends it, and SystemExit."""
     flags, rest = read_flags(arguments)
-    try:
-        import markdown_it  # noqa: F401, PLC0415  the extra
-        import prompt_toolkit  # noqa: F401, PLC0415
-        import rich  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise OuzelError(f"ouzel chat needs pip install 'ouzel[chat]' ({error})") from error
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        raise OuzelError(f"ouzel chat needs pip install 'ouzel[chat]', for {', '.join(missing)}")
     from ouzel.cli.chat_session import run_session  # noqa: PLC0415  imports the extra
 
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
     signal.signal(signal.SIGTERM, _end)
     try:
         run_session(flags, rest)

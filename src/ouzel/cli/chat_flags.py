@@ -38,6 +38,9 @@ def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
 
     Raises InvalidOption, and SystemExit where a text has been written.
     """
+    broken = [argument for argument in arguments if not _is_text(argument)]
+    if broken:
+        raise InvalidOption(f"the arguments must be UTF-8, given {broken[0]!r}")
     parser = _parser()
     namespace, rest = parser.parse_known_args(arguments)
     namespace.image, namespace.set = tuple(namespace.image), tuple(namespace.set)
@@ -49,6 +52,11 @@ def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
     if not flags.url and flags.model_name:
         raise InvalidOption(f"--model: needs --url, given {flags.model_name!r} without it; MODEL stands alone")
     return flags, rest
+
+
+def _is_text(argument: str) -> bool:
+    """Bytes that were no UTF-8 became halves of characters."""
+    return not any("\ud800" <= char <= "\udfff" for char in argument)
 
 
 def api_key(flags: ChatFlags) -> str:

@@ -15,11 +15,8 @@ from ouzel.client.base import ApiClient
 from ouzel.terminal_chat.chat import Chat, choose_model
 from ouzel.terminal_chat.chat_api import ChatApi
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands import completions
-from ouzel.terminal_chat.converse import converse
 from ouzel.terminal_chat.harmless import harmless_line
 from ouzel.terminal_chat.keyboard import Keyboard
-from ouzel.terminal_chat.line_editor import CommandCompleter, LineEditor, open_history
 from ouzel.terminal_chat.loop_thread import LoopThread
 from ouzel.terminal_chat.picture import read_picture
 from ouzel.terminal_chat.schema_file import read_schema
@@ -109,6 +106,11 @@ def _chat(flags: ChatFlags, api: ChatApi, terminal: Terminal) -> Chat:
 
 
 def _converse(flags: ChatFlags, api: ChatApi, console: Console) -> None:
+    # What only a conversation needs takes a third of a second to import.
+    from ouzel.terminal_chat.commands import completions  # noqa: PLC0415
+    from ouzel.terminal_chat.converse import converse  # noqa: PLC0415
+    from ouzel.terminal_chat.line_editor import CommandCompleter, LineEditor, open_history  # noqa: PLC0415
+
     history, why_not = open_history(_history_path())
     editor = LineEditor(CommandCompleter(completions(lambda: chat)), history)
     keyboard = Keyboard()

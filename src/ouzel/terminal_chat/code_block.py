@@ -3,7 +3,7 @@
 from rich.syntax import Syntax
 from rich.text import Text
 
-_MAX_LINES_BEFORE = 100  # that are read again for each line
+_MAX_LINES_BEFORE = 40  # that are read again for each line
 
 
 class CodeBlock:

@@ -4,6 +4,7 @@ from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.commands import message_of, run_command
+from ouzel.terminal_chat.harmless import whole_characters
 from ouzel.terminal_chat.line_editor import LineEditor
 
 
@@ -11,7 +12,7 @@ def converse(chat: Chat, editor: LineEditor) -> None:
     while not chat.is_over:
         draft, chat.draft = chat.draft, ""
         try:
-            line = editor.read(default=draft)
+            line = whole_characters(editor.read(default=draft))
         except KeyboardInterrupt:
             chat.terminal.say("(Ctrl-D or /exit ends)")
             continue

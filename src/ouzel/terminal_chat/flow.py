@@ -14,13 +14,17 @@ _MIN_COLUMNS = 8  # for words, however far they are indented
 _MAX_COLUMNS = 100  # longer lines are hard to read
 _WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
 _WORD = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
-_BREAK = re.compile(rf"\s|[{_WIDE}]")
+_UNIT = re.compile(rf"[^\s{_WIDE}]*[\s{_WIDE}]")
 
 
 def whole_words(text: str) -> int:
     """Returns how much of the text cannot grow at its end any more."""
-    breaks = [match.end() for match in _BREAK.finditer(text)]
-    return breaks[-1] if breaks else 0
+    return sum(map(len, units(text)))
+
+
+def units(text: str) -> list[str]:
+    """Cuts text behind every blank, line end and wide character; what may still grow is left out."""
+    return _UNIT.findall(text)
 
 
 class Flow:
@@ -51,7 +55,7 @@ class Flow:
         for match in _WORD.finditer(text.plain):
             word = text[match.start() : match.end()]
             if match[0].isspace():
-                self._space = word
+                self._space.append_text(word)
             else:
                 self._word(word)
         self._flush("")

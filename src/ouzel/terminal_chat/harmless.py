@@ -26,6 +26,11 @@ def harmless(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_TABLE)
 
 
+def whole_characters(text: str) -> str:
+    """Replaces halves of characters, which no request could hold."""
+    return text.encode(errors="replace").decode()
+
+
 def harmless_line(text: str) -> str:
     """Returns it in one line."""
     return harmless(text).replace("\n", "␊").replace("\t", " ")

@@ -5,6 +5,7 @@ Rules
    a part of is closed (`inline_markdown.py`), a line of code or of a table until it is whole.
 2. Lines stay lines: models mean the ends that they write, in addresses and verses, more often than they
    fill paragraphs.
+3. Only behind a blank, a line end or a wide character is something decided, so that nothing depends on how text is cut.
 """
 
 import re
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ouzel.terminal_chat.code_block import CodeBlock
-from ouzel.terminal_chat.flow import Flow
+from ouzel.terminal_chat.flow import Flow, units, whole_words
 from ouzel.terminal_chat.inline_markdown import inline_text, settled
 from ouzel.terminal_chat.table_rows import TableRows, is_delimiter
 
@@ -40,7 +41,8 @@ class MarkdownStream:
     def __init__(self, console: Console, flow: Flow) -> None:
         self._console = console
         self._flow = flow
-        self._rest = ""  # of the line, not shown yet
+        self._unit = ""  # may still grow
+        self._rest = ""  # of the line before it, not shown yet
         self._style: str | None = None  # of the line that is being shown; None between lines
         self._fence: _Fence | None = None
         self._head = ""  # of what may be a table
@@ -48,15 +50,20 @@ class MarkdownStream:
         self._is_spaced = True  # an empty line has just been shown, or nothing
 
     def feed(self, text: str) -> None:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._whole(line)
-        self._begun()
+        text = self._unit + text
+        for unit in units(text):
+            self._rest += unit
+            if unit.endswith("\n"):
+                line, self._rest = self._rest[:-1], ""
+                self._whole(line)
+            else:
+                self._begun()
+        self._unit = text[whole_words(text) :]
 
     def finish(self) -> None:
         """Shows what is held back: nothing more comes."""
-        if self._rest or self._style is not None:
-            rest, self._rest = self._rest, ""
+        rest, self._rest, self._unit = self._rest + self._unit, "", ""
+        if rest or self._style is not None:
             self._whole(rest)
         self._end_table()
         self._fence = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -9,13 +10,15 @@ from rich.text import Text
 
 from ouzel.terminal_chat.harmless import harmless, harmless_line
 from ouzel.terminal_chat.keyboard import Keyboard
-from ouzel.terminal_chat.line_editor import LineEditor
+
+if TYPE_CHECKING:
+    from ouzel.terminal_chat.line_editor import LineEditor
 
 _MAX_RESULT = 500  # characters of a tool's result that are shown
 
 
 class Terminal:
-    def __init__(self, console: Console, editor: LineEditor | None = None, keyboard: Keyboard | None = None) -> None:
+    def __init__(self, console: Console, editor: "LineEditor | None" = None, keyboard: Keyboard | None = None) -> None:
         """Without an editor nothing can be asked, and without a keyboard nothing is done about keys."""
         self.console = console
         self._editor = editor
