@@ -42,6 +42,11 @@ COMMANDS: Mapping[str, Command] = {
         "Serve a model over the OpenAI API; `ouzel serve -h` lists the common options, --help all.",
         "ouzel.cli.serve_command:run",
     ),
+    "chat": Command(
+        "Talk with a model in the terminal, or print one answer; `ouzel chat -h` lists the options.",
+        "ouzel.cli.chat:run",
+        parser="ouzel.cli.chat_flags:chat_parser",
+    ),
     "inspect": Command(
         "Print what would be loaded of a model, and what it would take; with the options of serve.",
         "ouzel.cli.inspect:run",

@@ -1,0 +1,37 @@
+"""`ouzel chat` talks with a model: of a server, or one that this process loads; in a terminal, or in a pipe."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from types import FrameType
+from typing import NoReturn
+
+from ouzel.cli.chat_flags import read_flags
+from ouzel.errors import OuzelError
+
+_EXTRA = ("markdown_it", "prompt_toolkit", "rich")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Raises OuzelError, KeyboardInterrupt where Ctrl-C ends it, and SystemExit."""
+    flags, rest = read_flags(arguments)
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        raise OuzelError(f"ouzel chat needs pip install 'ouzel[chat]', for {', '.join(missing)}")
+    from ouzel.cli.chat_session import run_session  # noqa: PLC0415  imports the extra
+
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        run_session(flags, rest)
+    except BrokenPipeError:  # whoever reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    """Ends as Ctrl-C does, so that the engine is closed and the terminal is as it was."""
+    sys.exit(128 + number)

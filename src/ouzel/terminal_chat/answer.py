@@ -1,0 +1,139 @@
+"""An answer grows by the chunks of a chat completion's stream."""
+
+import time
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ouzel.client.base import ApiFailure
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(msgspec.Struct):
+    index: int = 0
+    id: str | None = None
+    function: _Function = msgspec.field(default_factory=_Function)
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None  # the same, where a server calls it so
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+    finish_reason: str | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _PromptDetails | None = None
+
+    @property
+    def cached_tokens(self) -> int:
+        return (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
+
+
+class _Error(msgspec.Struct):
+    message: str = "the server gives no reason"
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
+    error: _Error | str | None = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+@dataclass(slots=True)
+class ToolCall:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def on_the_wire(self) -> dict[str, object]:
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a chunk adds to the text."""
+
+    reasoning: str = ""
+    content: str = ""
+
+
+@dataclass(slots=True)
+class Answer:
+    """Is mutable while it comes."""
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    usage_json: msgspec.Raw | None = None  # with all that the server counts
+    is_stopped: bool = False  # by the user
+    begin_s: float = field(default_factory=time.perf_counter)
+    first_s: float | None = None  # when the first text or call came
+    end_s: float | None = None
+
+    def feed(self, event: bytes) -> Piece:
+        """Raises ApiFailure where the event is an error, or no chunk."""
+        try:
+            chunk = _decode(event)
+            if bytes(chunk.usage) != b"null":
+                self.usage_json, self.usage = chunk.usage, msgspec.json.decode(chunk.usage, type=Usage)
+        except msgspec.DecodeError as error:
+            raise ApiFailure(f"the server sent what is no chunk of a chat completion: {error}") from error
+        if chunk.error is not None:
+            raise ApiFailure(chunk.error if isinstance(chunk.error, str) else chunk.error.message)
+        choice = chunk.choices[0] if chunk.choices else _Choice()
+        self.finish_reason = choice.finish_reason or self.finish_reason
+        return self._grown(choice.delta)
+
+    def end(self) -> None:
+        self.end_s = time.perf_counter()
+
+    def message(self) -> dict[str, object]:
+        """Returns it as a message of the conversation. Calls are left out where they may have been cut off."""
+        message: dict[str, object] = {"role": "assistant", "content": self.content or None}
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.tool_calls and not self.is_stopped:
+            message["tool_calls"] = [call.on_the_wire() for call in self.tool_calls]
+        elif not self.content:
+            message["content"] = ""
+        return message
+
+    def _grown(self, delta: _Delta) -> Piece:
+        piece = Piece(delta.reasoning_content or delta.reasoning or "", delta.content or delta.refusal or "")
+        self.reasoning += piece.reasoning
+        self.content += piece.content
+        for part in delta.tool_calls or ():
+            self._add_to_call(part)
+        if self.first_s is None and (piece.reasoning or piece.content or delta.tool_calls):
+            self.first_s = time.perf_counter()
+        return piece
+
+    def _add_to_call(self, part: _Call) -> None:
+        while len(self.tool_calls) <= part.index:
+            self.tool_calls.append(ToolCall())
+        call = self.tool_calls[part.index]
+        call.id = part.id or call.id
+        call.name += part.function.name or ""
+        call.arguments += part.function.arguments or ""

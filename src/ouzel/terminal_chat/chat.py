@@ -1,0 +1,147 @@
+"""A chat is a conversation with all that a user has set for it, and asks the server to go on with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ouzel.client.base import ApiFailure
+from ouzel.terminal_chat.answer import Answer, ToolCall
+from ouzel.terminal_chat.answer_view import AnswerView
+from ouzel.terminal_chat.chat_api import ChatApi
+from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.conversation import Conversation
+from ouzel.terminal_chat.keyboard import on_interrupt
+from ouzel.terminal_chat.picture import Picture
+from ouzel.terminal_chat.settings import Settings
+from ouzel.terminal_chat.terminal import Terminal
+from ouzel.terminal_chat.tool_file import run_call
+from ouzel.terminal_chat.tool_schema import Tool
+
+_MAX_ROUNDS = 25  # of calls before an answer: a model may go on calling for ever
+_REFUSED = "error: the user did not allow this call"
+_STOPPED = "error: the user stopped this call"
+_PROBE = ({"role": "user", "content": "."},)
+
+
+@dataclass(slots=True)
+class Chat:
+    """Is mutable: commands change its fields."""
+
+    api: ChatApi
+    terminal: Terminal
+    model: str
+    conversation: Conversation = field(default_factory=Conversation)
+    settings: Settings = field(default_factory=dict)
+    pictures: list[Picture] = field(default_factory=list)  # for the next message
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    allowed_tools: set[str] = field(default_factory=set)  # without a question
+    response_format: dict[str, object] | None = None
+    is_markdown: bool = True
+    answers: list[Answer] = field(default_factory=list)  # of this run, for /stats
+    unsent: str = ""  # the text of a message that failed, for /retry and /edit
+    draft: str = ""  # stands in the next line already
+    is_over: bool = False
+
+    def send(self, text: str) -> None:
+        """Adds the message and what comes of it. Where that fails, the conversation is as it was before."""
+        length = len(self.conversation)
+        self.conversation.add_user(text, self.pictures)
+        self.pictures, self.unsent = [], ""
+        try:
+            self._go_on()
+        except ApiFailure as failure:
+            self.conversation.cut(length)
+            self.unsent = text
+            self.terminal.complain(str(failure))
+
+    def resend(self, at: int) -> None:
+        """Asks again for what comes behind the message there. Where that fails, what came before stays."""
+        before = self.conversation.exchanged
+        self.conversation.cut(at + 1)
+        try:
+            self._go_on()
+        except ApiFailure as failure:
+            self.conversation.replace(before)
+            self.terminal.complain(str(failure))
+
+    def check(self, change: Mapping[str, object]) -> bool:
+        """Asks the server whether it would take these fields, too. Raises ApiFailure where it would not."""
+        return self.api.check({**self._fields(), "messages": _PROBE, **change})
+
+    def body(self) -> dict[str, object]:
+        """Returns the request for the next answer."""
+        return {**self._fields(), "messages": self.conversation.messages}
+
+    def _fields(self) -> dict[str, object]:
+        fields: dict[str, object] = {"model": self.model, **self.settings}
+        if self.tools:
+            fields["tools"] = [tool.on_the_wire() for tool in self.tools.values()]
+        if self.response_format is not None:
+            fields["response_format"] = self.response_format
+        return fields
+
+    def _go_on(self) -> None:
+        """Asks until there is an answer that calls nothing. Raises ApiFailure."""
+        for _ in range(_MAX_ROUNDS):
+            answer = self._ask()
+            if answer.is_stopped and not answer.content:
+                self._take_back()
+                return
+            self.conversation.add_answer(answer)
+            if answer.is_stopped or not answer.tool_calls or not self._run_calls(answer.tool_calls):
+                return
+        self.terminal.complain(f"after {_MAX_ROUNDS} rounds of tool calls it is your turn")
+
+    def _take_back(self) -> None:
+        """Removes the message to which nothing has been said; after a tool's result there is something."""
+        if self.conversation.exchanged[-1]["role"] == "user":
+            self.unsent = self.conversation.text_at(len(self.conversation) - 1)
+            self.conversation.cut(len(self.conversation) - 1)
+
+    def _ask(self) -> Answer:
+        view = AnswerView(self.terminal.console, is_markdown=self.is_markdown and self.response_format is None)
+        stream = self.api.answer(self.body())
+        try:
+            with stream, on_interrupt(stream.stop):
+                for piece in stream:
+                    view.show(piece)
+        except ApiFailure:
+            view.break_off()
+            raise
+        view.finish(stream.answer)
+        self.answers.append(stream.answer)
+        return stream.answer
+
+    def _run_calls(self, calls: Sequence[ToolCall]) -> bool:
+        """Tells whether the model is to go on. Every call gets a result, for the conversation must be complete."""
+        is_interrupted = False
+        for call in calls:
+            result = _STOPPED if is_interrupted else self._run_call(call)
+            is_interrupted = is_interrupted or result == _STOPPED
+            self.conversation.add_tool_result(call.id, result)
+        return not is_interrupted
+
+    def _run_call(self, call: ToolCall) -> str:
+        self.terminal.show_call(call.name, call.arguments)
+        if call.name in self.tools and call.name not in self.allowed_tools:
+            reply = self.terminal.ask("Run it? [y]es, [n]o, [a]lways: ")
+            if reply in ("a", "always"):
+                self.allowed_tools.add(call.name)
+            elif reply not in ("y", "yes"):
+                return _REFUSED
+        try:
+            with self.terminal.lent():
+                result = run_call(self.tools, call)
+        except KeyboardInterrupt:
+            result = _STOPPED
+        self.terminal.show_result(result)
+        return result
+
+
+def choose_model(api: ChatApi, name: str) -> str:
+    """Returns the first model where none is named. Raises ApiFailure, and ChatError where it is not served."""
+    models = api.models()
+    if name and name not in models:
+        raise ChatError(f"the model must be one of {', '.join(models) or 'none'}, given {name!r}")
+    if not models:
+        raise ChatError("the server serves no model")
+    return name or models[0]

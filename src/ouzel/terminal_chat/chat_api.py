@@ -1,0 +1,120 @@
+"""The main thread asks the API: what is served, whether fields are right, for answers."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any  # the OpenAPI document's JSON
+
+import msgspec
+
+from ouzel.client.base import ApiClient, ApiFailure, failure_of
+from ouzel.terminal_chat.answer import Answer, Piece
+from ouzel.terminal_chat.loop_thread import LoopThread
+
+_CHAT = "/v1/chat/completions"
+_UNKNOWN = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+Body = Mapping[str, object]
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+class ChatApi:
+    def __init__(self, client: ApiClient, loop: LoopThread) -> None:
+        self._client = client
+        self._loop = loop
+        self._field_names: frozenset[str] | None = None
+
+    def models(self) -> list[str]:
+        """Raises ApiFailure."""
+        answer = self._loop.run(self._client.ask("GET", "/v1/models"))
+        if answer.status != HTTPStatus.OK:
+            raise failure_of(answer)
+        try:
+            return [model.id for model in msgspec.json.decode(answer.body, type=_Models).data]
+        except msgspec.DecodeError as error:
+            raise ApiFailure(f"/v1/models is no list of models: {error}") from error
+
+    def field_names(self) -> frozenset[str]:
+        """Returns the fields that a chat completion may have; none where the server does not say."""
+        if self._field_names is None:
+            answer = self._loop.run(self._client.ask("GET", "/openapi.json"))
+            self._field_names = _field_names(answer.body) if answer.status == HTTPStatus.OK else frozenset()
+        return self._field_names
+
+    def check(self, body: Body) -> bool:
+        """Tells whether the server could say that it would answer this. Raises ApiFailure where it would not."""
+        answer = self._loop.run(self._client.ask("POST", f"{_CHAT}/render", msgspec.json.encode(body)))
+        if answer.status in _UNKNOWN and b"model_not_found" not in answer.body:
+            return False
+        if answer.status != HTTPStatus.OK:
+            raise failure_of(answer)
+        return True
+
+    def answer(self, body: Body) -> "AnswerStream":
+        return AnswerStream(self._client, self._loop, body)
+
+
+def _field_names(document: bytes) -> frozenset[str]:
+    try:
+        content: Any = msgspec.json.decode(document)
+        return frozenset(content["components"]["schemas"]["ChatCompletionRequest"]["properties"])
+    except (msgspec.DecodeError, LookupError, TypeError):
+        return frozenset()
+
+
+class _End:
+    """No more comes: the answer is over, or the user has stopped it."""
+
+    def __init__(self, *, is_stopped: bool = False, error: BaseException | None = None) -> None:
+        self.is_stopped = is_stopped
+        self.error = error
+
+
+class AnswerStream:
+    """Is a context that asks, and iterates over what comes; leaving it ends the request."""
+
+    def __init__(self, client: ApiClient, loop: LoopThread, body: Body) -> None:
+        streamed = {"stream": True, "stream_options": {"include_usage": True}}
+        self._body = msgspec.json.encode({**body, **streamed})
+        self._client = client
+        self._loop = loop
+        self._came: SimpleQueue[bytes | _End] = SimpleQueue()
+        self.answer = Answer()
+
+    def __enter__(self) -> "AnswerStream":
+        self._asking = self._loop.begin(self._ask())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if not self._asking.cancel():
+            self._asking.exception()
+        self.answer.end()
+
+    def __iter__(self) -> Iterator[Piece]:
+        """Raises ApiFailure."""
+        while not isinstance(event := self._came.get(), _End):
+            yield self.answer.feed(event)
+        if event.error is not None:
+            raise event.error
+        self.answer.is_stopped = event.is_stopped
+
+    def stop(self) -> None:
+        """Ends the iteration; may be called by a signal's handler at any time."""
+        self._came.put(_End(is_stopped=True))
+
+    async def _ask(self) -> None:
+        try:
+            async with self._client.events(_CHAT, self._body) as events:
+                async for event in events:
+                    self._came.put(event)
+        except Exception as error:  # whatever it is, the main thread waits for it
+            self._came.put(_End(error=error))
+        else:
+            self._came.put(_End())

@@ -1,0 +1,60 @@
+"""A conversation is the messages so far, as they go to the server."""
+
+from collections.abc import Sequence
+
+from ouzel.terminal_chat.answer import Answer
+from ouzel.terminal_chat.picture import Picture
+
+Message = dict[str, object]
+
+
+class Conversation:
+    def __init__(self) -> None:
+        self.system = ""  # text of the message before all others; empty for none
+        self._messages: list[Message] = []
+
+    @property
+    def messages(self) -> list[Message]:
+        """Returns all, the system's first."""
+        system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, *self._messages]
+
+    @property
+    def exchanged(self) -> Sequence[Message]:
+        """Returns all but the system's."""
+        return tuple(self._messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def cut(self, length: int) -> None:
+        """Goes back to when it was so long."""
+        del self._messages[length:]
+
+    def replace(self, messages: Sequence[Message]) -> None:
+        self._messages = list(messages)
+
+    def add_user(self, text: str, pictures: Sequence[Picture] = ()) -> None:
+        content: object = text
+        if pictures:
+            parts = [picture.content_part() for picture in pictures]
+            content = [*parts, {"type": "text", "text": text}] if text else parts
+        self._messages.append({"role": "user", "content": content})
+
+    def add_answer(self, answer: Answer) -> None:
+        self._messages.append(answer.message())
+
+    def add_tool_result(self, call_id: str, result: str) -> None:
+        self._messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
+
+    def last_user_at(self) -> int | None:
+        """Returns where the user's last message is; None where there is none."""
+        places = [at for at, message in enumerate(self._messages) if message["role"] == "user"]
+        return places[-1] if places else None
+
+    def text_at(self, at: int) -> str:
+        """Returns the text of a message, without its pictures."""
+        content = self._messages[at]["content"]
+        if not isinstance(content, list):
+            return str(content)
+        return "\n".join(part["text"] for part in content if part.get("type") == "text")

@@ -1,0 +1,61 @@
+"""What keys do while no line is read: Ctrl-C means what is going on, others wait for the next line unseen."""
+
+import signal
+import sys
+import termios
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any  # what termios makes lists of
+
+
+@contextmanager
+def on_interrupt(function: Callable[[], None]) -> Generator[None, None, None]:
+    """Calls the function at Ctrl-C, and nothing else happens; only in the main thread."""
+
+    def call(number: int, frame: FrameType | None) -> None:
+        function()
+
+    before = signal.signal(signal.SIGINT, call)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Keyboard:
+    """Is the terminal's. Keys are not echoed into an answer, and Enter stays what it is until a line is read."""
+
+    def __init__(self) -> None:
+        self._file = sys.stdin.fileno()
+        self._ordinary = termios.tcgetattr(self._file)
+
+    @contextmanager
+    def silenced(self) -> Generator[None, None, None]:
+        with self._changed(self._silent()):
+            yield
+
+    @contextmanager
+    def ordinary(self) -> Generator[None, None, None]:
+        """Is as it was, for a program that reads it itself."""
+        with self._changed(self._ordinary):
+            yield
+
+    def forget(self) -> None:
+        """Drops keys that nobody has read yet: they were no answer to a question that had not been asked."""
+        termios.tcflush(self._file, termios.TCIFLUSH)
+
+    @contextmanager
+    def _changed(self, attributes: list[Any]) -> Generator[None, None, None]:
+        before = termios.tcgetattr(self._file)
+        termios.tcsetattr(self._file, termios.TCSANOW, attributes)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._file, termios.TCSANOW, before)
+
+    def _silent(self) -> list[Any]:
+        attributes = list(self._ordinary)
+        attributes[0] &= ~termios.ICRNL
+        attributes[3] &= ~(termios.ECHO | termios.ICANON)  # signals are made all the same
+        return attributes

@@ -1,0 +1,57 @@
+"""A picture is a file that goes to the server inside the message."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.harmless import harmless_line
+
+_KINDS = "PNG, JPEG, GIF, WebP, BMP or TIFF"
+_BEGINNINGS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"II*\0", "image/tiff"),
+    (b"MM\0*", "image/tiff"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    name: str  # for people
+    media_type: str
+    content: bytes
+
+    def content_part(self) -> dict[str, object]:
+        url = f"data:{self.media_type};base64,{b64encode(self.content).decode()}"
+        return {"type": "image_url", "image_url": {"url": url}}
+
+    @property
+    def description(self) -> str:
+        return f"{self.name} ({self.media_type.partition('/')[2]}, {len(self.content) / 1024:.3g} KiB)"
+
+
+def read_picture(path: str) -> Picture:
+    """Raises ChatError where the file is no picture, or cannot be read."""
+    content = read_bytes(path)
+    media_type = _media_type(content)
+    if media_type is None:
+        raise ChatError(f"{harmless_line(path)}: must be a picture: {_KINDS}")
+    return Picture(harmless_line(Path(path).name), media_type, content)
+
+
+def _media_type(content: bytes) -> str | None:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for beginning, kind in _BEGINNINGS if content.startswith(beginning)), None)
+
+
+def read_bytes(path: str) -> bytes:
+    """Takes a path as a person writes it, with `~`. Raises ChatError."""
+    try:
+        return Path(path).expanduser().read_bytes()
+    except (OSError, ValueError, RuntimeError) as error:  # ValueError: a null byte; RuntimeError: nobody's `~`
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ChatError(f"{harmless_line(path)}: cannot be read: {reason}") from error

@@ -1,0 +1,63 @@
+"""A chat is saved as one JSON object, and read back only if it is one."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.harmless import harmless_line
+from ouzel.terminal_chat.picture import read_bytes
+
+
+class _Part(msgspec.Struct):
+    type: str
+    text: str = ""
+
+
+class _Message(msgspec.Struct):
+    """What must be right of a message; the server checks the rest."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str | list[_Part] | None
+
+
+class SavedChat(msgspec.Struct, forbid_unknown_fields=True):
+    messages: list[dict[str, object]]
+    format: Literal["ouzel chat"] = "ouzel chat"
+    version: Literal[1] = 1
+    model: str = ""
+    system: str = ""
+    settings: dict[str, object] = {}
+
+
+def write_chat(path: str, chat: SavedChat) -> None:
+    """Nobody else may read it. Raises ChatError."""
+    content = msgspec.json.format(msgspec.json.encode(chat), indent=2) + b"\n"
+    try:
+        place = Path(path).expanduser()
+        unfinished = place.with_name(f".{place.name}.{os.getpid()}")  # a chat that was saved before is not lost
+        try:
+            unfinished.touch(mode=0o600)
+            unfinished.write_bytes(content)
+            unfinished.replace(place)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ChatError(f"{harmless_line(path)}: cannot be written: {reason}") from error
+
+
+def read_chat(path: str) -> SavedChat:
+    """Raises ChatError, which says where the file is wrong."""
+    try:
+        chat = msgspec.json.decode(read_bytes(path), type=SavedChat)
+        msgspec.convert({"messages": chat.messages}, _Messages)
+    except msgspec.DecodeError as error:
+        raise ChatError(f"{harmless_line(path)}: is no chat that /save wrote: {error}") from error
+    return chat
+
+
+class _Messages(msgspec.Struct):
+    messages: list[_Message]
