@@ -5,6 +5,7 @@ import { element } from "../dom.js";
 
 const PER_FRAME = 500; // tokens that are drawn at a time
 const LEVELS = 5;
+const GAP_PX = 4;
 
 /** Returns the element, and draws the tokens into it some at a time. */
 export function tokenView(tokens) {
@@ -71,9 +72,12 @@ class Walk {
 
   #place(span) {
     const [around, at] = [this.list.parentElement.getBoundingClientRect(), span.getBoundingClientRect()];
+    const lowest = this.list.closest("#thread").getBoundingClientRect().bottom;
+    const hasRoom = at.bottom + this.card.offsetHeight < lowest;
+    const top = hasRoom ? at.bottom + GAP_PX : at.top - this.card.offsetHeight - GAP_PX;
     const left = Math.max(0, Math.min(at.left - around.left, around.width - this.card.offsetWidth));
     this.card.style.setProperty("left", `${left}px`);
-    this.card.style.setProperty("top", `${at.bottom - around.top + 4}px`);
+    this.card.style.setProperty("top", `${top - around.top}px`);
   }
 }
 

@@ -1,0 +1,55 @@
+"""Takes all pictures of docs/pictures/ anew: uv run python -m tools.pictures.make [NAME ...]"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from tests.cli.running import RunningServer, serving
+from tests.playground.chromium import chromium_path, running_browser
+from tools.pictures.playground import take_chat, take_figures, take_phone
+from tools.pictures.terminal import take_terminal
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+
+
+def take_report(browser: Browser, server: RunningServer, path: Path) -> None:
+    """Of a sweep over the demo model."""
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.html"
+        options = ["--sweep", "concurrency:1,4,16", "--num-prompts", "64", "--report", str(report)]
+        subprocess.run([sys.executable, "-m", "ouzel", "bench", "--url", server.url, *options], check=True)
+        page = browser.new_page(viewport={"width": 1100, "height": 900}, color_scheme="light")
+        page.goto(report.as_uri())
+        page.screenshot(path=path, full_page=True)
+        page.close()
+
+
+TAKERS = {
+    "playground.png": take_chat,
+    "phone.png": take_phone,
+    "figures.png": take_figures,
+    "terminal.png": take_terminal,
+    "report.png": take_report,
+}
+
+
+def main(names: list[str]) -> None:
+    path = chromium_path()
+    if path is None:
+        sys.exit("no Chromium is installed here")
+    PICTURES.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        serving(cache_dir=Path(directory)) as server,
+        running_browser(path) as browser,
+    ):
+        for name in names or TAKERS:
+            TAKERS[name](browser, server, PICTURES / name)
+            print(PICTURES / name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
