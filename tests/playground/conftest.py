@@ -1,4 +1,8 @@
-"""A browser for all tests of a process, and for each a page that must stay without troubles."""
+"""A browser for these tests, and for each a page that must stay without troubles.
+
+Playwright has an event loop in this thread while it runs, beside which no asynchronous test can: it ends with the
+package.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,7 +18,7 @@ from tests.playground.chromium import REQUIRED_VARIABLE, Person, Troubles, chrom
 from tests.prompts.families import QWEN
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     path = chromium_path()
     if path is None:

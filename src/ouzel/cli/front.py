@@ -83,7 +83,7 @@ class Front:
             server.should_exit = True
             await serving
             raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
-        _announce(model, listener, needs_key=bool(options.server.api_key))
+        _announce(model, listener, needs_key=bool(options.server.api_key), has_playground=options.server.playground)
         await first_of(serving, asyncio.create_task(stopping.wait()))
         hurry = asyncio.create_task(hurrying.wait())
         await self._take_leave(hurry, serving)
@@ -119,7 +119,7 @@ class Front:
             await asyncio.to_thread(self._traces.close)
 
 
-def _announce(model: ServedModel, listener: Listener, *, needs_key: bool) -> None:
+def _announce(model: ServedModel, listener: Listener, *, needs_key: bool, has_playground: bool) -> None:
     """Tells a person where it listens, with a line to try at once."""
     url = f"{listener.url}/v1"
     if model.renderer.chat_template is None:
@@ -135,6 +135,8 @@ def _announce(model: ServedModel, listener: Listener, *, needs_key: bool) -> Non
         command.append('-H "Authorization: Bearer $API_KEY"')  # the shell's variable: keys are not shown
     if listener.tls is not None:
         hints.append("  (curl needs --cacert FILE where it does not know who issued the certificate)\n")
+    if has_playground and listener.unix is None:
+        hints.append(f"\n  In a browser: {listener.url}/\n")
     command.append(f"-d {shlex.quote(msgspec.json.encode(body).decode())}")
     sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {where}\n\n  {' '.join(command)}\n")
     sys.stdout.write("".join([*hints, "\n"]))

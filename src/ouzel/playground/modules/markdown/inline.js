@@ -158,7 +158,7 @@ class InlineParser {
 
   /** Tells whether a run of marks can open and close, from what stands before and behind it. */
   #flanks(character, length) {
-    const before = this.#at === 0 ? this.before : this.source[this.#at - 1];
+    const before = this.#characterBefore;
     const behind = this.source[this.#at + length] ?? "";
     const isBlank = (text) => text === "" || /\s/.test(text);
     const [blankBefore, blankBehind] = [isBlank(before), isBlank(behind)];
@@ -215,12 +215,18 @@ class InlineParser {
     else this.#push({ text: character }, match[0].length);
   }
 
-  /** A sum of money is no formula: that begins with no blank, ends with none, and no digit follows it. */
+  /** Sums of money are no formulas: these have no blank inside of their marks, no word before and no digit behind them. */
   #dollar() {
-    const isDouble = this.source[this.#at + 1] === "$";
-    const length = isDouble ? 2 : 1;
-    const first = this.source[this.#at + length] ?? "";
-    if ((!isDouble && /[\s$]/.test(first)) || !this.#maths(length, isDouble ? "$$" : "$", isDouble)) this.#plain(length);
+    if (this.source[this.#at + 1] === "$") {
+      if (!this.#maths(2, "$$", true)) this.#plain(2);
+      return;
+    }
+    const isOpener = /[^\s$]/.test(this.source[this.#at + 1] ?? "") && !/[a-zA-Z\d]/.test(this.#characterBefore);
+    if (!isOpener || !this.#maths(1, "$", false)) this.#plain(1);
+  }
+
+  get #characterBefore() {
+    return this.#at === 0 ? this.before : this.source[this.#at - 1];
   }
 
   #maths(length, end, isDisplayed) {

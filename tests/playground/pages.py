@@ -1,0 +1,86 @@
+"""A server of the playground's files alone, and of an empty page, under the policy that the real one sends.
+
+It can hand on what else is asked for to a server behind it, which may come and go while the page stays open.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any  # what the library's handlers are given
+
+import httpx
+
+from ouzel.playground import DIRECTORY
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_PREFIX = "/playground/"
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STYLES = ("base", "markdown")
+_EMPTY_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Empty</title>'
+    '<link rel="icon" href="/playground/icon.svg">'
+    + "".join(f'<link rel="stylesheet" href="/playground/styles/{name}.css">' for name in _STYLES)
+    + "</head><body><main></main></body></html>"
+)
+
+
+class Pages:
+    """The empty page is at `url`; `behind` is the root of the server that gets what is no file of the playground."""
+
+    def __init__(self) -> None:
+        pages = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                pages._answer(self)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Says nothing: a test that fails shows what it saw."""
+
+        self.behind: str | None = None
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
+
+    def _answer(self, handler: BaseHTTPRequestHandler) -> None:
+        path = handler.path
+        if path == "/":
+            self._send(handler, 200, _EMPTY_PAGE.encode(), "text/html")
+        elif path.startswith(_PREFIX):
+            file = DIRECTORY / path.removeprefix(_PREFIX)
+            self._send(handler, 200, file.read_bytes(), _MEDIA_TYPES[file.suffix])
+        else:
+            self._hand_on(handler)
+
+    def _hand_on(self, handler: BaseHTTPRequestHandler) -> None:
+        """Closes the connection without an answer where no server is behind."""
+        if self.behind is None:
+            handler.close_connection = True
+            return
+        names = {name: value for name, value in handler.headers.items() if name.lower() == "authorization"}
+        response = httpx.get(self.behind + handler.path, headers=names, timeout=None)
+        self._send(handler, response.status_code, response.content, response.headers["content-type"])
+
+    def _send(self, handler: BaseHTTPRequestHandler, status: int, content: bytes, media_type: str) -> None:
+        handler.send_response(status)
+        handler.send_header("content-type", media_type)
+        handler.send_header("content-length", str(len(content)))
+        handler.send_header("content-security-policy", POLICY)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+
+@contextmanager
+def serving_pages() -> Iterator[Pages]:
+    pages = Pages()
+    thread = threading.Thread(target=pages.server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield pages
+    finally:
+        pages.server.shutdown()
+        thread.join()
+        pages.server.server_close()

@@ -1,0 +1,214 @@
+"""One answer is printed: by an engine that says what the user said, or with a grammar that holds it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ouzel.config import ServerConfig
+from tests.api.seeing import base64_of, last_prompt, seeing_server
+from tests.api.serving import RunningServer, running_server
+from tests.terminal_chat.running import piped
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+
+
+@pytest.fixture(scope="module")
+def parrot() -> Iterator[RunningServer]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def guided() -> Iterator[RunningServer]:
+    with running_server(engine_factory="create_guided_parrot") as server:
+        yield server
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> str:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return str(path)
+
+
+def test_the_answer_to_p_is_printed_as_it_is(parrot: RunningServer) -> None:
+    ended = piped("--url", parrot.url, "-p", "**Hello**\n\n- you")
+    assert (ended.status, ended.output, ended.errors) == (0, "**Hello**\n\n- you\n", "")
+
+
+def test_standard_input_is_the_prompt(parrot: RunningServer) -> None:
+    assert piped("--url", parrot.url, text="Grüße\n").output == "Grüße\n"
+
+
+def test_p_and_standard_input_are_joined(parrot: RunningServer) -> None:
+    assert piped("--url", f"{parrot.url}/v1", "-p", "Say:", text="Hello!\n").output == "Say:\n\nHello!\n"
+
+
+def test_json_is_one_object_with_the_usage(parrot: RunningServer) -> None:
+    ended = piped("--url", parrot.url, "-p", "Hi \x1b[31m\u009b", "--json")
+
+    answer = json.loads(ended.output)
+    assert (answer["content"], answer["finish_reason"]) == ("Hi \x1b[31m\x9b", "stop")
+    assert (answer["reasoning"], answer["tool_calls"]) == (None, [])
+    assert answer["usage"]["completion_tokens"] == 11
+    assert "\x9b" not in ended.output
+
+
+def test_control_sequences_are_harmless_in_a_pipe_too(parrot: RunningServer) -> None:
+    ended = piped("--url", parrot.url, "-p", "a\x1b]0;b\u009bc")
+    assert ended.output == "a␛]0;b\\x9bc\n"
+
+
+def test_a_schema_holds_the_answer(guided: RunningServer, schema: str) -> None:
+    ended = piped("--url", guided.url, "-p", '{"a": 12} and more', "--schema", schema)
+    assert (ended.status, json.loads(ended.output)) == (0, {"a": 12})
+
+
+def test_an_answer_that_ends_before_its_json_is_refused(guided: RunningServer, schema: str) -> None:
+    ended = piped("--url", guided.url, "-p", '{"a": 12}', "--schema", schema, "--set", "max_tokens=3")
+    assert (ended.status, ended.output) == (1, "")
+    assert "ended early (length)" in ended.errors
+
+
+def test_a_cut_answer_is_told_of_beside_the_output(parrot: RunningServer) -> None:
+    ended = piped("--url", parrot.url, "-p", "Hello!", "--set", "max_tokens=4")
+    assert (ended.status, ended.output) == (0, "Hell\n")
+    assert "ends early" in ended.errors
+
+
+def test_system_text_and_pictures_reach_the_model(tmp_path: Path) -> None:
+    picture = tmp_path / "a picture.png"
+    picture.write_bytes(b64decode(base64_of(56, 56)))
+    (tmp_path / "model").mkdir()
+    with seeing_server(tmp_path / "model") as server:
+        ended = piped("--url", server.url, "-p", "What?", "--image", str(picture), "--system", "Be brief.")
+
+    assert ended.status == 0
+    assert "Be brief." in last_prompt()
+    assert "<picture of 4>" in last_prompt()
+
+
+def test_the_key_comes_from_the_flag_or_the_environment() -> None:
+    with running_server(config=ServerConfig(api_key=("secret",))) as server:
+        by_flag = piped("--url", server.url, "-p", "Hi", "--api-key", "secret")
+        by_variable = piped("--url", server.url, "-p", "Hi", environment={"OPENAI_API_KEY": "secret"})
+        without = piped("--url", server.url, "-p", "Hi")
+
+    assert (by_flag.output, by_variable.output) == ("Hi\n", "Hi\n")
+    assert without.status == 1
+    assert without.errors == "ouzel: 401: an API key is needed: send it as 'Authorization: Bearer KEY'\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        (["-p", "x", "--set", "temperature=9"], 1, "400: temperature must be <= 2.0, given 9"),
+        (["-p", "x", "--model", "owl"], 2, "the model must be one of org/parrot, parrot, given 'owl'"),
+        (["-p", "x|fail|"], 1, "scripted failure"),
+        (["-p", "x", "--set", "temprature=1"], 2, "temprature: the server has no such field; did you mean temperature"),
+        (["-p", "x", "--set", "temperature"], 2, "must be followed by a name and a value, given 'temperature'"),
+        (["-p", "x", "--set", "n=2"], 2, "n: must be 1"),
+        (["-p", "x", "--image", "absent.png"], 2, "absent.png: cannot be read: No such file or directory"),
+        (["-p", "x", "--image", __file__], 2, "must be a picture"),
+        (["-p", "x", "--schema", __file__], 2, "must be JSON"),
+        (["-p", "x", "--tools", __file__], 2, "--tools: needs a conversation"),
+        (["-p", " "], 2, "-p: must hold a text"),
+        ([], 2, "-p: must hold a text"),
+        (["-p"], 2, "-p/--prompt: expected one argument"),
+        (["-p", "x", "--port", "1"], 2, "--port: needs no --url"),
+        (["-p", "x", "model"], 2, "model: needs no --url"),
+        (["-p", "x\udcff"], 2, "the arguments must be UTF-8"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said_in_one_line(
+    parrot: RunningServer, arguments: list[str], status: int, complaint: str
+) -> None:
+    ended = piped("--url", parrot.url, *arguments)
+
+    assert (ended.status, ended.output.strip("x\n")) == (status, "")
+    assert ended.errors.startswith("ouzel: ")
+    assert complaint in ended.errors
+    assert ended.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        (["--model", "x", "-p", "x"], 2, "--model: needs --url, given 'x'"),
+        (["--api-key", "x", "-p", "x"], 2, "--api-key: needs --url"),
+        (["--port", "1", "-p", "x"], 2, "--port: is an option of ouzel serve"),
+        (["--prot", "1", "-p", "x"], 2, "unknown option --prot; did you mean"),
+        (["--max-num-seqs", "many", "-p", "x"], 2, "--max-num-seqs"),
+        (["/nowhere", "-p", "x"], 1, "there is no directory /nowhere"),
+        (["--url", "http://127.0.0.1:1", "-p", "x"], 1, "there is no server to be reached"),
+        (["--url", "ftp://x", "-p", "x"], 1, "the URL of a server must be like"),
+    ],
+)
+def test_command_lines_without_a_server_are_judged(arguments: list[str], status: int, complaint: str) -> None:
+    ended = piped(*arguments)
+
+    assert (ended.status, ended.output) == (status, "")
+    assert complaint in ended.errors
+    assert ended.errors.count("\n") == 1
+
+
+def test_standard_input_must_be_text(parrot: RunningServer) -> None:
+    ended = piped("--url", parrot.url, text=b"\xff\xfe")
+    assert (ended.status, ended.errors) == (2, "ouzel: standard input: must be UTF-8: invalid start byte at byte 0\n")
+
+
+def test_help_tells_of_the_flags_and_of_serve() -> None:
+    ended = piped("--help")
+    assert ended.status == 0
+    assert "--schema FILE" in ended.output
+    assert "ouzel serve --help" in ended.output
+
+
+def test_ctrl_c_ends_with_130(parrot: RunningServer) -> None:
+    command = [sys.executable, "-m", "ouzel", "chat", "--url", parrot.url, "-p", "Hello\n", "--set", "ignore_eos=true"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"Hello\n"
+
+    process.send_signal(signal.SIGINT)
+
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (130, b"")
+
+
+def test_a_reader_that_leaves_is_no_error(parrot: RunningServer) -> None:
+    command = [sys.executable, "-m", "ouzel", "chat", "--url", parrot.url, "-p", "Hello\n" * 200]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+
+    with process:
+        assert process.stderr is not None
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (1, b"")
+
+
+def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+    site_packages = next(path for path in map(Path, sys.path) if (path / "prompt_toolkit").is_dir())
+    for entry in site_packages.iterdir():
+        if entry.name not in ("rich", "prompt_toolkit") and entry.suffix != ".pth":
+            (tmp_path / entry.name).symlink_to(entry)
+    (tmp_path / "ouzel").symlink_to(Path(__file__).parents[2] / "src" / "ouzel")
+
+    process = subprocess.run(
+        [sys.executable, "-S", "-m", "ouzel", "chat", "-p", "x"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert process.returncode == 1
+    assert process.stderr == "ouzel: ouzel chat needs pip install 'ouzel[chat]', for prompt_toolkit, rich\n"
