@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_download_is_shown_and_an_interrupted_one_leaves_the_line_empty(tmp_pa
     (directory / "config.json").write_text("{}")
     (directory / "model.safetensors").write_bytes(bytes(20_000_000))
     with serving_hub(directory) as hub:
-        hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 1000
+        hub.cut_after_bytes, hub.num_cuts, hub.holds_back = 9 * 2**20, 1000, threading.Event()
         command = [sys.executable, "-m", "ouzel", "pull", "owner/model"]
         with at_terminal(command, environment(tmp_path, hub.url)) as terminal:
             terminal.read_until(lambda lines: "9.44 MB of 20 MB" in "".join(lines[-1:]))
@@ -87,6 +88,7 @@ def test_a_download_is_shown_and_an_interrupted_one_leaves_the_line_empty(tmp_pa
             terminal.process.send_signal(signal.SIGINT)
             assert terminal.read_to_the_end() == 130
             assert terminal.lines == []
+        hub.holds_back.set()
 
 
 @pytest.mark.parametrize("in_thread", [True, False], ids=["thread", "process"])

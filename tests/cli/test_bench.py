@@ -202,6 +202,7 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     short, long = {"prompt": "ab", "output_tokens": 2}, {"prompt": "x" * 3000, "output_tokens": 3000}
     prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
     arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
+    prompts_heard.clear()  # of other tests in this process
     with running_server({"step_s": 0.01}, engine_factory="create_attentive_parrot") as server:
         run = _started("--url", server.url, *arguments, directory=tmp_path)
         while not any(len(prompt) > 3000 for prompt in prompts_heard):

@@ -22,6 +22,7 @@ class Hub:
     url: str = ""
     cut_after_bytes: int = 0  # a transfer ends there once, without a word; 0: none does
     num_cuts: int = 0  # how many transfers are cut yet
+    holds_back: threading.Event | None = None  # what is cut off comes no further until this is set
     gives_ranges: bool = True
     requests: list[str] = field(default_factory=list)  # "GET /owner/model/... bytes=5-"
 
@@ -88,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.hub.num_cuts -= 1
             content, self.close_connection = content[: self.hub.cut_after_bytes], True
         self.wfile.write(content)
+        if self.close_connection and self.hub.holds_back is not None:
+            self.hub.holds_back.wait()
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""

@@ -11,12 +11,12 @@ from ouzel.bench.dataset import Line, conversations_from
 from ouzel.bench.endpoints import Form
 from ouzel.bench.goodput import Limits
 from ouzel.bench.lengths import draw_length
-from ouzel.bench.load import Load
+from ouzel.bench.load import Load, send_all
 from ouzel.bench.progress import Progress, shown
 from ouzel.bench.prompt_texts import PromptTexts, prompt_texts
-from ouzel.bench.run import Run, run_load
+from ouzel.bench.run import Run, run_load, unless_stopped
 from ouzel.bench.target import Target
-from ouzel.bench.workloads import Shape, conversations_of
+from ouzel.bench.workloads import Shape, Workload, conversations_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,37 +40,49 @@ class Outcome:
 
 
 async def benchmark(target: Target, plan: Plan, *, stopping: asyncio.Event, terminal: TextIO) -> Outcome:
-    """Raises ApiFailure where the server does not take the first request."""
-    texts = await prompt_texts(target.client, target.model)
-    [first] = await conversations_of(replace(plan.shape, num_requests=1), texts, "first")
-    target = await target.with_accepted_form(first)
-    remarks = _remarks(target.form, counts_tokens=texts.counts_tokens or bool(plan.dataset))
-    await _warm_up(target, plan, texts, stopping)
+    """Ends when `stopping` is set, with what there is. Raises ApiFailure where the first request is not taken."""
+    prepared = await unless_stopped(stopping, _prepared(target, plan))
+    if prepared is None:
+        return Outcome((), ())
+    target, texts = prepared
     runs: list[Run] = []
     for number, load in enumerate(plan.loads):
-        if stopping.is_set():
-            break
         seed = f"{plan.seed}:{number}"
-        conversations = await _conversations(plan, texts, seed)
+        conversations = await unless_stopped(stopping, _conversations(plan, texts, seed))
+        if conversations is None:
+            break
         progress = Progress(plan.shape.num_requests)
         async with shown(progress, terminal):
             rng = random.Random(f"{seed}:arrivals")
             run = await run_load(target, conversations, load, rng=rng, progress=progress, stopping=stopping)
         runs.append(run)
-    return Outcome(tuple(runs), (*remarks, *_remarks_on(runs, has_tools=bool(first.tools))))
+    has_tools = plan.shape.workload is Workload.TOOLS
+    remarks = _remarks(target.form, counts_tokens=texts.counts_tokens or bool(plan.dataset))
+    return Outcome(tuple(runs), (*remarks, *_remarks_on(runs, has_tools=has_tools)))
 
 
-async def _warm_up(target: Target, plan: Plan, texts: PromptTexts, stopping: asyncio.Event) -> None:
+async def _prepared(target: Target, plan: Plan) -> tuple[Target, PromptTexts]:
+    """Finds out what the server takes, and warms it up. Raises ApiFailure."""
+    texts = await prompt_texts(target.client, target.model)
+    [first] = await conversations_of(replace(plan.shape, num_requests=1), texts, "first")
+    target = await target.with_accepted_form(first)
+    await _warm_up(target, plan, texts)
+    return target, texts
+
+
+async def _warm_up(target: Target, plan: Plan, texts: PromptTexts) -> None:
     """Asks no more at once than the first load does, and nothing that is measured.
 
     What fails here fails in the run as well, and is told there.
     """
-    if plan.num_warmup:
-        shape = replace(plan.shape, num_requests=plan.num_warmup)
-        conversations = await conversations_of(shape, texts, f"{plan.seed}:warmup")
-        load = Load(max_concurrency=plan.loads[0].max_concurrency)
-        progress = Progress(plan.num_warmup)
-        await run_load(target, conversations, load, rng=random.Random(0), progress=progress, stopping=stopping)
+    shape = replace(plan.shape, num_requests=plan.num_warmup)
+    conversations = await conversations_of(shape, texts, f"{plan.seed}:warmup")
+    load = Load(max_concurrency=plan.loads[0].max_concurrency)
+
+    async def converse(conversation: Conversation) -> None:
+        await target.ask(conversation.turns[0], tools=conversation.tools)
+
+    await send_all(conversations, load, converse, random.Random(0))
 
 
 async def _conversations(plan: Plan, texts: PromptTexts, seed: str) -> list[Conversation]:

@@ -15,6 +15,9 @@ _MAX_LEN = 1_000_000
 class Fixed:
     num_tokens: int
 
+    def __str__(self) -> str:
+        return str(self.num_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
@@ -23,11 +26,17 @@ class Uniform:
     low: int
     high: int
 
+    def __str__(self) -> str:
+        return f"{self.low} to {self.high}"
+
 
 @dataclass(frozen=True, slots=True)
 class Normal:
     mean: float
     std: float
+
+    def __str__(self) -> str:
+        return f"normal({self.mean:g}, {self.std:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,9 @@ class LogNormal:
 
     mean: float
     std: float
+
+    def __str__(self) -> str:
+        return f"lognormal({self.mean:g}, {self.std:g})"
 
 
 Lengths = Fixed | Uniform | Normal | LogNormal

@@ -29,8 +29,8 @@ async def send_all(
     load: Load,
     converse: Callable[[Conversation], Awaitable[None]],
     rng: random.Random,
-) -> None:
-    """Returns when the last conversation is over; being cancelled ends all."""
+) -> int:
+    """Returns how many there were, when the last is over; being cancelled ends all."""
     due_s = arrival_times(len(conversations), request_rate=load.request_rate, burstiness=load.burstiness, rng=rng)
     places = asyncio.Semaphore(load.max_concurrency or max(len(conversations), 1))
 
@@ -44,3 +44,4 @@ async def send_all(
             if (wait_s := start_s + after_s - time.perf_counter()) > 0:
                 await asyncio.sleep(wait_s)
             tasks.create_task(converse_in_turn(conversation))
+    return len(conversations)

@@ -6,12 +6,15 @@ import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from ouzel.bench.conversation import Conversation, JsonObject
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.measurement import Measurement
 from ouzel.bench.progress import Progress
 from ouzel.bench.target import Target
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ async def run_load(
             history = (*history, *turn.messages, {"role": "assistant", "content": measurement.answer})
 
     started_at, start_s = datetime.now().astimezone(), time.perf_counter()
-    is_stopped = await _until(stopping, send_all(conversations, load, converse, rng))
+    sent = await unless_stopped(stopping, send_all(conversations, load, converse, rng))
     return Run(
         load=load,
         num_prompts=sum(len(each.turns) for each in conversations),
@@ -59,12 +62,12 @@ async def run_load(
         started_at=started_at,
         start_s=start_s,
         duration_s=time.perf_counter() - start_s,
-        is_stopped=is_stopped,
+        is_stopped=sent is None,
     )
 
 
-async def _until(stopping: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
-    """Does the work, and returns whether it was cut short. Raises what it raises."""
+async def unless_stopped(stopping: asyncio.Event, work: Coroutine[None, None, Result]) -> Result | None:
+    """Does the work, and returns None where it was cut short. Raises what it raises."""
     working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
     try:
         await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -73,6 +76,4 @@ async def _until(stopping: asyncio.Event, work: Coroutine[None, None, None]) -> 
         waiting.cancel()
         working.cancel()
         await asyncio.wait((working,))
-    if not is_stopped:
-        working.result()
-    return is_stopped
+    return None if is_stopped else working.result()

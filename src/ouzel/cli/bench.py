@@ -5,9 +5,7 @@ import shlex
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any  # JSON
 
 import uvloop
 
@@ -123,17 +121,7 @@ def _asked(plan: Plan, flags: BenchFlags) -> str:
     shape = plan.shape
     if plan.dataset:
         return f"{shape.num_requests} requests of {flags.dataset}"
-    lengths = f"input {_written(shape.input_lens)}, output {_written(shape.output_lens)}"
-    return f"{shape.num_requests} requests, {shape.workload}, {lengths}"
-
-
-def _written(lengths: Any) -> str:
-    """Any: a record of lengths, of whichever kind."""
-    values = asdict(lengths)
-    name = type(lengths).__name__.lower()
-    return (
-        str(lengths.num_tokens) if name == "fixed" else f"{name}({','.join(f'{each:g}' for each in values.values())})"
-    )
+    return f"{shape.num_requests} requests, {shape.workload}, input {shape.input_lens}, output {shape.output_lens}"
 
 
 def _told(flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstances: Circumstances) -> int:

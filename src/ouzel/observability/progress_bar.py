@@ -8,7 +8,6 @@ Rules
 """
 
 import os
-import shutil
 import sys
 import threading
 import time
@@ -68,7 +67,7 @@ class ProgressBar:
             num_new_bytes = 0 if latest is None else latest.done_bytes - self._begin_bytes
         if latest is None:
             return False
-        columns = shutil.get_terminal_size().columns
+        columns = os.get_terminal_size(self._stream.fileno()).columns
         self._write(CLEAR_LINE + line_of(latest, num_new_bytes, seconds)[: columns - 1])
         return True
 

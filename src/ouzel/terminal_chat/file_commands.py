@@ -51,6 +51,8 @@ def save(chat: Chat, argument: str) -> None:
     path = _path(argument)
     if not path:
         raise ChatError("/save: must be followed by the name of a file")
+    if Path(path).expanduser().is_dir():
+        raise ChatError(f"/save: must be followed by the name of a file, given the directory {harmless_line(path)}")
     if Path(path).expanduser().exists() and chat.terminal.ask(
         f"{harmless_line(path)} is there. Replace it? [y]es, [n]o: "
     ) not in ("y", "yes"):
