@@ -5,6 +5,7 @@ Asynchronous tests run on uvloop, as the server does; those of the engine client
 
 import asyncio
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
@@ -32,6 +33,11 @@ LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by wha
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     both = item.path.name == "test_engine_client.py"
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
+
+
+def pytest_configure() -> None:
+    """A shell lets what it starts in the background ignore SIGINT, and so would the programs that tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Markers
