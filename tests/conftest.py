@@ -4,6 +4,7 @@ Asynchronous tests run on uvloop, as the server does; those of the engine client
 """
 
 import asyncio
+import logging
 import os
 import signal
 from collections import Counter
@@ -38,6 +39,17 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[]
 def pytest_configure() -> None:
     """A shell lets what it starts in the background ignore SIGINT, and so would the programs that tests interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Commands say what their process logs; for some tests that is this process."""
+    loggers = [logging.getLogger(name) for name in ("", "ouzel")]
+    before = [(logger.level, logger.handlers[:]) for logger in loggers]
+    yield
+    for logger, (level, handlers) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
 
 
 # Markers
@@ -81,12 +93,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Four at most, as each may take a GiB, and half as many again as there are cores, as tests wait for servers.
+    """Four at most, as each may take a GiB, and twice as many as there are cores, as tests wait for servers.
 
     None for a single file, which would only wait for one.
     """
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
-    return 0 if is_one_file else min(-(-3 * len(os.sched_getaffinity(0)) // 2), 4)
+    return 0 if is_one_file else min(2 * len(os.sched_getaffinity(0)), 4)
 
 
 class WorkGroups(LoadFileScheduling):

@@ -28,7 +28,7 @@ def chromium_path() -> Path | None:
 @contextmanager
 def running_browser(path: Path) -> Iterator[Browser]:
     """Playwright's own browsers are not wanted; a test process may be root, for whom Chromium has no sandbox."""
-    expect.set_options(timeout=0)  # a slow machine is no failure
+    expect.set_options(timeout=86_400_000)  # ms; a slow machine is no failure, and 0 would mean five seconds
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser

@@ -56,7 +56,7 @@ function takeState(newState, trouble) {
 
 function textOf(newState, trouble) {
   if (newState === States.unreached) return `The server is out of reach since ${timeText(lost_s)}. It is asked again every 2 seconds.`;
-  if (newState === States.hasNone) return `${trouble} Where metrics have a port of their own (--metrics-port), they are not served here.`;
+  if (newState === States.hasNone) return `${trouble} A proxy before the server may keep its figures from you.`;
   if (newState === States.needsKey) return "The server needs an API key for its figures.";
   return state === States.unreached ? `The server is back since ${timeText(Date.now() / 1000)}.` : "Renewed every 2 seconds, while this page is seen.";
 }

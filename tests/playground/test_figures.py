@@ -1,0 +1,185 @@
+"""The page of live figures, drawn from what a real server's /metrics says."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from ouzel.config import ServerConfig
+from tests.api.serving import RunningServer, running_server
+from tests.cli.running import serving
+
+PATH = "/playground/figures.html"
+SAYS_HELLO = {"model": "parrot", "messages": [{"role": "user", "content": "hello"}]}
+FAILS = {"model": "parrot", "messages": [{"role": "user", "content": "a|fail|b"}]}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    """Has no other requests than those of these tests."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def figures(page: Page, server: RunningServer) -> Page:
+    page.set_default_timeout(0)
+    page.goto(server.url + PATH)
+    page.wait_for_selector("body.ready")
+    return page
+
+
+def tile(page: Page, name: str) -> Locator:
+    return page.locator(f"#tiles .tile:has(dt:text-is('{name}')) dd")
+
+
+def chart(page: Page, title: str) -> Locator:
+    return page.locator(f".chart:has(h2:text-is('{title}'))")
+
+
+def current(page: Page, title: str, series: str) -> Locator:
+    """What the legend says of a series."""
+    return chart(page, title).locator(f"li:has(.name:text-is('{series}')) .current")
+
+
+def ask(server: RunningServer, body: Mapping[str, object] = SAYS_HELLO, *, times: int = 1) -> None:
+    with server.client() as http:
+        for _ in range(times):
+            http.post("/v1/chat/completions", json=body)
+
+
+def renewed(page: Page) -> None:
+    """Waits until a reading was taken that was asked for from now on. Who comes back to a page asks at once."""
+    for _ in range(2):  # a question may be under way
+        with page.expect_response("**/metrics"):
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate("new Promise(requestAnimationFrame)")
+
+
+def test_what_requests_come_to_is_drawn(figures: Page, server: RunningServer) -> None:
+    before = int(tile(figures, "Tokens since start").inner_text())
+    ask(server, times=3)
+    ask(server, FAILS)
+    renewed(figures)
+    assert int(tile(figures, "Tokens since start").inner_text()) >= before + 3 * len("hello")
+    expect(tile(figures, "Running")).to_have_text("0")
+    expect(tile(figures, "First token, p50")).to_have_text(re.compile(r"^[\d.]+ m?s$"))
+    assert int(current(figures, "Outcomes", "Completed").inner_text()) >= 3
+    assert int(current(figures, "Outcomes", "Failed").inner_text()) >= 1
+    expect(current(figures, "Tokens", "Generated")).to_have_text(re.compile(r"^[\d.]+/s$"))
+    expect(current(figures, "Speculation", "Accepted")).to_have_text("–")
+    drawing = chart(figures, "Time of whole requests").locator("svg")
+    assert re.search(r"p50 [\d.]+ m?s, p95 [\d.]+ m?s", drawing.get_attribute("aria-label") or "")
+    assert "L" in (chart(figures, "Requests").locator("path.series-1").get_attribute("d") or "")
+
+
+def test_a_request_that_runs_is_seen_while_it_does(page: Page, tmp_path: Path) -> None:
+    """Of our own engine, with the bundled model."""
+    body = json.dumps({"model": "ouzel-demo", "prompt": "on and on", "max_tokens": 4000, "ignore_eos": True, "n": 16})
+    with serving(cache_dir=tmp_path) as server:
+        page.set_default_timeout(0)
+        page.goto(server.root + PATH)
+        page.wait_for_selector("body.ready")
+        address = urlsplit(server.root)
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            head = f"POST /v1/completions HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(f"{head}{body}".encode())
+            expect(tile(page, "Running")).to_have_text("16")
+            expect(tile(page, "KV cache")).to_have_text(re.compile("[1-9]"))
+        expect(tile(page, "Running")).to_have_text("0")
+        expect(current(page, "Outcomes", "Left by the client")).to_have_text("16")
+
+
+def test_the_past_is_looked_at_with_keys_and_pointer(figures: Page, server: RunningServer) -> None:
+    ask(server)
+    renewed(figures)
+    requests = chart(figures, "Requests")
+    drawing = requests.locator("svg")
+    drawing.focus()
+    expect(requests.locator(".moment")).to_have_text("")
+    figures.keyboard.press("Home")
+    expect(requests.locator(".moment")).to_have_text(re.compile(r"\d:\d\d"))
+    first = requests.locator("line.looked-at").get_attribute("x1")
+    figures.keyboard.press("End")
+    assert requests.locator("line.looked-at").get_attribute("x1") != first
+    figures.keyboard.press("Escape")
+    expect(requests.locator(".moment")).to_have_text("")
+    drawing.hover()
+    expect(requests.locator("circle.dot")).to_have_count(2)
+
+
+def test_a_chart_is_a_table_too(figures: Page, server: RunningServer) -> None:
+    outcomes = chart(figures, "Outcomes")
+    outcomes.locator("summary").press("Enter")
+    expect(outcomes.locator("thead th")).to_have_text(["Time", "Completed", "Failed", "Left by the client", "Refused"])
+    assert outcomes.locator("tbody tr").count() >= 1
+
+
+def test_a_server_that_is_gone_is_named_and_found_again(figures: Page) -> None:
+    figures.route("**/metrics", lambda route: route.abort())
+    expect(figures.locator("#state")).to_contain_text("The server is out of reach since")
+    figures.unroute("**/metrics")
+    expect(figures.locator("#state")).to_contain_text("The server is back since")
+
+
+def test_a_server_that_was_begun_anew_has_no_negative_rates(figures: Page, server: RunningServer) -> None:
+    """Its counters fall. What it has counted since is what came."""
+    ask(server, times=2)
+    renewed(figures)
+    with running_server() as other:
+        ask(other)
+
+        def answer_of_the_other(route: Route) -> None:
+            with other.client() as http:
+                route.fulfill(status=200, content_type="text/plain", body=http.get("/metrics").text)
+
+        figures.route("**/metrics", answer_of_the_other)
+        renewed(figures)
+        expect(tile(figures, "Tokens since start")).to_have_text(re.compile("^[56]$"))
+        expect(chart(figures, "Requests").locator("line.restart")).to_have_count(1)
+        assert "-" not in current(figures, "Tokens", "Generated").inner_text()
+        assert int(current(figures, "Outcomes", "Completed").inner_text()) >= 3
+        figures.unroute("**/metrics")
+
+
+def test_a_key_is_asked_for(page: Page) -> None:
+    with running_server(config=ServerConfig(api_key=("sk-right",))) as guarded:
+        page.set_default_timeout(0)
+        page.goto(guarded.url + PATH)
+        expect(page.locator("#state")).to_have_text("The server needs an API key for its figures.")
+        page.keyboard.type("sk-wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#key-trouble")).to_contain_text("not one of this server's")
+        page.keyboard.type("sk-right")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("body.ready")
+        expect(page.locator("#key-form")).to_be_hidden()
+
+
+def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None:
+    figures.route("**/metrics", lambda route: route.fulfill(status=403))
+    expect(figures.locator("#state")).to_contain_text("answers /metrics with 403. A proxy")
+    figures.unroute("**/metrics")
+    expect(figures.locator("#state")).to_contain_text("Renewed every 2 seconds")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_rules_of_accessibility_are_kept(browser: Browser, server: RunningServer, scheme: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # a literal of its own
+    page = context.new_page()
+    page.goto(server.url + PATH)
+    page.wait_for_selector("body.ready")
+    for summary in page.locator("summary").all():
+        summary.click()
+    violations = Axe().run(page).response["violations"]
+    is_too_wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    context.close()
+    assert [f"{each['id']}: {each['nodes'][0]['html']}" for each in violations] == []
+    assert not is_too_wide
