@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 from ouzel.config import ServerConfig
 from tests.api.serving import RunningServer, running_server
 from tests.cli.running import serving
+from tests.playground.looks import LOOKS
 
 PATH = "/playground/figures.html"
 SAYS_HELLO = {"model": "parrot", "messages": [{"role": "user", "content": "hello"}]}
@@ -169,9 +170,8 @@ def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None
     expect(figures.locator("#state")).to_contain_text("Renewed every 2 seconds")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
-def test_the_rules_of_accessibility_are_kept(browser: Browser, server: RunningServer, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_rules_of_accessibility_are_kept(browser: Browser, server: RunningServer, width: int, scheme: str) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # a literal of its own
     page = context.new_page()
     page.goto(server.url + PATH)

@@ -12,6 +12,7 @@ from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person, Troubles
+from tests.playground.looks import LOOKS
 
 PersonAt = Callable[[RunningServer], Person]
 MAX_PAGE_BYTES = 300_000
@@ -136,10 +137,9 @@ def test_screen_readers_are_told_of_answers(person: Person) -> None:
     person.waits_for("told.includes('The answer is complete')")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_rules_of_accessibility_are_kept_in_every_state(
-    browser: Browser, parrot: RunningServer, scheme: str, width: int
+    browser: Browser, parrot: RunningServer, width: int, scheme: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # a literal of its own
     page = context.new_page()
