@@ -127,6 +127,12 @@ def test_the_request_is_shown_in_three_languages(person: Person) -> None:
     assert "new OpenAI" in shown.inner_text() and '"temperature": 0.5' in shown.inner_text()
 
 
+def test_many_parentheses_behind_an_address_are_no_work(person: Person) -> None:
+    """They took a minute, in which the page stood still."""
+    script = "async text => (await import('/playground/modules/markdown/inline.js')).parseInline(text).items.length"
+    assert person.page.evaluate(script, "http://a" + ")" * 100_000) == 3
+
+
 def test_an_answer_goes_on_while_another_conversation_is_looked_at(slow: RunningServer, person_at: PersonAt) -> None:
     person = person_at(slow)
     person.asks("first")

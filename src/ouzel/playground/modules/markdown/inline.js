@@ -274,11 +274,11 @@ class InlineParser {
 
 /** Punctuation behind an address is the sentence's, and so is a parenthesis that it does not open. */
 function withoutEnd(address) {
-  let text = address;
-  for (;;) {
-    const last = text.at(-1);
-    const isUnopened = last === ")" && text.split(")").length > text.split("(").length;
-    if (!isUnopened && !/[?!.,:;_~'"|]/.test(last)) return text;
-    text = text.slice(0, -1);
+  let numUnopened = address.split(")").length - address.split("(").length;
+  for (let end = address.length; ; end -= 1) {
+    const last = address[end - 1];
+    const isUnopened = last === ")" && numUnopened > 0;
+    if (!isUnopened && !/[?!.,:;_~'"|]/.test(last)) return address.slice(0, end);
+    if (isUnopened) numUnopened -= 1;
   }
 }
