@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.api.seeing import data_url, seeing_server, sizes_seen
 from tests.api.serving import RunningServer, running_server
@@ -28,6 +28,13 @@ def forgetful() -> Iterator[RunningServer]:
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     directory = tmp_path_factory.mktemp("seeing")
     with seeing_server(directory, store_url=f"sqlite:///{directory / 'store.sqlite3'}") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    store_url = f"sqlite:///{tmp_path_factory.mktemp('slow') / 'store.sqlite3'}"
+    with running_server({"step_s": 0.01}, store_url=store_url) as server:
         yield server
 
 
@@ -78,6 +85,91 @@ def test_a_conversation_is_on_the_server_with_its_branches(person: Person, parro
     wait_until_kept(person, 8)
     come_back(person, "<think>why</think>one")
     assert person.said[4:] == ["three", "three"]
+
+
+def test_what_was_asked_outlives_the_page_and_no_half_answer_is_kept(slow: RunningServer, person_at: PersonAt) -> None:
+    person = person_at(slow)
+    person.writes("word " * 100)
+    expect(person.page.locator(".message.assistant .content")).to_contain_text("word word")
+    wait_until_kept(person, 1)
+    [title] = person.titles
+    come_back(person, title)
+    assert person.said == [("word " * 100).strip()]
+    assert records(person)[0]["isOnServer"] is True
+    person.asks("more")
+    wait_until_kept(person, 3)
+    come_back(person, title)
+    assert person.said[1:] == ["more", "more"]
+
+
+def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(slow: RunningServer, person_at: PersonAt) -> None:
+    person = person_at(slow)
+    person.writes("word " * 300)
+    wait_until_kept(person, 1)
+    person.page.click("#new")
+    person.writes("ok")
+    rename = person.page.get_by_role("button", name="Rename word")
+    rename.click()
+    title = person.page.get_by_role("textbox", name="Title")
+    title.fill("half")
+    person.waits()
+    wait_until_kept(person, 2)  # the list has changed meanwhile
+    expect(title).to_be_focused()
+    title.press("Enter")
+    expect(person.page.get_by_role("button", name="Rename half")).to_have_count(1)
+    person.page.get_by_role("button", name="Delete half").click()
+    person.clicks("Delete it", person.page.locator("dialog"))
+    expect(person.page.locator("#conversations .title")).to_have_text(["ok"])
+    expect(person.page.locator("#conversations .title")).to_be_focused()
+    while slow.engine.num_unfinished > 0:
+        person.page.wait_for_timeout(20)
+    assert person.said == ["ok", "ok"]
+
+
+def test_two_tabs_lose_nothing_of_each_other(person: Person, parrot: RunningServer) -> None:
+    person.asks("begun")
+    wait_until_kept(person, 2)
+    other = Person(person.page.context.new_page(), parrot.url)
+    other.comes()
+    other.page.locator("#conversations .title").click()
+    expect(other.page.locator("#title")).to_have_text("begun")
+    person.asks("<think>here</think>here")
+    wait_until_kept(person, 4)
+    other.asks("there")
+    expect(other.page.locator("#notice")).to_contain_text("went on in another tab")
+    wait_until_kept(other, 4)
+    assert other.said == ["begun", "begun", "there", "there"]
+    person.page.reload()
+    titles = person.page.locator("#conversations .title")
+    expect(titles).to_have_count(2)
+    found = []
+    for index in range(2):
+        titles.nth(index).click()
+        expect(person.page.locator(".message")).to_have_count(4)
+        found.append(person.said[-1])
+        person.page.click("#new")
+    assert found == ["there", "here"]
+
+
+def test_one_that_comes_slowly_is_not_shown_over_another(person: Person, page: Page) -> None:
+    person.asks("slow one")
+    wait_until_kept(person, 2)
+    [record] = records(person)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(f"**/v1/conversations/{record['key']}", hold)
+    page.click("#new")
+    page.locator("#conversations .title").click()
+    while not held:
+        page.wait_for_timeout(20)
+    person.writes("another")
+    with page.expect_response(lambda response: response.url.endswith("/items?order=asc&limit=100")):
+        held[0].continue_()
+    person.waits()
+    assert person.said == ["another", "another"]
 
 
 def test_one_that_the_server_no_longer_has_is_said_to_be_gone(person: Person, parrot: RunningServer) -> None:

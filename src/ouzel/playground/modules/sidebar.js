@@ -65,7 +65,8 @@ export class Sidebar {
   }
 
   async #keepTitle(key, title) {
-    if (this.chat.current.key === key) this.chat.current.title = title;
+    const conversation = this.chat.held(key);
+    if (conversation) conversation.title = title;
     await this.library.rename(key, title);
     this.chat.view.onState();
   }
@@ -85,7 +86,7 @@ export class Sidebar {
   async #loaded({ key }) {
     if (this.chat.current.key === key) return this.chat.current;
     try {
-      return await this.library.load(key);
+      return this.chat.held(key) ?? (await this.library.load(key));
     } catch (error) {
       this.notice(error.message);
       return null;
@@ -96,7 +97,7 @@ export class Sidebar {
     if (!(await confirmed("Delete", `“${title}” will be gone for good.`, "Delete it"))) return;
     try {
       await this.library.remove(key);
-      if (this.chat.current.key === key) this.chat.begin();
+      this.chat.drop(key);
     } catch (error) {
       this.notice(error.message);
     }

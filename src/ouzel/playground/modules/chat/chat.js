@@ -12,8 +12,9 @@ import { Thread } from "./thread.js";
 const MAX_TOOL_ROUNDS = 8; // answers in a row that built-in tools make by themselves
 
 export class Chat {
-  #runs = new Map(); // what ends the answer that each conversation waits for
+  #runs = new Map(); // what ends the answer that is being made for a conversation
   #conversation = new Conversation();
+  #opening = null; // the key of a conversation that is to be shown once it has come
 
   /** `view.onState` is called when another conversation is shown, or an answer begins or ends. */
   constructor({ api, settings, library, view }) {
@@ -34,8 +35,21 @@ export class Chat {
   }
 
   async open(key) {
-    const running = [...this.#runs.keys()].find((conversation) => conversation.key === key);
-    this.#show(running ?? (await this.library.load(key)));
+    const opening = (this.#opening = { key });
+    const loaded = this.#running(key) ?? (await this.library.load(key));
+    if (opening === this.#opening) this.#show(this.#running(key) ?? loaded);
+  }
+
+  /** Returns the conversation of this key where the page holds it: it is shown, or an answer is being made for it. */
+  held(key) {
+    return this.#conversation.key === key ? this.#conversation : this.#running(key);
+  }
+
+  /** Ends what is being made for a conversation that is gone, and shows another in its place. */
+  drop(key) {
+    const conversation = this.held(key);
+    this.#runs.get(conversation)?.abort();
+    if (conversation === this.#conversation) this.begin();
   }
 
   /** Returns false where nothing was sent, and what was written is to stay. */
@@ -51,7 +65,7 @@ export class Chat {
   }
 
   stop() {
-    this.#runs.get(this.#conversation)?.controller.abort();
+    this.#runs.get(this.#conversation)?.abort();
   }
 
   // What a person can do with one message.
@@ -129,7 +143,9 @@ export class Chat {
     const begun = continued === null ? {} : { content: continued.content, reasoning: continued.reasoning };
     const node = conversation.add(conversation.activeLeaf, message("assistant", { schema: this.settings.schema, ...begun }));
     const controller = new AbortController();
-    this.#runs.set(conversation, { controller, node });
+    conversation.running = node;
+    this.#runs.set(conversation, controller);
+    if (conversation === this.#conversation) this.#opening = null;
     this.#draw();
     announce("The answer begins");
     await streamAnswer(this.api, body, {
@@ -137,6 +153,7 @@ export class Chat {
       into: node.message,
       onDelta: (_, delta) => this.#append(conversation, node, delta),
     });
+    conversation.running = null;
     this.#runs.delete(conversation);
     conversation.updated = Date.now();
     if (conversation === this.#conversation) this.#draw();
@@ -169,13 +186,18 @@ export class Chat {
     return this.library.save(conversation, { onServer: this.settings.keepsOnServer });
   }
 
+  #running(key) {
+    return [...this.#runs.keys()].find((conversation) => conversation.key === key);
+  }
+
   #show(conversation) {
+    this.#opening = null;
     this.#conversation = conversation;
     this.#draw();
   }
 
   #draw() {
-    this.thread.show(this.#conversation, this.#runs.get(this.#conversation)?.node ?? null);
+    this.thread.show(this.#conversation);
     this.view.onState();
   }
 }

@@ -32,7 +32,13 @@ export class Conversation {
     this.updated = updated;
     this.nodes = nodes;
     this.activeLeaf = activeLeaf ?? nodes.at(-1)?.id ?? null;
+    this.running = null; // the node of the answer that is being made
+    this.record = null; // the library's, as it was when this conversation was last loaded or saved
     this.#lastId = nodes.reduce((largest, node) => Math.max(largest, node.id), 0);
+  }
+
+  get key() {
+    return this.record?.key;
   }
 
   /** Adds a message behind the node of this id, and shows it. */
@@ -43,6 +49,11 @@ export class Conversation {
     this.activeLeaf = node.id;
     this.updated = Date.now();
     return node;
+  }
+
+  /** Those that can be kept: all but an answer that is being made, of which more would come. */
+  get wholeNodes() {
+    return this.nodes.filter((node) => node !== this.running);
   }
 
   node(id) {

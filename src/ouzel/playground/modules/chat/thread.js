@@ -20,8 +20,8 @@ export class Thread {
     byId("to-end").addEventListener("click", () => this.toEnd());
   }
 
-  /** Shows a conversation's branch; views of messages that stay are kept as they are. `running` is still being made. */
-  show(conversation, running = null) {
+  /** Shows a conversation's branch; views of messages that stay are kept as they are. */
+  show(conversation) {
     if (conversation !== this.#conversation) {
       this.#views.clear();
       this.#staysAtEnd = true;
@@ -31,7 +31,7 @@ export class Thread {
     const views = path.map((node) => this.#view(node));
     arrange(this.list, views.map((view) => view.element));
     for (const [index, view] of views.entries()) {
-      if (view.node === running) continue;
+      if (view.node === conversation.running) continue;
       view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1 });
     }
     this.followEnd();

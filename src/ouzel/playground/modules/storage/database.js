@@ -24,13 +24,23 @@ export async function remove(key) {
 async function run(mode, act) {
   opened ??= open();
   const transaction = (await opened).transaction(STORE, mode);
-  return settled(act(transaction.objectStore(STORE)));
+  const ended = endOf(transaction);
+  const [result] = await Promise.all([settled(act(transaction.objectStore(STORE))), ended]);
+  return result;
 }
 
 function open() {
   const request = indexedDB.open(NAME, 1);
   request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: "key" });
   return settled(request);
+}
+
+/** A change can still be refused at the end of its transaction, as where the disk has no room. */
+function endOf(transaction) {
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = resolve;
+    transaction.onabort = () => reject(transaction.error);
+  });
 }
 
 function settled(request) {

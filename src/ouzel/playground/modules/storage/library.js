@@ -7,7 +7,8 @@ const MAX_WORDS = 20_000; // characters of a conversation that a search looks th
 
 export class Library {
   #records = new Map();
-  #saving = Promise.resolve();
+  #isLossTold = false;
+  #last = Promise.resolve(); // of what changes the records, one after the other
 
   /** `onChange` is called when the list has changed, `onTrouble` with what could not be done, as text. */
   constructor(keeper, { onChange, onTrouble }) {
@@ -33,36 +34,54 @@ export class Library {
   }
 
   async load(key) {
-    const record = this.#records.get(key);
+    await this.#last;
+    const record = await this.#newest(key);
     const conversation = record.isOnServer ? await this.keeper.load(key) : new Conversation(record.content);
-    conversation.key = key;
-    conversation.title = record.title;
-    if (record.isOnServer) await this.#put({ ...record, saved: conversation.nodes.map((node) => node.id) });
-    return conversation;
+    const { title, updated } = record;
+    const saved = conversation.nodes.map((node) => node.id);
+    return Object.assign(conversation, { title, updated, record: record.isOnServer ? { ...record, saved } : record });
   }
 
   /** Keeps what is new of a conversation. One is saved after the other: each adds to what the one before has saved. */
   save(conversation, { onServer }) {
-    this.#saving = this.#saving.then(() => this.#save(conversation, onServer)).catch((error) => this.onTrouble(error.message));
-    return this.#saving;
+    return this.#next(() => this.#save(conversation, onServer)).catch((error) => this.onTrouble(error.message));
   }
 
-  async rename(key, title) {
-    const record = this.#records.get(key);
-    await this.#put({ ...record, title, content: record.content && { ...record.content, title } });
+  rename(key, title) {
+    return this.#next(async () => {
+      const record = await this.#newest(key);
+      await this.#keep({ ...record, title, content: record.content && { ...record.content, title } });
+    });
   }
 
-  async remove(key) {
-    const record = this.#records.get(key);
-    if (record.isOnServer) await this.keeper.remove(key).catch((error) => ignoreMissing(error));
-    this.#records.delete(key);
-    await database.remove(key);
-    this.onChange();
+  remove(key) {
+    return this.#next(async () => {
+      const record = this.#records.get(key);
+      if (record.isOnServer) await this.keeper.remove(key).catch((error) => ignoreMissing(error));
+      await this.#forget(key);
+      this.onChange();
+    });
+  }
+
+  #next(change) {
+    const done = this.#last.then(change);
+    this.#last = done.catch(() => {}); // whoever asked for the change is told
+    return done;
+  }
+
+  /** Returns the record that this page knows, or that of the database where another tab has changed it since. */
+  async #newest(key) {
+    const kept = await database.get(key).catch(() => null);
+    const known = this.#records.get(key);
+    return kept === null || known?.updated > kept.updated ? known : kept;
   }
 
   async #save(conversation, onServer) {
-    const record = this.#records.get(conversation.key) ?? null;
-    if (conversation.key !== undefined && record === null) return; // it has been deleted meanwhile
+    if (conversation.record !== null) {
+      if (!this.#records.has(conversation.key)) return; // it has been deleted meanwhile
+      if ((await this.#newest(conversation.key)).updated > conversation.record.updated) this.#fork(conversation);
+    }
+    const { record } = conversation;
     if (record === null ? onServer : record.isOnServer) {
       try {
         return await this.#saveOnServer(conversation, record);
@@ -73,36 +92,51 @@ export class Library {
     await this.#saveHere(conversation, record);
   }
 
+  /** Another tab added to the conversation: what this one shows becomes a conversation of its own. */
+  #fork(conversation) {
+    Object.assign(conversation, { id: null, record: null });
+    this.onTrouble("This conversation went on in another tab: what you see here is kept as one of its own.");
+  }
+
   async #saveOnServer(conversation, record) {
     const saved = await this.keeper.save(conversation, record?.saved ?? []);
-    conversation.key = conversation.id;
-    await this.#put({ ...summary(conversation), isOnServer: true, saved });
+    await this.#put(conversation, { key: conversation.id, ...summary(conversation), isOnServer: true, saved });
   }
 
   async #saveHere(conversation, record) {
     if (record?.isOnServer) await this.#forget(record.key);
     const isNew = record === null || record.isOnServer;
-    conversation.key = isNew ? `local-${crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`}` : record.key;
+    const key = isNew ? `local-${crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`}` : record.key;
     conversation.id = null;
-    const { title, updated, nodes, activeLeaf } = conversation;
-    const content = structuredClone({ title, updated, nodes, activeLeaf });
-    await this.#put({ ...summary(conversation), isOnServer: false, content });
+    const { title, updated, wholeNodes: nodes, running, activeLeaf } = conversation;
+    const content = structuredClone({ title, updated, nodes, activeLeaf: activeLeaf === running?.id ? running.parent : activeLeaf });
+    await this.#put(conversation, { key, ...summary(conversation), isOnServer: false, content });
   }
 
   async #forget(key) {
     this.#records.delete(key);
-    await database.remove(key);
+    await database.remove(key).catch(() => {}); // without a database there is nothing to remove
   }
 
-  async #put(record) {
+  async #put(conversation, record) {
+    conversation.record = record;
+    await this.#keep(record);
+  }
+
+  async #keep(record) {
     this.#records.set(record.key, record);
-    await database.put(record).catch(() => {}); // without a database it lasts as long as the page
+    await database.put(record).catch(() => this.#tellLoss());
     this.onChange();
+  }
+
+  #tellLoss() {
+    if (!this.#isLossTold) this.onTrouble("This browser keeps no more conversations: what is new is gone when this page is closed.");
+    this.#isLossTold = true;
   }
 }
 
-function summary({ key, title, updated, words }) {
-  return { key, title, updated, words: words.slice(0, MAX_WORDS) };
+function summary({ title, updated, words }) {
+  return { title, updated, words: words.slice(0, MAX_WORDS) };
 }
 
 function ignoreMissing(error) {

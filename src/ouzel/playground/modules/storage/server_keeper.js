@@ -15,7 +15,7 @@ export class ServerKeeper {
   async save(conversation, saved) {
     const metadata = { title: conversation.title.slice(0, 512) };
     conversation.id ??= (await this.api.post("v1/conversations", { metadata })).id;
-    const added = conversation.nodes.filter((node) => !saved.includes(node.id) && isSettled(node.message));
+    const added = conversation.wholeNodes.filter((node) => !saved.includes(node.id) && isSettled(node.message));
     const items = added.flatMap((node) => itemsOf(node.message));
     for (let start = 0; start < items.length; start += MAX_ITEMS) {
       await this.api.post(`${pathOf(conversation.id)}/items`, { items: items.slice(start, start + MAX_ITEMS) });
@@ -67,5 +67,6 @@ function describe(conversation, ids) {
     const node = conversation.node(id);
     return { numItems: itemsOf(node.message).length, parent: node.parent === null ? -1 : placeOf(node.parent) };
   });
-  return { ...treeMetadata(parts), active: String(placeOf(conversation.activeLeaf) + 1) };
+  const shown = conversation.path().findLast((node) => ids.includes(node.id));
+  return { ...treeMetadata(parts), active: String(placeOf(shown?.id) + 1) };
 }
