@@ -172,6 +172,13 @@ def test_one_that_comes_slowly_is_not_shown_over_another(person: Person, page: P
     assert person.said == ["another", "another"]
 
 
+def test_a_long_title_is_cut_between_characters(person: Person) -> None:
+    person.asks("a" * 58 + "😀" * 9)
+    wait_until_kept(person, 2)
+    [record] = records(person)
+    assert (record["title"], record["isOnServer"]) == ("a" * 58 + "😀…", True)
+
+
 def test_one_that_the_server_no_longer_has_is_said_to_be_gone(person: Person, parrot: RunningServer) -> None:
     person.asks("soon gone")
     wait_until_kept(person, 2)

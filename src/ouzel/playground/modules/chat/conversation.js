@@ -94,5 +94,6 @@ export class Conversation {
 /** Returns a title made of the first words of a conversation. */
 export function titleOf(text) {
   const line = text.trim().split("\n")[0];
-  return line.length > 60 ? `${line.slice(0, 59).trimEnd()}…` : line || "Untitled";
+  const characters = [...line]; // a title that ends within one is no text that can be sent
+  return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : line || "Untitled";
 }
