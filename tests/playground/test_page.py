@@ -214,6 +214,24 @@ def test_every_model_of_the_server_can_be_chosen(person: Person, parrot: Running
     assert '"model": "parrot"' in person.page.locator("pre.request").inner_text()
 
 
+def test_all_works_where_the_browser_keeps_nothing(page: Page, parrot: RunningServer) -> None:
+    page.add_init_script(
+        """for (const name of ["localStorage", "sessionStorage", "indexedDB"]) {
+          Object.defineProperty(window, name, { get() { throw new DOMException("forbidden", "SecurityError"); } });
+        }"""
+    )
+    person = Person(page, parrot.url)
+    person.comes()
+    page.click("#theme")
+    assert page.locator("#theme").inner_text() == "Theme: light"
+    assert person.asks("hello") == "hello"
+    expect(page.locator("#notice")).to_contain_text("gone when this page is closed")
+    page.get_by_role("button", name="Delete hello").click()
+    person.clicks("Delete it", page.locator("dialog"))
+    expect(page.locator("#conversations .title")).to_have_count(0)
+    assert person.said == []
+
+
 def test_the_theme_stays(person: Person) -> None:
     person.page.click("#theme")
     person.page.click("#theme")

@@ -1,8 +1,11 @@
 // The public API of the server that this page came from. A key that it needs is kept in the tab, and nowhere else.
 
 import { eventsOf } from "./event_stream.js";
+import { KeptText } from "./storage/kept_text.js";
 
-const KEY = "ouzel.apiKey";
+const keptKey = new KeptText("sessionStorage", "ouzel.apiKey");
+/** What is said of an answer whose end did not come. */
+export const BROKEN_OFF = "The answer broke off: the connection was lost.";
 /** The server's root, which a proxy may have put below a prefix. */
 export const ROOT = new URL("../../", import.meta.url);
 
@@ -22,15 +25,11 @@ export class Api {
   }
 
   static get key() {
-    return sessionStorage.getItem(KEY) ?? "";
+    return keptKey.value;
   }
 
   static keepKey(key) {
-    sessionStorage.setItem(KEY, key);
-  }
-
-  static forgetKey() {
-    sessionStorage.removeItem(KEY);
+    keptKey.value = key;
   }
 
   async get(path) {

@@ -1,6 +1,8 @@
 // Light, dark, or as the system has it; the choice stays in the browser.
 
-const KEY = "ouzel.theme";
+import { KeptText } from "./storage/kept_text.js";
+
+const kept = new KeptText("localStorage", "ouzel.theme");
 const THEMES = ["system", "light", "dark"];
 
 export function applyTheme() {
@@ -12,11 +14,10 @@ export function applyTheme() {
 
 /** Takes the next theme and returns its name. */
 export function nextTheme() {
-  localStorage.setItem(KEY, THEMES[(THEMES.indexOf(current()) + 1) % THEMES.length]);
+  kept.value = THEMES[(THEMES.indexOf(current()) + 1) % THEMES.length];
   return applyTheme();
 }
 
 function current() {
-  const theme = localStorage.getItem(KEY);
-  return THEMES.includes(theme) ? theme : "system";
+  return THEMES.includes(kept.value) ? kept.value : "system";
 }

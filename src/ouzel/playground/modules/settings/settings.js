@@ -1,8 +1,9 @@
 // What a person has set for the chats of this browser. It stays in the browser; what is empty is left to the model.
 
+import { KeptText } from "../storage/kept_text.js";
 import { BUILTIN_NAMES, builtinDefinitions } from "../tools/builtin.js";
 
-const KEY = "ouzel.settings";
+const kept = new KeptText("localStorage", "ouzel.settings");
 /** The numbers among a request's fields that can be set, by their names there. */
 export const NUMBERS = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "max_tokens", "thinking_token_budget", "seed"];
 const UNSET = {
@@ -62,11 +63,11 @@ export class Settings {
   faultOf(name, text) {
     if (text === "") return "";
     const field = this.server.field(name);
-    if (field === null) return ""; // it was held against its range when it was set
     const number = Number(text);
-    if (Number.isNaN(number) || (field.isInteger && !Number.isInteger(number))) {
-      return `${name} must be ${field.isInteger ? "a whole number" : "a number"}, given ${text}`;
+    if (!Number.isFinite(number) || (field?.isInteger && !Number.isInteger(number))) {
+      return `${name} must be ${field?.isInteger ? "a whole number" : "a number"}, given ${text}`;
     }
+    if (field === null) return ""; // it was held against its range when it was set
     const { minimum, maximum, excludesMinimum, excludesMaximum } = field;
     if (minimum !== null && (excludesMinimum ? number <= minimum : number < minimum)) {
       return `${name} must be ${excludesMinimum ? ">" : ">="} ${minimum}, given ${text}`;
@@ -106,11 +107,7 @@ export class Settings {
   }
 
   #keep() {
-    try {
-      localStorage.setItem(KEY, JSON.stringify(this.values));
-    } catch {
-      // A private window may keep nothing; the settings last as long as the page.
-    }
+    kept.value = JSON.stringify(this.values);
   }
 }
 
@@ -136,7 +133,7 @@ function faultOf(read, what) {
 
 function stored() {
   try {
-    return JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    return JSON.parse(kept.value || "{}");
   } catch {
     return {};
   }
