@@ -133,6 +133,16 @@ def test_many_parentheses_behind_an_address_are_no_work(person: Person) -> None:
     assert person.page.evaluate(script, "http://a" + ")" * 100_000) == 3
 
 
+def test_a_connection_that_breaks_is_named(person: Person) -> None:
+    script = """async () => {
+      const { Api } = await import("/playground/modules/api.js");
+      const start = (controller) => controller.error(new TypeError("network error"));
+      window.fetch = async () => new Response(new ReadableStream({ start }));
+      return await Array.fromAsync(new Api().stream("v1/chat/completions", {})).catch((error) => error.message);
+    }"""
+    assert person.page.evaluate(script) == "The answer broke off: the connection was lost."
+
+
 def test_an_answer_goes_on_while_another_conversation_is_looked_at(slow: RunningServer, person_at: PersonAt) -> None:
     person = person_at(slow)
     person.asks("first")

@@ -46,7 +46,12 @@ export class Api {
 
   /** Iterates over the events of a stream; aborting the signal ends the request. */
   async *stream(path, body, signal) {
-    yield* eventsOf(await this.#fetch(path, posting(body, signal)));
+    const response = await this.#fetch(path, posting(body, signal));
+    try {
+      yield* eventsOf(response);
+    } catch (error) {
+      throw error instanceof TypeError ? new ApiError(0, BROKEN_OFF) : error; // browsers have words of their own for it
+    }
   }
 
   async #fetch(path, options) {

@@ -1,5 +1,6 @@
 // One answer while it streams: chunks go into a message, and the times of their arrival into its figures.
 
+import { BROKEN_OFF } from "../api.js";
 import { message } from "./conversation.js";
 
 // The rate of an answer is that between its first and last token, unless these came too close together to measure it, or
@@ -20,7 +21,7 @@ export async function streamAnswer(api, body, { signal, onDelta, into = message(
       if (choice) takeChoice(into, choice, clock, onDelta);
       if (chunk.usage) clock.usage = chunk.usage;
     }
-    if (into.finishReason === null) throw new Error("The answer broke off: the connection was lost.");
+    if (into.finishReason === null) throw new Error(BROKEN_OFF);
   } catch (error) {
     if (error.name === "AbortError") into.finishReason = "stopped";
     else into.error = { message: error.message, field: error.field ?? null, status: error.status ?? 0 };
