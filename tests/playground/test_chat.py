@@ -143,6 +143,22 @@ def test_a_connection_that_breaks_is_named(person: Person) -> None:
     assert person.page.evaluate(script) == "The answer broke off: the connection was lost."
 
 
+def test_keys_of_an_input_method_are_its_own(person: Person, page: Page) -> None:
+    """Enter takes a word then and Escape leaves it: nothing is sent, kept or stopped."""
+    person.asks("hello")
+    expect(page.locator("#conversations .title")).to_have_count(1)
+    person.clicks("Edit", person.message(0))
+    page.get_by_role("button", name="Rename hello").click()
+    press = "(node, [key, init]) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, ...init }))"
+    title = page.get_by_role("textbox", name="Title")
+    for init in ({"isComposing": True}, {"keyCode": 229}):
+        for key in ("Enter", "Escape"):
+            for field in (title, page.locator("#prompt"), page.locator(".editor")):
+                field.evaluate(press, [key, init])
+    assert title.is_visible() and page.locator(".editor").is_visible()
+    assert person.said[1:] == ["hello"]
+
+
 def test_an_answer_goes_on_while_another_conversation_is_looked_at(slow: RunningServer, person_at: PersonAt) -> None:
     person = person_at(slow)
     person.asks("first")

@@ -43,6 +43,11 @@ export function arrange(node, children) {
   }
 }
 
+/** Tells whether a key belongs to an input method, which is still putting a word together. Safari says so by a code alone. */
+export function isComposing(event) {
+  return event.isComposing || event.keyCode === 229;
+}
+
 export function byId(id) {
   return document.getElementById(id);
 }

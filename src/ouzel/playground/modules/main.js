@@ -6,7 +6,7 @@ import { Composer } from "./chat/composer.js";
 import { askForKey } from "./dialogs/key_dialog.js";
 import { showShortcuts } from "./dialogs/shortcuts_dialog.js";
 import { openTokenizer } from "./dialogs/tokenizer_dialog.js";
-import { button, byId, element, fill } from "./dom.js";
+import { button, byId, element, fill, isComposing } from "./dom.js";
 import { Server } from "./server.js";
 import { SettingsPanel } from "./settings/panel.js";
 import { Settings } from "./settings/settings.js";
@@ -105,7 +105,7 @@ function listen({ begins, openTokens, stop, drawPanel }) {
   };
   document.addEventListener("keydown", (event) => {
     const isInDialog = document.querySelector("dialog[open]") !== null;
-    if (event.key === "Escape" && !isInDialog) stop();
+    if (event.key === "Escape" && !isInDialog && !isComposing(event)) stop();
     if (!event.altKey || event.ctrlKey || isInDialog || !keys[event.code]) return;
     event.preventDefault();
     keys[event.code]();

@@ -1,7 +1,7 @@
 // The list of conversations: each can be opened, renamed, exported and deleted, and a search looks through all of them.
 
 import { confirmed, openDialog } from "./dialogs/dialog.js";
-import { button, byId, download, element, fill } from "./dom.js";
+import { button, byId, download, element, fill, isComposing } from "./dom.js";
 import { fileName, jsonText, markdownText } from "./storage/export.js";
 
 const MAX_SHOWN = 300;
@@ -55,9 +55,10 @@ export class Sidebar {
       this.draw();
     };
     input.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (isComposing(event)) return;
       if (event.key === "Enter") end(true);
       if (event.key === "Escape") end(false);
-      event.stopPropagation();
     });
     input.addEventListener("blur", () => end(true));
     fill(row, input);

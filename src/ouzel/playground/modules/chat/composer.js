@@ -1,6 +1,6 @@
 // Where a person writes: Enter sends, Shift and Enter begins a line, Escape stops the answer.
 
-import { button, byId, element, fill } from "../dom.js";
+import { button, byId, element, fill, isComposing } from "../dom.js";
 import { IMAGE_TYPES, readImages } from "./images.js";
 
 export class Composer {
@@ -47,7 +47,7 @@ export class Composer {
   }
 
   #press(event) {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    if (event.key === "Enter" && !event.shiftKey && !isComposing(event)) {
       event.preventDefault();
       this.#send();
     }

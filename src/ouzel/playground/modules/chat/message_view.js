@@ -1,6 +1,6 @@
 // One message of the thread. What a model or a person wrote becomes text nodes, never HTML.
 
-import { button, copyFrom, element, fill } from "../dom.js";
+import { button, copyFrom, element, fill, isComposing } from "../dom.js";
 import { MarkdownView } from "../markdown/view.js";
 import { checkAgainst } from "../schema_check.js";
 import { figuresText } from "./figures_text.js";
@@ -126,7 +126,11 @@ export class MessageView {
     const send = () => this.actions.edit(this.node, area.value) && close();
     const label = message.role === "assistant" ? "Keep as another branch" : "Send as another branch";
     area.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") close();
+      if (isComposing(event)) return;
+      if (event.key === "Escape") {
+        event.stopPropagation(); // an answer that is being made goes on
+        leave();
+      }
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     });
     fill(this.#footer);
