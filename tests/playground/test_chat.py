@@ -143,6 +143,19 @@ def test_a_connection_that_breaks_is_named(person: Person) -> None:
     assert person.page.evaluate(script) == "The answer broke off: the connection was lost."
 
 
+def test_a_text_is_copied_where_the_page_has_no_clipboard(person: Person, page: Page) -> None:
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    person.asks("copy me")
+    copy = person.message(1).get_by_role("button", name="Cop")
+    copy.click()
+    copy.click()
+    expect(copy).to_have_text("Copied")
+    expect(copy).to_have_text("Copy")
+    page.focus("#prompt")
+    page.keyboard.press("Control+v")
+    assert page.input_value("#prompt") == "copy me"
+
+
 def test_keys_of_an_input_method_are_its_own(person: Person, page: Page) -> None:
     """Enter takes a word then and Escape leaves it: nothing is sent, kept or stopped."""
     person.asks("hello")

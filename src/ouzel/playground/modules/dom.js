@@ -62,16 +62,32 @@ export function download(name, text, mediaType) {
 
 /** Copies a text, and says so in the button for a moment. */
 export async function copyFrom(control, text) {
-  const before = control.textContent;
+  control.dataset.label ??= control.textContent; // whoever copies twice sees it say so twice
+  control.textContent = (await isCopied(control, text)) ? "Copied" : "Not allowed";
+  setTimeout(() => {
+    control.textContent = control.dataset.label;
+  }, 1500);
+}
+
+async function isCopied(control, text) {
   try {
     await navigator.clipboard.writeText(text);
-    control.textContent = "Copied";
+    return true;
   } catch {
-    control.textContent = "Not allowed"; // a page without TLS has no clipboard
+    return isCopiedByCommand(control, text);
   }
-  setTimeout(() => {
-    control.textContent = before;
-  }, 1500);
+}
+
+/** A page without TLS, as of a server in one's own network, has no clipboard: its text must be selected somewhere. */
+function isCopiedByCommand(control, text) {
+  const area = element("textarea", { class: "visually-hidden", readonly: true, "aria-hidden": "true" });
+  area.value = text;
+  control.after(area); // what is outside an open dialog cannot be selected
+  area.select();
+  const isDone = document.execCommand("copy");
+  area.remove();
+  control.focus();
+  return isDone;
 }
 
 function addListeners(node, listeners) {
