@@ -70,6 +70,12 @@ def test_edits_and_new_answers_are_branches(person: Person) -> None:
     assert person.said == ["one", "one"]
     person.clicks("Branch before", person.message(1))
     assert person.said == ["one", "one", "two", "two"]
+    person.page.keyboard.press("Tab")  # the focus has not left the message
+    assert person.message(1).evaluate("node => node.contains(document.activeElement)")
+    person.clicks("Edit", person.message(0))
+    person.page.fill(".editor", " ")
+    person.clicks("Send as another branch", person.message(0))
+    assert person.page.locator(".editor").is_visible()
 
 
 def test_an_answer_can_be_edited_and_the_edit_is_what_the_model_reads(person: Person) -> None:

@@ -52,10 +52,18 @@ def test_results_of_ones_own_tools_are_typed_for_each_call(person: Person) -> No
     first.locator("textarea").fill("rain")
     person.clicks("Use this result", first)
     second.locator("textarea").fill("none")
+    person.clicks("Use this result", first)
+    expect(second.locator("textarea")).to_be_focused()
     person.clicks("Use this result", second)
     person.waits()
-    assert person.page.locator(".message.tool .content").all_inner_texts() == ["rain", "none"]
+    results = person.page.locator(".message.tool .content")
+    assert results.all_inner_texts() == ["rain", "none"]
     assert "none" in person.answer
+    person.clicks("Edit", person.message(2))
+    person.page.fill(".editor", "sun")
+    person.clicks("Send as another branch", person.message(2))
+    person.waits()
+    assert results.all_inner_texts() == ["sun", "none"]
 
 
 @pytest.mark.parametrize(

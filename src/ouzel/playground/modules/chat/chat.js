@@ -34,6 +34,7 @@ export class Chat {
     this.#show(new Conversation());
   }
 
+  /** Shows the conversation of this key, unless another one is shown or an answer is asked for before it has come. */
   async open(key) {
     const opening = (this.#opening = { key });
     const loaded = this.#running(key) ?? (await this.library.load(key));
@@ -75,7 +76,10 @@ export class Chat {
     if (!this.#maySend()) return false;
     const conversation = this.#conversation;
     const { role, images, toolCallId } = node.message;
+    if (role === "user" && content.trim() === "" && images.length === 0) return false;
+    const rest = role === "tool" ? this.#resultsBehind(node) : [];
     conversation.add(node.parent, message(role, { content, images, toolCallId }));
+    for (const said of rest) conversation.add(conversation.activeLeaf, message("tool", { toolCallId: said.toolCallId, content: said.content }));
     if (role === "assistant") {
       this.#draw();
       this.#save(conversation);
@@ -117,6 +121,14 @@ export class Chat {
     showRequest(this.#body(this.#conversation.path(node.parent)));
   }
 
+  /** Returns the results of the other calls of an answer, which one that is edited has behind it. */
+  #resultsBehind(node) {
+    const path = this.#conversation.path();
+    const behind = path.slice(path.indexOf(node) + 1).map((each) => each.message);
+    const end = behind.findIndex((said) => said.role !== "tool");
+    return end < 0 ? behind : behind.slice(0, end);
+  }
+
   #addResults(conversation, node, results) {
     node.message.toolCalls.forEach((call, index) => {
       conversation.add(conversation.activeLeaf, message("tool", { toolCallId: call.id, content: results[index] }));
@@ -124,7 +136,10 @@ export class Chat {
   }
 
   #maySend() {
-    if (this.isAnswering) return false;
+    if (this.isAnswering) {
+      this.view.notice("An answer is being made: wait for it, or stop it first.");
+      return false;
+    }
     const { faults } = this.settings;
     if (faults.length > 0) this.view.notice(`Nothing was sent. ${faults.join("\n")}`);
     return faults.length === 0;
@@ -148,6 +163,7 @@ export class Chat {
     if (conversation === this.#conversation) this.#opening = null;
     this.#draw();
     announce("The answer begins");
+    this.#save(conversation); // what was asked outlives the page, whatever becomes of the answer
     await streamAnswer(this.api, body, {
       signal: controller.signal,
       into: node.message,
@@ -171,7 +187,7 @@ export class Chat {
     const node = conversation.node(id);
     const isOurs = said.toolCalls.length > 0 && said.toolCalls.every((call) => BUILTIN_NAMES.includes(call.name));
     const isDue = isOurs && said.finishReason === "tool_calls" && this.settings.values.runsBuiltinTools;
-    if (!isDue || round >= MAX_TOOL_ROUNDS || this.#runs.has(conversation) || conversation.activeLeaf !== id) return;
+    if (!isDue || this.settings.faults.length > 0 || round >= MAX_TOOL_ROUNDS || this.#runs.has(conversation) || conversation.activeLeaf !== id) return;
     this.#addResults(conversation, node, said.toolCalls.map(runBuiltin));
     this.#answer(conversation, { round: round + 1 });
   }

@@ -4,7 +4,8 @@ import { button, element } from "../dom.js";
 import { BUILTIN_NAMES, runBuiltin } from "../tools/builtin.js";
 
 export class ToolCallsView {
-  #results = new Map();
+  #texts = new Map(); // what has been written as results, by the places of their calls
+  #used = new Set(); // the places of those that are said to be results
 
   /** `onResults` is called with a result for each call, in their order, once there are all. */
   constructor(calls, onResults) {
@@ -26,18 +27,22 @@ export class ToolCallsView {
 
   #form(call, index) {
     const area = element("textarea", { rows: 2, "aria-label": `Result of ${call.name}`, placeholder: "What the tool returns", data: { call: index } });
-    area.value = this.#results.get(index) ?? "";
+    area.value = this.#texts.get(index) ?? "";
+    area.addEventListener("input", () => this.#texts.set(index, area.value));
     const use = button("Use this result", () => this.#take(index, area.value), { class: "primary" });
-    const run = () => (area.value = runBuiltin(call));
+    const run = () => this.#texts.set(index, (area.value = runBuiltin(call)));
     const canRun = BUILTIN_NAMES.includes(call.name);
-    const done = this.#results.has(index) ? element("span", { class: "muted", text: "Waits for the other results" }) : null;
+    const done = this.#used.has(index) ? element("span", { class: "muted", text: "Waits for the other results" }) : null;
     return element("div", { class: "tool-result-form" }, area, element("div", { class: "row" }, canRun ? button("Run", run) : null, use, done));
   }
 
   #take(index, text) {
-    this.#results.set(index, text);
-    if (this.#results.size < this.calls.length) return this.draw(true);
-    this.onResults(this.calls.map((_, each) => this.#results.get(each)));
+    this.#texts.set(index, text);
+    this.#used.add(index);
+    if (this.#used.size === this.calls.length) return this.onResults(this.calls.map((_, each) => this.#texts.get(each)));
+    this.draw(true);
+    const next = this.calls.findIndex((_, each) => !this.#used.has(each));
+    this.element.querySelector(`[data-call="${next}"]`).focus();
   }
 }
 

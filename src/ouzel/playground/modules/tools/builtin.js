@@ -11,7 +11,7 @@ const TOOLS = [
       properties: { time_zone: { type: "string", description: "An IANA time zone, as Europe/Berlin." } },
     },
     run: ({ time_zone: timeZone }) => {
-      const format = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long", timeZone });
+      const format = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long", timeZone: timeZone || undefined }); // models send empty ones, too
       return format.format(new Date());
     },
   },
