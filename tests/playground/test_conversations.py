@@ -294,6 +294,21 @@ def test_pictures_are_chosen_dropped_pasted_and_kept(seeing: RunningServer, pers
     assert sizes_seen() == [(28, 56), (28, 28)]
 
 
+def test_text_is_pasted_and_dropped_as_text(person: Person, page: Page) -> None:
+    """A spreadsheet gives a picture of its cells beside them."""
+    script = """([type, types]) => {
+      const transfer = new DataTransfer();
+      for (const type of types) transfer.items.add("text", type);
+      if (types.length > 1) transfer.items.add(new File(["x"], "cells.png", { type: "image/png" }));
+      const init = { bubbles: true, cancelable: true, dataTransfer: transfer, clipboardData: transfer };
+      const event = type === "paste" ? new ClipboardEvent(type, init) : new DragEvent(type, init);
+      return document.querySelector("#prompt").dispatchEvent(event);
+    }"""
+    assert page.evaluate(script, ["paste", ["text/plain", "text/html"]])
+    assert page.evaluate(script, ["dragover", ["text/plain"]]) and page.evaluate(script, ["drop", ["text/plain"]])
+    assert page.locator("#notice").inner_text() == ""
+
+
 def test_what_is_no_picture_and_a_model_that_does_not_see_are_named(
     seeing: RunningServer, parrot: RunningServer, person_at: PersonAt
 ) -> None:

@@ -38,12 +38,12 @@ export class Composer {
     });
     this.area.addEventListener("keydown", (event) => this.#press(event));
     this.area.addEventListener("input", () => this.#fit());
-    this.area.addEventListener("paste", (event) => this.#takeFiles(event, event.clipboardData.files));
+    this.area.addEventListener("paste", (event) => !isRichText(event.clipboardData) && this.#takeFiles(event, event.clipboardData.files));
     this.picker.addEventListener("change", () => this.#add(this.picker.files));
     byId("add-picture").addEventListener("click", () => this.picker.click());
     byId("stop").addEventListener("click", () => this.onStop());
-    document.addEventListener("dragover", (event) => event.preventDefault());
-    document.addEventListener("drop", (event) => this.#takeFiles(event, event.dataTransfer.files, true));
+    document.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+    document.addEventListener("drop", (event) => this.#takeFiles(event, event.dataTransfer.files));
   }
 
   #press(event) {
@@ -63,8 +63,8 @@ export class Composer {
     this.#fit();
   }
 
-  #takeFiles(event, files, isDropped = false) {
-    if (files.length === 0) return isDropped ? event.preventDefault() : undefined;
+  #takeFiles(event, files) {
+    if (files.length === 0) return;
     event.preventDefault();
     this.#add(files);
   }
@@ -97,4 +97,9 @@ export class Composer {
     this.area.style.setProperty("height", "auto");
     this.area.style.setProperty("height", `${this.area.scrollHeight + 2}px`);
   }
+}
+
+/** Spreadsheets and word processors put a picture of the text beside it: the text is meant. */
+function isRichText({ types }) {
+  return types.includes("text/plain") && types.includes("text/html");
 }
