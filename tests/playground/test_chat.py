@@ -1,6 +1,8 @@
 """A chat by clicks and keys: answers stream, stop, branch, go on, and are shown with their figures."""
 
+import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -124,13 +126,23 @@ def test_the_request_is_shown_in_three_languages(person: Person) -> None:
     person.clicks("Request")
     shown = person.page.locator("pre.request")
     assert f"curl {person.url}/v1/chat/completions" in shown.inner_text()
-    assert "'\\''kind'\\''" in shown.inner_text()
+    assert "Be 'kind'." in shown.inner_text()
     dialog = person.page.locator("dialog")
     person.clicks("Python", dialog)
     assert '"top_k": 7' in shown.inner_text() and "extra_body" in shown.inner_text()
     compile(shown.inner_text(), "shown", "exec")
     person.clicks("JavaScript", dialog)
     assert "new OpenAI" in shown.inner_text() and '"temperature": 0.5' in shown.inner_text()
+
+
+def test_a_command_for_curl_holds_a_long_request(person: Person) -> None:
+    """A picture is longer than one argument of a program may be."""
+    body = {"content": "it's\n$HOME `x` \\ 😀 " + "A" * 200_000}
+    script = "async body => (await import('/playground/modules/dialogs/request_dialog.js')).curlText(body)"
+    command = "curl() { cat; }\n" + person.page.evaluate(script, body)
+    assert (
+        json.loads(subprocess.run(["bash"], input=command, capture_output=True, text=True, check=True).stdout) == body
+    )
 
 
 def test_many_parentheses_behind_an_address_are_no_work(person: Person) -> None:

@@ -23,8 +23,8 @@ export function showRequest(body) {
 
 export function curlText(body) {
   const key = Api.key ? ` \\\n  -H "Authorization: Bearer $API_KEY"` : "";
-  const quoted = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
-  return `curl ${new URL("v1/chat/completions", ROOT)} \\\n  -H 'Content-Type: application/json'${key} \\\n  -d '${quoted}'`;
+  const text = JSON.stringify(body, null, 2); // as a document: a picture is longer than an argument may be
+  return `curl ${new URL("v1/chat/completions", ROOT)} \\\n  -H 'Content-Type: application/json'${key} \\\n  -d @- <<'END'\n${text}\nEND`;
 }
 
 export function pythonText(body) {
