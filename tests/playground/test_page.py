@@ -62,6 +62,9 @@ def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: P
     page.set_default_timeout(0)
     page.goto(guarded.url)
     page.wait_for_selector("dialog #api-key")
+    page.fill("#api-key", "sk-\N{HORIZONTAL ELLIPSIS}")  # no header can hold it
+    page.keyboard.press("Enter")
+    assert page.locator("#api-key:invalid").is_visible()
     page.fill("#api-key", "sk-wrong")
     page.keyboard.press("Enter")
     expect(page.locator("dialog .fault")).to_contain_text("Incorrect API key")

@@ -4,6 +4,8 @@ import { Api, ApiError } from "../api.js";
 import { element } from "../dom.js";
 import { openDialog } from "./dialog.js";
 
+const SENDABLE = "\\s*[\\x21-\\x7e]+\\s*"; // what a header can hold
+
 let asking = null; // several requests may need a key at once
 
 /** Resolves when a person has given a key, and rejects where they close the dialog. `trouble` says what was wrong. */
@@ -15,7 +17,7 @@ export function askForKey(trouble) {
 function ask(trouble) {
   return new Promise((resolve, reject) => {
     let isGiven = false;
-    const input = element("input", { type: "password", autocomplete: "off", required: true, "aria-label": "API key", id: "api-key" });
+    const input = element("input", { type: "password", autocomplete: "off", required: true, pattern: SENDABLE, title: "Letters, digits and signs of ASCII", "aria-label": "API key", id: "api-key" });
     const form = element(
       "form",
       { method: "dialog" },
