@@ -93,6 +93,21 @@ def test_an_answer_by_a_schema_is_checked(guided: RunningServer, person_at: Pers
     assert "Is no JSON: it was cut off." in person.page.locator(".note.error").inner_text()
 
 
+CHECKS = [
+    ({"pattern": r"^\d{3}\-\d{4}$"}, "555-0100", {"faults": [], "unchecked": [r"pattern ^\d{3}\-\d{4}$"]}),
+    ({"multipleOf": 0.01}, 0.07, {"faults": [], "unchecked": []}),
+    ({"multipleOf": 0.01}, 0.075, {"faults": ["$: must be a multiple of 0.01"], "unchecked": []}),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "found"), CHECKS)
+def test_a_value_is_held_against_a_schema(
+    person: Person, schema: dict[str, object], value: object, found: dict[str, list[str]]
+) -> None:
+    script = "async given => (await import('/playground/modules/schema_check.js')).checkAgainst(...given)"
+    assert person.page.evaluate(script, [schema, value]) == found
+
+
 def test_tokens_have_probabilities_by_pointer_and_keys(person: Person) -> None:
     person.opens_settings()
     person.page.check("#set-showsTokens")

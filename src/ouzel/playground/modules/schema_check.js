@@ -47,6 +47,16 @@ class Check {
     if (!isRight) this.#fault(path, message);
   }
 
+  /** Returns null for an expression that other languages know and this one does not. */
+  compiled(pattern) {
+    try {
+      return new RegExp(pattern, "u");
+    } catch {
+      this.unchecked.add(`pattern ${pattern}`);
+      return null;
+    }
+  }
+
   #fault(path, message) {
     this.faults.push(`${path}: ${message}`);
   }
@@ -79,7 +89,8 @@ const KEYWORDS = {
   },
   additionalProperties(schema, value, path, depth, around) {
     if (!isObject(value)) return;
-    const patterns = Object.keys(around.patternProperties ?? {}).map((pattern) => new RegExp(pattern, "u"));
+    const patterns = Object.keys(around.patternProperties ?? {}).map((pattern) => this.compiled(pattern));
+    if (patterns.includes(null)) return;
     const others = Object.keys(value).filter((name) => !Object.hasOwn(around.properties ?? {}, name));
     for (const name of others.filter((each) => !patterns.some((pattern) => pattern.test(each)))) {
       this.visit(schema, value[name], `${path}.${name}`, depth);
@@ -88,7 +99,7 @@ const KEYWORDS = {
   patternProperties(schemas, value, path, depth) {
     if (!isObject(value)) return;
     for (const [pattern, schema] of Object.entries(schemas)) {
-      const names = Object.keys(value).filter((name) => new RegExp(pattern, "u").test(name));
+      const names = Object.keys(value).filter((name) => this.compiled(pattern)?.test(name));
       names.forEach((name) => this.visit(schema, value[name], `${path}.${name}`, depth));
     }
   },
@@ -116,7 +127,7 @@ const KEYWORDS = {
     this.expect(!this.allows(schema, value, path, depth), path, "is what it must not be");
   },
   pattern(pattern, value, path) {
-    if (typeof value === "string") this.expect(new RegExp(pattern, "u").test(value), path, `must match ${pattern}`);
+    if (typeof value === "string") this.expect(this.compiled(pattern)?.test(value) ?? true, path, `must match ${pattern}`);
   },
   ...bounds("minLength", "maxLength", (value) => (typeof value === "string" ? [...value].length : null), "characters"),
   ...bounds("minItems", "maxItems", (value) => (Array.isArray(value) ? value.length : null), "items"),
@@ -129,7 +140,7 @@ const KEYWORDS = {
     if (typeof value === "number") this.expect(value < limit, path, `must be < ${limit}`);
   },
   multipleOf(step, value, path) {
-    if (typeof value === "number") this.expect(Number.isInteger(value / step), path, `must be a multiple of ${step}`);
+    if (typeof value === "number") this.expect(isWhole(value / step), path, `must be a multiple of ${step}`);
   },
   uniqueItems(isWanted, value, path) {
     if (!isWanted || !Array.isArray(value)) return;
@@ -158,6 +169,11 @@ function resolved(root, pointer) {
   if (!pointer.startsWith("#/")) return undefined;
   const names = pointer.slice(2).split("/").map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
   return names.reduce((schema, name) => schema?.[name], root);
+}
+
+/** Says whether a quotient is whole, but for what binary fractions cannot hold: 0.07 is a multiple of 0.01. */
+function isWhole(quotient) {
+  return Math.abs(quotient - Math.round(quotient)) <= Math.abs(quotient) * 4 * Number.EPSILON;
 }
 
 function isObject(value) {
