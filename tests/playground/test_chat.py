@@ -40,7 +40,8 @@ def test_an_answer_streams_and_is_stopped_by_a_key_or_a_click(slow: RunningServe
         person.waits()
         assert person.page.locator(".note").last.inner_text() == "Stopped."
         assert len(person.answer) < 1000
-    assert slow.engine.num_unfinished == 0
+    while slow.engine.num_unfinished > 0:  # the server hears of it a moment after the page
+        person.page.wait_for_timeout(20)
 
 
 def test_a_stopped_answer_goes_on_in_a_branch(slow: RunningServer, person_at: PersonAt) -> None:

@@ -235,6 +235,19 @@ def test_all_works_where_the_browser_keeps_nothing(page: Page, parrot: RunningSe
     assert person.said == []
 
 
+def test_the_list_on_a_phone_makes_way_for_what_is_chosen(person: Person, page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    person.asks("hello")
+    page.keyboard.press("Alt+KeyF")
+    page.locator("#new").click()
+    expect(page.locator("#sidebar")).to_be_hidden()
+    expect(page.locator("#prompt")).to_be_focused()
+    page.keyboard.press("Alt+KeyF")
+    page.locator("#conversations .title").click()
+    expect(page.locator("#sidebar")).to_be_hidden()
+    assert person.said == ["hello", "hello"]
+
+
 def test_the_theme_stays(person: Person) -> None:
     person.page.click("#theme")
     person.page.click("#theme")

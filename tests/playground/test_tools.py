@@ -50,7 +50,6 @@ def test_results_of_ones_own_tools_are_typed_for_each_call(person: Person) -> No
     assert person.page.locator(".tool-name").all_inner_texts() == ["Calls weather", "Calls news"]
     first, second = person.page.locator(".tool-call").nth(0), person.page.locator(".tool-call").nth(1)
     first.locator("textarea").fill("rain")
-    person.clicks("Use this result", first)
     second.locator("textarea").fill("none")
     person.clicks("Use this result", first)
     expect(second.locator("textarea")).to_be_focused()
@@ -118,8 +117,11 @@ def test_tokens_have_probabilities_by_pointer_and_keys(person: Person) -> None:
     person.page.locator(".tokens").focus()
     person.page.keyboard.press("ArrowRight")
     expect(person.page.locator(".token-card strong")).to_contain_text("c ")
-    person.clicks("Tokens")
-    assert person.answer == "abc"
+    answer = person.message(1)
+    person.asks("def")
+    assert answer.get_by_role("button", name="Tokens").get_attribute("aria-pressed") == "true"
+    person.clicks("Tokens", answer)
+    assert answer.locator(".content").inner_text().strip() == "abc"
 
 
 def test_the_tokenizer_shows_a_text_as_tokens(person: Person) -> None:

@@ -41,13 +41,14 @@ async function build(api, server) {
   const library = new Library(new ServerKeeper(api), { onChange: () => sidebar.draw(), onTrouble: notice });
   const view = { container: byId("thread"), notice, onState: () => showState(chat, composer, settings) };
   const chat = new Chat({ api, settings, library, view });
-  const sidebar = new Sidebar({ library, chat, notice });
+  const sidebar = new Sidebar({ library, chat, notice, onChoice: () => leaveSidebar() && byId("thread").focus() });
   const composer = new Composer({ onSend: (text, images) => chat.send(text, images), onStop: () => chat.stop(), notice });
   const panel = new SettingsPanel(byId("settings-fields"), settings, api, () => view.onState());
   const drawPanel = () => panel.draw().catch((error) => notice(error.message));
   const begins = () => {
     chat.begin();
     sidebar.draw();
+    leaveSidebar();
     composer.focus();
   };
   chooseModel(settings, () => {
@@ -132,6 +133,13 @@ function isOpen(id) {
 function setOpen(id, control, isToOpen) {
   document.body.classList.toggle(`${id}-open`, isToOpen);
   byId(control).setAttribute("aria-expanded", String(isToOpen));
+}
+
+/** On a phone the list lies over the chat; returns whether it did. */
+function leaveSidebar() {
+  const isOver = isOpen("sidebar") && matchMedia("(max-width: 45rem)").matches;
+  if (isOver) setOpen("sidebar", "toggle-sidebar", false);
+  return isOver;
 }
 
 function show(id, control) {

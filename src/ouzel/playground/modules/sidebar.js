@@ -1,5 +1,6 @@
 // The list of conversations: each can be opened, renamed, exported and deleted, and a search looks through all of them.
 
+import { announce } from "./announcer.js";
 import { confirmed, openDialog } from "./dialogs/dialog.js";
 import { button, byId, download, element, fill, isComposing } from "./dom.js";
 import { fileName, jsonText, markdownText } from "./storage/export.js";
@@ -7,23 +8,35 @@ import { fileName, jsonText, markdownText } from "./storage/export.js";
 const MAX_SHOWN = 300;
 
 export class Sidebar {
-  constructor({ library, chat, notice }) {
-    Object.assign(this, { library, chat, notice });
+  #isRenaming = false;
+
+  /** `onChoice` is called when a conversation has been chosen and is shown. */
+  constructor({ library, chat, notice, onChoice }) {
+    Object.assign(this, { library, chat, notice, onChoice });
     this.search = byId("search");
-    this.search.addEventListener("input", () => this.draw());
+    this.search.addEventListener("input", () => this.#find());
   }
 
+  #find() {
+    this.draw();
+    announce(`${this.library.found(this.search.value).length} found`);
+  }
+
+  /** Draws the list anew, at any time: the focus stays where it is, and a title that is being written is left alone. */
   draw() {
+    if (this.#isRenaming) return;
+    const place = focusedPlace();
     const records = this.library.found(this.search.value);
     const empty = this.search.value ? "Nothing found" : "No conversations yet";
     const rows = records.slice(0, MAX_SHOWN).map((record) => this.#row(record));
     fill(byId("conversations"), ...(rows.length > 0 ? rows : [element("li", { class: "muted empty", text: empty })]));
+    if (place !== null) focusAgain(place);
   }
 
   #row(record) {
     const isCurrent = record.key === this.chat.current.key;
     const open = button(record.title, () => this.#open(record.key), { class: "title", "aria-current": isCurrent ? "true" : null, title: record.title });
-    const row = element("li", { class: isCurrent ? "current" : null }, open);
+    const row = element("li", { class: isCurrent ? "current" : null, data: { key: record.key } }, open);
     const tools = [
       button(`Rename ${record.title}`, () => this.#rename(row, record), { icon: "✎" }),
       button(`Export ${record.title}`, () => this.#export(record), { icon: "⤓" }),
@@ -36,6 +49,7 @@ export class Sidebar {
   async #open(key) {
     try {
       await this.chat.open(key);
+      this.onChoice();
     } catch (error) {
       const isGone = error.status === 404;
       this.notice(isGone ? "The server no longer has this conversation." : error.message);
@@ -46,10 +60,10 @@ export class Sidebar {
   #rename(row, record) {
     const input = element("input", { "aria-label": "Title", maxlength: 200 });
     input.value = record.title;
-    let isOver = false;
+    this.#isRenaming = true;
     const end = async (isKept) => {
-      if (isOver) return;
-      isOver = true;
+      if (!this.#isRenaming) return;
+      this.#isRenaming = false;
       const title = input.value.trim();
       if (isKept && title) await this.#keepTitle(record.key, title);
       this.draw();
@@ -85,7 +99,6 @@ export class Sidebar {
   }
 
   async #loaded({ key }) {
-    if (this.chat.current.key === key) return this.chat.current;
     try {
       return this.chat.held(key) ?? (await this.library.load(key));
     } catch (error) {
@@ -104,4 +117,20 @@ export class Sidebar {
     }
     this.draw();
   }
+}
+
+/** Returns which button of which row has the focus; null where it is elsewhere. */
+function focusedPlace() {
+  const row = document.activeElement?.closest("#conversations li") ?? null;
+  if (row === null) return null;
+  const button = [...row.querySelectorAll("button")].indexOf(document.activeElement);
+  return { key: row.dataset.key, index: [...row.parentElement.children].indexOf(row), button: Math.max(button, 0) };
+}
+
+/** Gives the focus to the same button, or where its row is gone to the one that took its place. */
+function focusAgain({ key, index, button }) {
+  const rows = [...byId("conversations").children];
+  const same = rows.find((row) => row.dataset.key === key);
+  const title = (same ?? rows[Math.min(index, rows.length - 1)]).querySelector("button");
+  (same?.querySelectorAll("button")[button] ?? title ?? byId("new")).focus();
 }

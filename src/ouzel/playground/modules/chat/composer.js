@@ -22,8 +22,10 @@ export class Composer {
   setState({ isBusy, seesImages }) {
     this.isBusy = isBusy;
     this.seesImages = seesImages;
+    const isOnButton = [byId("send"), byId("stop")].includes(document.activeElement);
     byId("send").hidden = isBusy;
     byId("stop").hidden = !isBusy;
+    if (isOnButton && document.activeElement.hidden) this.focus();
     byId("add-picture").hidden = !seesImages;
   }
 

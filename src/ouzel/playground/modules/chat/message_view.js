@@ -18,6 +18,7 @@ export class MessageView {
   #thought = null;
   #calls = null;
   #place = null;
+  #settledAs = ""; // what of the place can be seen
 
   /** `actions` are what a person can do with a message: the functions of Chat. */
   constructor(node, actions) {
@@ -25,7 +26,7 @@ export class MessageView {
     this.actions = actions;
     const { role } = node.message;
     const heading = element("h2", { class: "role", text: NAMES[role] ?? role });
-    this.element = element("article", { class: `message ${role}`, "aria-label": NAMES[role] ?? role }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
+    this.element = element("article", { class: `message ${role}`, "aria-label": NAMES[role] ?? role, tabindex: -1 }, heading, this.#reasoning, this.#content, this.#notes, this.#footer);
     this.#drawContent();
   }
 
@@ -38,6 +39,9 @@ export class MessageView {
 
   /** Draws what stands around the text, once the message is whole. `place` says where in the tree it stands. */
   settle(place) {
+    const settledAs = `${place.siblings.map((node) => node.id)} ${place.isLast}`;
+    if (settledAs === this.#settledAs) return; // to draw the same again would take the focus, and tell alerts again
+    this.#settledAs = settledAs;
     this.#place = place;
     this.#markdown?.finish();
     this.#thought?.finish();
@@ -45,6 +49,12 @@ export class MessageView {
     if (message.toolCalls.length > 0) this.#drawCalls(place.isLast && message.error === null);
     fill(this.#notes, schemaNote(message), this.#errorNote(), finishNote(message));
     fill(this.#footer, this.#branches(), ...this.#buttons(), figuresNote(message));
+  }
+
+  /** Gives the focus to the button of this label, or to the message where it has none. */
+  focus(label) {
+    const same = [...this.#footer.querySelectorAll("button:not(:disabled)")].find((each) => labelOf(each) === label);
+    (same ?? this.element).focus({ preventScroll: true });
   }
 
   #drawContent() {
@@ -107,14 +117,15 @@ export class MessageView {
   }
 
   #tokensButton(tokens) {
+    const shown = () => this.#content.querySelector(".token-view");
     const toggle = button("Tokens", () => {
-      const isShown = toggle.getAttribute("aria-pressed") === "true";
-      toggle.setAttribute("aria-pressed", String(!isShown));
-      this.#content.querySelector(".token-view")?.remove();
-      this.#content.querySelector(".markdown").hidden = !isShown;
-      if (!isShown) this.#content.prepend(tokenView(tokens));
+      const isToShow = shown() === null;
+      toggle.setAttribute("aria-pressed", String(isToShow));
+      this.#content.querySelector(".markdown").hidden = isToShow;
+      if (isToShow) this.#content.prepend(tokenView(tokens));
+      else shown().remove();
     });
-    toggle.setAttribute("aria-pressed", "false");
+    toggle.setAttribute("aria-pressed", String(shown() !== null));
     return toggle;
   }
 
@@ -123,6 +134,10 @@ export class MessageView {
     const area = element("textarea", { class: "editor", rows: Math.min(12, message.content.split("\n").length + 1), "aria-label": "The message" });
     area.value = message.content;
     const close = () => this.#drawAgain();
+    const leave = () => {
+      close();
+      this.focus("Edit");
+    };
     const send = () => this.actions.edit(this.node, area.value) && close();
     const label = message.role === "assistant" ? "Keep as another branch" : "Send as another branch";
     area.addEventListener("keydown", (event) => {
@@ -134,7 +149,7 @@ export class MessageView {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     });
     fill(this.#footer);
-    fill(this.#content, area, element("div", { class: "row" }, button(label, send, { class: "primary" }), button("Leave it", close)));
+    fill(this.#content, area, element("div", { class: "row" }, button(label, send, { class: "primary" }), button("Leave it", leave)));
     area.focus();
   }
 
@@ -143,6 +158,7 @@ export class MessageView {
     this.#thought = null;
     this.#reasoning.querySelector(".markdown")?.remove();
     this.#drawContent();
+    this.#settledAs = "";
     this.settle(this.#place);
   }
 
@@ -152,6 +168,11 @@ export class MessageView {
     const again = button("Try again", () => this.actions.regenerate(this.node));
     return element("div", { class: "note error", role: "alert" }, element("span", { text: error.message }), again);
   }
+}
+
+/** Returns what a button is called. */
+export function labelOf(control) {
+  return control.getAttribute("aria-label") ?? control.textContent;
 }
 
 function schemaNote({ schema, content, error, toolCalls, finishReason }) {

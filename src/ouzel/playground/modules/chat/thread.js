@@ -2,7 +2,7 @@
 // person scrolls up.
 
 import { arrange, byId, element } from "../dom.js";
-import { MessageView } from "./message_view.js";
+import { MessageView, labelOf } from "./message_view.js";
 
 const NEAR_PX = 60;
 
@@ -27,6 +27,7 @@ export class Thread {
       this.#staysAtEnd = true;
     }
     this.#conversation = conversation;
+    const focused = this.#focused();
     const path = conversation.path();
     const views = path.map((node) => this.#view(node));
     arrange(this.list, views.map((view) => view.element));
@@ -34,7 +35,15 @@ export class Thread {
       if (view.node === conversation.running) continue;
       view.settle({ siblings: conversation.siblings(view.node), isLast: index === path.length - 1 });
     }
+    if (focused !== null && !this.list.contains(document.activeElement)) views[Math.min(focused.index, views.length - 1)]?.focus(focused.label);
     this.followEnd();
+  }
+
+  /** Returns the place of the message that has the focus, and what the button is called. */
+  #focused() {
+    const { activeElement } = document;
+    const index = [...this.list.children].findIndex((each) => each.contains(activeElement));
+    return index < 0 ? null : { index, label: labelOf(activeElement) };
   }
 
   append(node, delta) {

@@ -20,7 +20,9 @@ export class SettingsPanel {
   /** Draws the panel for the chosen model, whose defaults are asked for. */
   async draw() {
     const { settings } = this;
-    const [defaults] = await Promise.all([settings.model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
+    const { model } = settings;
+    const [defaults] = await Promise.all([model.defaults(this.api).catch(() => ({})), settings.server.loadFields(this.api)]);
+    if (settings.model !== model) return; // another one has been chosen meanwhile
     fill(
       this.container,
       this.#text("system", "System prompt", "What the model is told before all messages.", 4),
@@ -38,10 +40,11 @@ export class SettingsPanel {
     this.onChange();
   }
 
-  #reset() {
+  async #reset() {
     this.settings.reset();
     this.#changed();
-    this.draw();
+    await this.draw();
+    this.container.lastElementChild.focus();
   }
 
   #number(name, standard) {
