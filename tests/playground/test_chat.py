@@ -216,6 +216,17 @@ def test_the_page_stays_at_the_end_until_a_person_scrolls_up(slow: RunningServer
     person.waits_for("(n => n.scrollHeight - n.scrollTop - n.clientHeight < 60)(document.querySelector('#thread'))")
 
 
+def test_the_end_of_a_fast_answer_is_in_sight_and_a_new_conversation_has_none_to_go_to(person: Person) -> None:
+    thread, to_end = person.page.locator("#thread"), person.page.locator("#to-end")
+    person.asks("\n\n".join(f"line {number}" for number in range(200)))
+    person.waits_for("(n => n.scrollHeight - n.scrollTop - n.clientHeight < 60)(document.querySelector('#thread'))")
+    expect(to_end).to_be_hidden()
+    thread.evaluate("node => { node.scrollTop = 0 }")
+    expect(to_end).to_be_visible()
+    person.page.click("#new")
+    expect(to_end).to_be_hidden()
+
+
 def test_wrong_settings_are_named_and_nothing_is_sent(person: Person) -> None:
     person.opens_settings()
     person.page.fill("#set-temperature", "3")

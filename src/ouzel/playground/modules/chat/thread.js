@@ -10,6 +10,7 @@ export class Thread {
   #views = new Map();
   #conversation = null;
   #staysAtEnd = true;
+  #top = 0; // where it was last scrolled to
 
   constructor(container, actions) {
     this.container = container;
@@ -58,6 +59,7 @@ export class Thread {
   toEnd() {
     this.#staysAtEnd = true;
     this.container.scrollTop = this.container.scrollHeight;
+    byId("to-end").hidden = true;
   }
 
   #view(node) {
@@ -67,7 +69,9 @@ export class Thread {
 
   #noticeScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.container;
-    this.#staysAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    if (isNear || scrollTop < this.#top) this.#staysAtEnd = isNear; // else text came below since the page was scrolled
+    this.#top = scrollTop;
     byId("to-end").hidden = this.#staysAtEnd;
   }
 }
