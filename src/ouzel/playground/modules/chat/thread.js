@@ -59,6 +59,7 @@ export class Thread {
   toEnd() {
     this.#staysAtEnd = true;
     this.container.scrollTop = this.container.scrollHeight;
+    this.#top = this.container.scrollTop; // a person may scroll up before the event of this comes
     byId("to-end").hidden = true;
   }
 
