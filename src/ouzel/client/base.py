@@ -45,7 +45,7 @@ def failure_of(answer: Answer) -> ApiFailure:
     """Reads what is said of a refusal, in the words of OpenAI or of those who say it otherwise."""
     try:
         content = msgspec.json.decode(answer.body)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         content = None
     error = content.get("error", content) if isinstance(content, dict) else content
     message = error.get("message", error.get("detail")) if isinstance(error, dict) else error

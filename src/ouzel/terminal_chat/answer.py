@@ -14,9 +14,9 @@ class _Function(msgspec.Struct):
 
 
 class _Call(msgspec.Struct):
-    index: int = 0
+    index: int | None = None
     id: str | None = None
-    function: _Function = msgspec.field(default_factory=_Function)
+    function: _Function | None = None
 
 
 class _Delta(msgspec.Struct):
@@ -28,7 +28,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    delta: _Delta = msgspec.field(default_factory=_Delta)
+    delta: _Delta | None = None
     finish_reason: str | None = None
 
 
@@ -47,7 +47,7 @@ class Usage(msgspec.Struct):
 
 
 class _Error(msgspec.Struct):
-    message: str = "the server gives no reason"
+    message: str | None = None
 
 
 class _Chunk(msgspec.Struct):
@@ -91,6 +91,12 @@ class Answer:
     begin_s: float = field(default_factory=time.perf_counter)
     first_s: float | None = None  # when the first text or call came
     end_s: float | None = None
+    _growing_calls: dict[int, ToolCall] = field(default_factory=dict)  # by the index that the server gives them
+
+    @property
+    def is_over(self) -> bool:
+        """Tells whether its end has come. Some servers give no reason of the end, but the usage, which comes last."""
+        return self.is_stopped or self.finish_reason is not None or self.usage is not None
 
     def feed(self, event: bytes) -> Piece:
         """Raises ApiFailure where the event is an error, or no chunk."""
@@ -98,13 +104,14 @@ class Answer:
             chunk = _decode(event)
             if bytes(chunk.usage) != b"null":
                 self.usage_json, self.usage = chunk.usage, msgspec.json.decode(chunk.usage, type=Usage)
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ApiFailure(f"the server sent what is no chunk of a chat completion: {error}") from error
         if chunk.error is not None:
-            raise ApiFailure(chunk.error if isinstance(chunk.error, str) else chunk.error.message)
+            message = chunk.error if isinstance(chunk.error, str) else chunk.error.message
+            raise ApiFailure(message or "the server sent an error, and gives no reason")
         choice = chunk.choices[0] if chunk.choices else _Choice()
         self.finish_reason = choice.finish_reason or self.finish_reason
-        return self._grown(choice.delta)
+        return self._grown(choice.delta or _Delta())
 
     def end(self) -> None:
         self.end_s = time.perf_counter()
@@ -131,9 +138,16 @@ class Answer:
         return piece
 
     def _add_to_call(self, part: _Call) -> None:
-        while len(self.tool_calls) <= part.index:
-            self.tool_calls.append(ToolCall())
-        call = self.tool_calls[part.index]
+        function = part.function or _Function()
+        call = self._call_of(part.index or 0, part.id if function.name else None)
         call.id = part.id or call.id
-        call.name += part.function.name or ""
-        call.arguments += part.function.arguments or ""
+        call.name += function.name or ""
+        call.arguments += function.arguments or ""
+
+    def _call_of(self, index: int, begun_id: str | None) -> ToolCall:
+        """Returns the call that grows there. Another id begins another: some servers give all calls the same index."""
+        call = self._growing_calls.get(index)
+        if call is None or (begun_id and call.id and begun_id != call.id):
+            call = self._growing_calls[index] = ToolCall()
+            self.tool_calls.append(call)
+        return call

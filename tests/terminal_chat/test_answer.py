@@ -1,0 +1,63 @@
+"""An answer grows by what servers send: ours, and those that write the same otherwise."""
+
+import json
+
+import pytest
+
+from ouzel.client.base import ApiFailure
+from ouzel.terminal_chat.answer import Answer
+
+
+def answer_of(*deltas: object) -> Answer:
+    answer = Answer()
+    for delta in deltas:
+        answer.feed(json.dumps({"choices": [{"delta": delta}]}).encode())
+    return answer
+
+
+def call(index: int | None, call_id: str | None, name: str | None, arguments: str) -> dict[str, object]:
+    return {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}]}
+
+
+def calls_of(answer: Answer) -> list[tuple[str, str, str]]:
+    return [(each.id, each.name, each.arguments) for each in answer.tool_calls]
+
+
+def test_calls_come_in_parts_and_beside_each_other() -> None:
+    answer = answer_of(
+        call(0, "a", "add", ""), call(1, "b", "sub", "{"), call(0, None, None, "{}"), call(1, "b", "", "}")
+    )
+    assert calls_of(answer) == [("a", "add", "{}"), ("b", "sub", "{}")]
+
+
+def test_calls_that_all_have_the_same_index_or_none_stay_apart() -> None:
+    assert calls_of(answer_of(call(0, "a", "add", "{}"), call(0, "b", "sub", "{}"))) == [
+        ("a", "add", "{}"),
+        ("b", "sub", "{}"),
+    ]
+    assert len(answer_of(call(None, "a", "add", "{}"), call(None, "b", "sub", "{}")).tool_calls) == 2
+
+
+@pytest.mark.parametrize("index", [-1, 10**12])
+def test_an_index_is_only_a_name(index: int) -> None:
+    assert calls_of(answer_of(call(index, "a", "add", "{}"))) == [("a", "add", "{}")]
+
+
+def test_members_may_be_null() -> None:
+    answer = answer_of(None, {"content": None, "tool_calls": None}, {"tool_calls": [{"id": "a", "function": None}]})
+    assert (answer.content, calls_of(answer)) == ("", [("a", "", "")])
+
+
+@pytest.mark.parametrize(
+    ("event", "complaint"),
+    [
+        (b'{"error": {"message": null, "code": 500}}', "gives no reason"),
+        (b'{"error": "out of memory"}', "out of memory"),
+        (b'{"choices": [{"delta": {"content": "\xff"}}]}', "no chunk"),
+        (b'{"choices": ' + b"[" * 5000, "no chunk"),
+        (b"<html>", "no chunk"),
+    ],
+)
+def test_errors_and_what_is_no_chunk_are_failures(event: bytes, complaint: str) -> None:
+    with pytest.raises(ApiFailure, match=complaint):
+        Answer().feed(event)
