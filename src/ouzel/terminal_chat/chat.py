@@ -48,9 +48,11 @@ class Chat:
         self.pictures, self.unsent = [], ""
         try:
             self._go_on()
-        except ApiFailure as failure:
+        except (ApiFailure, KeyboardInterrupt) as failure:
             self.conversation.cut(length)
             self.unsent = text
+            if isinstance(failure, KeyboardInterrupt):
+                raise
             self.terminal.complain(str(failure))
 
     def resend(self, at: int) -> None:
@@ -59,8 +61,10 @@ class Chat:
         self.conversation.cut(at + 1)
         try:
             self._go_on()
-        except ApiFailure as failure:
+        except (ApiFailure, KeyboardInterrupt) as failure:
             self.conversation.replace(before)
+            if isinstance(failure, KeyboardInterrupt):
+                raise
             self.terminal.complain(str(failure))
 
     def check(self, change: Mapping[str, object]) -> bool:
@@ -140,6 +144,10 @@ class Chat:
 def choose_model(api: ChatApi, name: str) -> str:
     """Returns the first model where none is named. Raises ApiFailure, and ChatError where it is not served."""
     models = api.models()
+    if models is None:
+        if not name:
+            raise ChatError("the model must be named (--model NAME): the server does not say which it serves")
+        return name
     if name and name not in models:
         raise ChatError(f"the model must be one of {', '.join(models) or 'none'}, given {name!r}")
     if not models:

@@ -1,6 +1,7 @@
 """The main thread asks the API: what is served, whether fields are right, for answers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from queue import SimpleQueue
 from types import TracebackType
@@ -13,6 +14,7 @@ from ouzel.terminal_chat.answer import Answer, Piece
 from ouzel.terminal_chat.loop_thread import LoopThread
 
 _CHAT = "/v1/chat/completions"
+_RENDER = f"{_CHAT}/render"
 _UNKNOWN = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 Body = Mapping[str, object]
 
@@ -25,48 +27,66 @@ class _Models(msgspec.Struct):
     data: list[_Model]
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What the server's OpenAPI document says; nothing where there is none."""
+
+    field_names: frozenset[str] = frozenset()  # of a chat completion's request
+    has_render: bool = False
+
+
 class ChatApi:
     def __init__(self, client: ApiClient, loop: LoopThread) -> None:
         self._client = client
         self._loop = loop
-        self._field_names: frozenset[str] | None = None
+        self._document: _Document | None = None  # until it is asked for
 
-    def models(self) -> list[str]:
-        """Raises ApiFailure."""
+    def models(self) -> list[str] | None:
+        """Returns None where the server has no such list. Raises ApiFailure."""
         answer = self._loop.run(self._client.ask("GET", "/v1/models"))
+        if answer.status in _UNKNOWN:
+            return None
         if answer.status != HTTPStatus.OK:
             raise failure_of(answer)
         try:
             return [model.id for model in msgspec.json.decode(answer.body, type=_Models).data]
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ApiFailure(f"/v1/models is no list of models: {error}") from error
 
     def field_names(self) -> frozenset[str]:
         """Returns the fields that a chat completion may have; none where the server does not say."""
-        if self._field_names is None:
-            answer = self._loop.run(self._client.ask("GET", "/openapi.json"))
-            self._field_names = _field_names(answer.body) if answer.status == HTTPStatus.OK else frozenset()
-        return self._field_names
+        return self._described().field_names
 
     def check(self, body: Body) -> bool:
-        """Tells whether the server could say that it would answer this. Raises ApiFailure where it would not."""
-        answer = self._loop.run(self._client.ask("POST", f"{_CHAT}/render", msgspec.json.encode(body)))
-        if answer.status in _UNKNOWN and b"model_not_found" not in answer.body:
+        """Tells whether the server could say that it would answer this. Raises ApiFailure where it would not.
+
+        Other servers have other things at this path (OpenAI takes `render` for the id of an answer), or refuse paths
+        that they do not know in their own ways: what they say there means nothing.
+        """
+        answer = self._loop.run(self._client.ask("POST", _RENDER, msgspec.json.encode(body)))
+        if answer.status == HTTPStatus.OK:
+            return True
+        if not self._described().has_render:
             return False
-        if answer.status != HTTPStatus.OK:
-            raise failure_of(answer)
-        return True
+        raise failure_of(answer)
+
+    def _described(self) -> _Document:
+        if self._document is None:
+            answer = self._loop.run(self._client.ask("GET", "/openapi.json"))
+            self._document = _read_document(answer.body) if answer.status == HTTPStatus.OK else _Document()
+        return self._document
 
     def answer(self, body: Body) -> "AnswerStream":
         return AnswerStream(self._client, self._loop, body)
 
 
-def _field_names(document: bytes) -> frozenset[str]:
+def _read_document(document: bytes) -> _Document:
     try:
         content: Any = msgspec.json.decode(document)
-        return frozenset(content["components"]["schemas"]["ChatCompletionRequest"]["properties"])
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return frozenset()
+        names = frozenset(content["components"]["schemas"]["ChatCompletionRequest"]["properties"])
+        return _Document(names, has_render=_RENDER in content["paths"])
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return _Document()
 
 
 class _End:
@@ -104,6 +124,8 @@ class AnswerStream:
         if event.error is not None:
             raise event.error
         self.answer.is_stopped = event.is_stopped
+        if not self.answer.is_over:
+            raise ApiFailure("the answer broke off: the server ended it without a reason")
 
     def stop(self) -> None:
         """Ends the iteration; may be called by a signal's handler at any time."""

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
+from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat import file_commands, setting_commands
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
@@ -50,14 +52,18 @@ def message_of(line: str) -> str:
 
 
 def completions(chat: Callable[[], Chat]) -> dict[str, Callable[[], Sequence[str]] | None]:
-    """Returns what may follow each command; None for a path."""
+    """Returns what may follow each command; None for a path. A server that fails to answer has nothing to propose."""
 
     def settings() -> Sequence[str]:
-        known = chat().api.field_names()
-        return [name for name in COMMON if not known or name in known]
+        with suppress(ApiFailure):
+            known = chat().api.field_names()
+            return [name for name in COMMON if not known or name in known]
+        return COMMON
 
     def models() -> Sequence[str]:
-        return chat().api.models()
+        with suppress(ApiFailure):
+            return chat().api.models() or ()
+        return ()
 
     values: dict[Completed, Callable[[], Sequence[str]] | None] = {
         "nothing": lambda: (),

@@ -41,7 +41,8 @@ def model(chat: Chat, argument: str) -> None:
         chat.model = choose_model(chat.api, argument)
         chat.terminal.say(f"answers are by {chat.model}")
     else:
-        chat.terminal.say("\n".join(f"{'*' if name == chat.model else ' '} {name}" for name in chat.api.models()))
+        names = chat.api.models() or [chat.model]
+        chat.terminal.say("\n".join(f"{'*' if name == chat.model else ' '} {name}" for name in names))
 
 
 def markdown(chat: Chat, argument: str) -> None:
