@@ -50,7 +50,9 @@ def test_a_url_may_end_with_the_version_or_not(url: str, root: str) -> None:
     assert address_of(url).root == root
 
 
-@pytest.mark.parametrize("url", ["", "ftp://localhost", "http://", "http://a:b", "http://[", "unix:", "http://a/?b=c"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://localhost", "http://", "http://a:b", "http://[", "unix:", "http://a/?b", "http://a\nb/"]
+)
 def test_what_is_no_url_is_refused_with_the_value(url: str) -> None:
     with pytest.raises(ApiFailure, match=r"must be .* given"):
         address_of(url)
@@ -113,6 +115,21 @@ async def test_the_key_is_sent_and_proxies_are_not_asked(monkeypatch: pytest.Mon
         assert await events_of(client) == [b"one"]
     assert "authorization: bearer sesame" in server.heads[0]
     assert server.bodies == [CHAT]
+
+
+def test_a_proxy_that_cannot_be_used_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "nothing://127.0.0.1:1")
+    with pytest.raises(ApiFailure, match="the proxy that the environment names cannot be used"):
+        HttpClient("http://models.example")
+
+
+async def test_a_redirection_is_not_followed_but_told() -> None:
+    answer = b"HTTP/1.1 301 Moved\r\nlocation: https://models.example/v1\r\ncontent-length: 0\r\n\r\n"
+    async with canned_server(answer) as server, client_of(server.url) as client:
+        with pytest.raises(ApiFailure, match=r"301: the server is elsewhere: https://models\.example/v1"):
+            await client.ask("GET", "/v1/models")
+        with pytest.raises(ApiFailure, match="301"):
+            await events_of(client)
 
 
 def test_a_key_that_no_header_can_hold_is_refused() -> None:

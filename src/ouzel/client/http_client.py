@@ -41,7 +41,8 @@ def address_of(url: str) -> Address:
     try:
         parts = urlsplit(text)
         is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port or an address of IPv6
+        httpx2.URL(text)
+    except (ValueError, httpx2.InvalidURL):  # of a port or an address of IPv6; of a host
         is_complete = False
     if not is_complete or parts.query or parts.fragment:
         raise ApiFailure(f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given {url!r}")
@@ -75,7 +76,7 @@ class HttpClient:
     """
 
     def __init__(self, url: str, *, api_key: str = "", tls: ssl.SSLContext | None = None) -> None:
-        """Raises ApiFailure for a URL that cannot be one."""
+        """Raises ApiFailure for a URL that cannot be one, and for a proxy that cannot be used."""
         self._address = address_of(url)
         if not (api_key.isascii() and api_key.isprintable()):
             raise ApiFailure("the API key must be printable ASCII")
@@ -85,14 +86,17 @@ class HttpClient:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         context = tls or tls_context()
         socket = self._address.unix_socket
-        self._client = httpx2.AsyncClient(
-            headers=headers,
-            verify=context,
-            trust_env=not self._address.is_loopback,
-            limits=limits,
-            timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
-            transport=httpx2.AsyncHTTPTransport(uds=socket, limits=limits) if socket else None,
-        )
+        try:
+            self._client = httpx2.AsyncClient(
+                headers=headers,
+                verify=context,
+                trust_env=not self._address.is_loopback,
+                limits=limits,
+                timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
+                transport=httpx2.AsyncHTTPTransport(uds=socket, limits=limits) if socket else None,
+            )
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:
+            raise ApiFailure(f"the proxy that the environment names cannot be used: {error}") from error
 
     @property
     def root(self) -> str:
@@ -108,6 +112,7 @@ class HttpClient:
             )
         except httpx2.HTTPError as error:
             raise self._failure(error) from error
+        _refuse_redirection(answer)
         return Answer(answer.status_code, answer.content)
 
     @asynccontextmanager
@@ -116,6 +121,7 @@ class HttpClient:
         url = self._address.root + path
         try:
             async with self._client.stream("POST", url, content=body, headers=_content_type(body)) as answer:
+                _refuse_redirection(answer)
                 if answer.status_code != _OK:
                     raise failure_of(Answer(answer.status_code, await answer.aread()))
                 if answer.headers.get("content-type", "").startswith("application/json"):
@@ -133,6 +139,13 @@ class HttpClient:
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
             return ApiFailure(f"{self.root}: there is no server to be reached: {reason}")
         return ApiFailure(f"{self.root}: the answer broke off: {reason}")
+
+
+def _refuse_redirection(answer: httpx2.Response) -> None:
+    """Raises ApiFailure: the key goes to no address but the one that was given."""
+    if answer.has_redirect_location:
+        where = answer.headers["location"]
+        raise ApiFailure(f"{answer.status_code}: the server is elsewhere: {where}", http_status=answer.status_code)
 
 
 def _content_type(body: bytes) -> dict[str, str]:
