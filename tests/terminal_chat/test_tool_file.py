@@ -62,6 +62,10 @@ def nothing() -> None:
     pass
 
 
+def name_of_a_file() -> str:
+    return b"\\xff.txt".decode(errors="surrogateescape")
+
+
 def _private(x):
     pass
 '''
@@ -86,7 +90,7 @@ def parameters_of(tools: Tools, name: str) -> dict[str, Any]:
 
 
 def test_the_functions_of_the_file_are_the_tools(tools: Tools) -> None:
-    assert list(tools) == ["weather", "add", "shout", "fail", "nothing"]
+    assert list(tools) == ["weather", "add", "shout", "fail", "nothing", "name_of_a_file"]
 
 
 def test_annotations_and_docstrings_become_the_schema(tools: Tools) -> None:
@@ -125,12 +129,13 @@ def test_descriptions_of_single_parameters_are_found(tools: Tools) -> None:
         ("add", '{"numbers": [1, 2.5]}', "3.5"),
         ("shout", '{"text": "é", "times": 2}', "ÉÉ"),
         ("nothing", "", "null"),
+        ("name_of_a_file", "{}", "?.txt"),
         ("fail", "{}", "error: ValueError: no \x1b luck"),
         ("weather", '{"place": {"city": 1}}', f"{MISFIT}: Expected `str`, got `int` - at `$.place.city`"),
         ("weather", "{}", f"{MISFIT}: Object missing required field `place`"),
         ("nothing", '{"x": 1}', f"{MISFIT}: Object contains unknown field `x`"),
         ("add", '{"numbers": [1', f"{MISFIT}: Input data was truncated"),
-        ("owl", "{}", "error: there is no tool 'owl'; there are weather, add, shout, fail, nothing"),
+        ("owl", "{}", "error: there is no tool 'owl'; there are weather, add, shout, fail, nothing, name_of_a_file"),
     ],
 )  # fmt: skip
 def test_a_call_has_a_result_whatever_happens(tools: Tools, name: str, arguments: str, result: str) -> None:
@@ -165,7 +170,13 @@ def test_a_bad_file_is_refused_in_one_line(source: str, complaint: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "complaint"), [("absent.py", "there is no such file"), ("x.txt", "must be a Python file")]
+    ("name", "complaint"),
+    [
+        ("absent.py", "there is no such file"),
+        ("~nobody's/x.py", "there is no such file"),
+        ("x" * 300, "there is no such file"),
+        ("x.txt", "must be a Python file"),
+    ],
 )
 def test_what_is_no_python_file_is_refused(name: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("def f(): pass")

@@ -56,5 +56,5 @@ class Conversation:
         """Returns the text of a message, without its pictures."""
         content = self._messages[at]["content"]
         if not isinstance(content, list):
-            return str(content)
-        return "\n".join(part["text"] for part in content if part.get("type") == "text")
+            return str(content or "")
+        return "\n".join(part.get("text", "") for part in content if part.get("type") == "text")

@@ -1,12 +1,12 @@
 """Commands that take a file."""
 
+import os
 import shlex
-from pathlib import Path
 
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
-from ouzel.terminal_chat.picture import read_picture
+from ouzel.terminal_chat.picture import read_picture, user_path
 from ouzel.terminal_chat.saved_chat import SavedChat, read_chat, write_chat
 from ouzel.terminal_chat.schema_file import read_schema
 from ouzel.terminal_chat.setting_commands import OFF
@@ -51,11 +51,11 @@ def save(chat: Chat, argument: str) -> None:
     path = _path(argument)
     if not path:
         raise ChatError("/save: must be followed by the name of a file")
-    if Path(path).expanduser().is_dir():
-        raise ChatError(f"/save: must be followed by the name of a file, given the directory {harmless_line(path)}")
-    if Path(path).expanduser().exists() and chat.terminal.ask(
-        f"{harmless_line(path)} is there. Replace it? [y]es, [n]o: "
-    ) not in ("y", "yes"):
+    is_there = os.path.exists(user_path(path))
+    if is_there and not os.path.isfile(user_path(path)):
+        kind = "directory" if os.path.isdir(user_path(path)) else "device"
+        raise ChatError(f"/save: must be followed by the name of a file, given the {kind} {harmless_line(path)}")
+    if is_there and chat.terminal.ask(f"{harmless_line(path)} is there. Replace it? [y]es, [n]o: ") not in ("y", "yes"):
         chat.terminal.say("not saved")
         return
     conversation = chat.conversation

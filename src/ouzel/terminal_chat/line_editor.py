@@ -1,6 +1,7 @@
 """Lines are read with history, completion and several lines to a message."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -83,6 +84,14 @@ def _keys() -> KeyBindings:
     return keys
 
 
+class _KeptHistory(FileHistory):
+    """Goes on where a line cannot be written: the disk may be full, the directory gone."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
 def open_history(path: Path) -> tuple[History, str]:
     """Returns the lines of earlier runs, and why they are not kept where they cannot be."""
     try:
@@ -91,4 +100,4 @@ def open_history(path: Path) -> tuple[History, str]:
         path.read_bytes()
     except OSError as error:
         return InMemoryHistory(), f"lines are not remembered: {path}: {error.strerror}"
-    return FileHistory(str(path)), ""
+    return _KeptHistory(str(path)), ""

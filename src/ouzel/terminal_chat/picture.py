@@ -1,5 +1,6 @@
 """A picture is a file that goes to the server inside the message."""
 
+import os
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
 
 _KINDS = "PNG, JPEG, GIF, WebP, BMP or TIFF"
+_BEGINNING_BYTES = 16
 _BEGINNINGS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -35,11 +37,10 @@ class Picture:
 
 def read_picture(path: str) -> Picture:
     """Raises ChatError where the file is no picture, or cannot be read."""
-    content = read_bytes(path)
-    media_type = _media_type(content)
+    media_type = _media_type(read_bytes(path, max_bytes=_BEGINNING_BYTES))  # first: another file may have any size
     if media_type is None:
         raise ChatError(f"{harmless_line(path)}: must be a picture: {_KINDS}")
-    return Picture(harmless_line(Path(path).name), media_type, content)
+    return Picture(harmless_line(Path(path).name), media_type, read_bytes(path))
 
 
 def _media_type(content: bytes) -> str | None:
@@ -48,10 +49,16 @@ def _media_type(content: bytes) -> str | None:
     return next((kind for beginning, kind in _BEGINNINGS if content.startswith(beginning)), None)
 
 
-def read_bytes(path: str) -> bytes:
-    """Takes a path as a person writes it, with `~`. Raises ChatError."""
+def user_path(path: str) -> Path:
+    """Takes a path as a person writes it, with `~`, which stays where it is nobody's."""
+    return Path(os.path.expanduser(path))
+
+
+def read_bytes(path: str, *, max_bytes: int = -1) -> bytes:
+    """Takes a path as a person writes it. Raises ChatError."""
     try:
-        return Path(path).expanduser().read_bytes()
-    except (OSError, ValueError, RuntimeError) as error:  # ValueError: a null byte; RuntimeError: nobody's `~`
+        with user_path(path).open("rb") as file:
+            return file.read(max_bytes)
+    except (OSError, ValueError) as error:  # ValueError: a null byte
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ChatError(f"{harmless_line(path)}: cannot be read: {reason}") from error

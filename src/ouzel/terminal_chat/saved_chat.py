@@ -2,13 +2,15 @@
 
 import os
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Literal
 
 import msgspec
 
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
-from ouzel.terminal_chat.picture import read_bytes
+from ouzel.terminal_chat.picture import read_bytes, user_path
+from ouzel.terminal_chat.settings import check_settable
 
 
 class _Part(msgspec.Struct):
@@ -36,25 +38,30 @@ def write_chat(path: str, chat: SavedChat) -> None:
     """Nobody else may read it. Raises ChatError."""
     content = msgspec.json.format(msgspec.json.encode(chat), indent=2) + b"\n"
     try:
-        place = Path(path).expanduser()
-        unfinished = place.with_name(f".{place.name}.{os.getpid()}")  # a chat that was saved before is not lost
-        try:
-            unfinished.touch(mode=0o600)
-            unfinished.write_bytes(content)
-            unfinished.replace(place)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except (OSError, ValueError, RuntimeError) as error:
+        place = Path(os.path.realpath(user_path(path)))  # a link stays one
+        with NamedTemporaryFile(dir=place.parent, prefix=".chat-", delete=False) as file:
+            unfinished = Path(file.name)  # a chat that was saved before is not lost
+            try:
+                file.write(content)
+                file.flush()
+                unfinished.replace(place)
+            except BaseException:
+                unfinished.unlink(missing_ok=True)
+                raise
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ChatError(f"{harmless_line(path)}: cannot be written: {reason}") from error
 
 
 def read_chat(path: str) -> SavedChat:
     """Raises ChatError, which says where the file is wrong."""
+    content = read_bytes(path)
     try:
-        chat = msgspec.json.decode(read_bytes(path), type=SavedChat)
+        chat = msgspec.json.decode(content, type=SavedChat)
         msgspec.convert({"messages": chat.messages}, _Messages)
-    except msgspec.DecodeError as error:
+        for name in chat.settings:
+            check_settable(name)
+    except (ValueError, RecursionError, ChatError) as error:
         raise ChatError(f"{harmless_line(path)}: is no chat that /save wrote: {error}") from error
     return chat
 

@@ -13,7 +13,7 @@ def read_schema(path: str) -> dict[str, object]:
     """Returns the field `response_format`; the server judges the schema itself. Raises ChatError."""
     try:
         schema = msgspec.json.decode(read_bytes(path))
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ChatError(f"{harmless_line(path)}: must be JSON: {error}") from error
     if not isinstance(schema, dict):
         raise ChatError(f"{harmless_line(path)}: must be an object that is a JSON schema, given another value")

@@ -1,5 +1,6 @@
 """Settings are fields of the requests: sampling parameters and others that the server knows."""
 
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
@@ -9,6 +10,8 @@ from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
 
 Settings = dict[str, object]
+
+_SETTING = re.compile(r"([^\s=]+)(?:\s*=\s*|\s+)(\S.*)", re.DOTALL)
 
 # Fields that a chat has other ways for, or whose part of the answer it would not show.
 _NOT_SET = {
@@ -43,15 +46,23 @@ COMMON = (
 
 def read_setting(text: str) -> tuple[str, object]:
     """Takes `temperature 0.2` or `temperature=0.2`; what is no JSON is text. Raises ChatError."""
-    name, _, value_text = text.replace("=", " ", 1).strip().partition(" ")
-    if not value_text.strip():
+    match = _SETTING.fullmatch(text.strip())
+    if match is None:
         raise ChatError(f"/set: must be followed by a name and a value, given {harmless_line(text)!r}")
+    name, value_text = match[1], match[2]
+    check_settable(name)
+    try:
+        return name, msgspec.json.decode(value_text)
+    except msgspec.DecodeError:
+        return name, value_text
+    except RecursionError as error:
+        raise ChatError(f"{name}: is nested too deep") from error
+
+
+def check_settable(name: str) -> None:
+    """Raises ChatError for a field that a chat has another way for."""
     if name in _NOT_SET:
         raise ChatError(f"{name}: {_NOT_SET[name]}")
-    try:
-        return name, msgspec.json.decode(value_text.strip())
-    except msgspec.DecodeError:
-        return name, value_text.strip()
 
 
 def check_name(name: str, known: Collection[str]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ import msgspec
 
 from ouzel.terminal_chat.answer import ToolCall
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.harmless import harmless_line
+from ouzel.terminal_chat.harmless import harmless_line, whole_characters
+from ouzel.terminal_chat.picture import user_path
 from ouzel.terminal_chat.tool_schema import Tool, tool_of
 
 Tools = Mapping[str, Tool]
@@ -23,8 +25,8 @@ _MODULE = "ouzel_chat_tools"
 def load_tools(path_text: str) -> Tools:
     """Takes the functions that the file itself defines, but for those that begin with `_`. Raises ChatError."""
     shown = harmless_line(path_text)
-    path = Path(path_text).expanduser()
-    if not path.is_file():
+    path = user_path(path_text)
+    if not os.path.isfile(path):  # unlike the path's own method it takes names of any length
         raise ChatError(f"{shown}: there is no such file")
     module = _imported(path, shown)
     functions = [
@@ -67,6 +69,10 @@ def _reason(error: BaseException, path: Path) -> str:
 
 def run_call(tools: Tools, call: ToolCall) -> str:
     """Returns what the model is told: the result, or why there is none. KeyboardInterrupt passes."""
+    return whole_characters(_result(tools, call))  # names of files may hold what no request could
+
+
+def _result(tools: Tools, call: ToolCall) -> str:
     tool = tools.get(call.name)
     if tool is None:
         return f"error: there is no tool {call.name!r}; there are {', '.join(tools) or 'none'}"
