@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from ouzel.config import ServerConfig
+from ouzel.terminal_chat.loop_thread import LoopThread
 from tests.api.seeing import base64_of, last_prompt, seeing_server
 from tests.api.serving import RunningServer, running_server
+from tests.client.canned_server import canned_server, json_answer
 from tests.terminal_chat.running import piped
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -181,6 +183,13 @@ def test_ctrl_c_ends_with_130(parrot: RunningServer) -> None:
 
     _, errors = process.communicate()
     assert (process.returncode, errors) == (130, b"")
+
+
+def test_an_error_of_a_server_is_harmless_too() -> None:
+    refusal = json_answer("500 Oops", '{"error": {"message": "a\\u001b]0;owned\\u0007\\nb"}}')
+    with LoopThread() as loop, loop.entered(canned_server(refusal)) as server:
+        ended = piped("--url", server.url, "-p", "x")
+    assert (ended.status, ended.errors) == (1, "ouzel: 500: a␛]0;owned␇␊b\n")
 
 
 def test_a_reader_that_leaves_is_no_error(parrot: RunningServer) -> None:

@@ -1,5 +1,6 @@
 """The `ouzel` command: it runs one of its commands, and says in one line why that cannot be done."""
 
+import errno
 import logging
 import sys
 from collections.abc import Sequence
@@ -8,25 +9,39 @@ import ouzel
 from ouzel.cli.commands import COMMANDS
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.cli.standard_streams import drop_output, open_closed_streams
 from ouzel.errors import OuzelError
 from ouzel.observability import log_settings
+from ouzel.terminal_chat.harmless import harmless_line
 
 logger = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    open_closed_streams()
     arguments = sys.argv[1:] if argv is None else argv
     command = COMMANDS.get(arguments[0]) if arguments else None
     try:
         if command is None:
             _parser().parse_args(arguments)  # ends the program
             return 2
-        return command.run(arguments[1:])
+        status = command.run(arguments[1:])
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever reads has read enough
+        drop_output()
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        drop_output()
+        _say(OuzelError(f"{error.filename or 'the output'} cannot be written: {error.strerror}"))
+        return 1
     except OuzelError as error:
         _say(error)
         return error.exit_status if isinstance(error, InvalidOption) else 1
+    return status
 
 
 def _parser() -> OneLineParser:
@@ -44,4 +59,4 @@ def _say(error: OuzelError) -> None:
     if log_settings().log_format == "json":
         logger.critical("%s", error)
     else:
-        sys.stderr.write(f"ouzel: {error}\n")
+        sys.stderr.write(f"ouzel: {harmless_line(str(error))}\n")  # a server or a file may have said it

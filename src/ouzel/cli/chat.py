@@ -1,6 +1,5 @@
 """`ouzel chat` talks with a model: of a server, or one that this process loads; in a terminal, or in a pipe."""
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,11 +23,7 @@ def run(arguments: Sequence[str]) -> int:
 
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
     signal.signal(signal.SIGTERM, _end)
-    try:
-        run_session(flags, rest)
-    except BrokenPipeError:  # whoever reads has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    run_session(flags, rest)
     return 0
 
 

@@ -1,0 +1,41 @@
+"""Commands end in order whatever became of the standard streams."""
+
+import subprocess
+import sys
+
+import pytest
+
+OUZEL = f"{sys.executable} -m ouzel"
+
+
+def in_shell(line: str) -> tuple[int, str]:
+    """Returns the status and what is on standard error."""
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    assert in_shell(f"{OUZEL} completion bash | true") == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "complaint"),
+    [
+        ("chat --url http://127.0.0.1:1 <&-", 2, "-p: must hold a text"),
+        ("rm --stale --cache-dir /nowhere <&-", 0, ""),
+        ("completion bash >&-", 0, ""),
+        ("completion csh 2>&-", 2, ""),
+    ],
+)
+def test_a_stream_that_is_closed_is_an_empty_one(line: str, status: int, complaint: str) -> None:
+    found, errors = in_shell(f"{OUZEL} {line}")
+    assert found == status
+    assert complaint in errors
+    assert "Traceback" not in errors
+
+
+def test_a_full_disk_is_told() -> None:
+    assert in_shell(f"{OUZEL} completion bash > /dev/full") == (
+        1,
+        "ouzel: the output cannot be written: No space left on device\n",
+    )
