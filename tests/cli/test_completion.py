@@ -18,7 +18,7 @@ shift
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
 _ouzel
-printf '%s\\n' "${COMPREPLY[@]}"
+(( ${#COMPREPLY[@]} )) && printf '%s\\n' "${COMPREPLY[@]}"; true
 """
 ZSH = """
 autoload -Uz compinit; compinit -u -D -d {dump}; source {script}; PS1='> '; zstyle ':completion:*' list-prompt ''
@@ -49,7 +49,7 @@ def in_bash(script: Path, *words: str, environment: dict[str, str] | None = None
     command = ["bash", "--norc", "-c", BASH, "bash", str(script), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=cwd)
     assert done.stderr == ""
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
 def in_fish(script: Path, line: str, environment: dict[str, str] | None = None, cwd: Path | None = None) -> list[str]:
@@ -97,6 +97,21 @@ def test_bash_completes_models_and_files(script: Path, hub_cache: dict[str, str]
     assert in_bash(script, "ouzel", "rm", "O", environment=hub_cache, cwd=tmp_path) == ["Owner/Small-1B"]
     assert in_bash(script, "ouzel", "serve", "--config", "con", cwd=tmp_path) == ["config.yaml"]
     assert sorted(in_bash(script, "ouzel", "serve", "--cache-dir", "", cwd=tmp_path)) == ["directory", "hub"]
+
+
+@pytest.mark.parametrize("script", ["bash"], indirect=True)
+def test_bash_takes_names_as_they_are(script: Path, hub_cache: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "hub" / "models--$(touch ran)--x").mkdir()
+    (tmp_path / "a model.gguf").touch()
+    (tmp_path / "a*").touch()
+    found = in_bash(script, "ouzel", "serve", "a", environment=hub_cache, cwd=tmp_path)
+    assert sorted(found) == ["a model.gguf", "a*"]
+    assert in_bash(script, "ouzel", "serve", "$", environment=hub_cache, cwd=tmp_path) == ["$(touch ran)/x"]
+    assert not (tmp_path / "ran").exists()
+    assert in_bash(script, "ouzel", "serve", "~/a", environment=hub_cache | {"HOME": str(tmp_path)}) == [
+        "~/a*",
+        "~/a model.gguf",
+    ]
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)

@@ -7,6 +7,18 @@ from ouzel.cli.completion.flags import Completed, Value
 _SCRIPT = """\
 # Completion of ouzel for bash, of version {version}. After an upgrade: ouzel completion bash
 
+# Names may hold blanks and whatever else a shell would take for its own: they are lines, which nothing expands.
+_ouzel_lines() {{
+    local line
+    while IFS= read -r line; do
+        [[ "$line" == "$word"* ]] && COMPREPLY+=( "$line" )
+    done
+}}
+
+_ouzel_paths() {{
+    _ouzel_lines < <(compgen "$1" -- "$word")
+}}
+
 _ouzel_models() {{
     local hub="${{HF_HUB_CACHE:-${{HF_HOME:-${{XDG_CACHE_HOME:-$HOME/.cache}}/huggingface}}/hub}}" path
     for path in "$hub"/models--*; do
@@ -44,9 +56,9 @@ _ouzel() {{
 complete -o filenames -F _ouzel ouzel
 """
 _REPLIES = {
-    Value.FILE: 'COMPREPLY=( $(compgen -f -- "$word") )',
-    Value.DIRECTORY: 'COMPREPLY=( $(compgen -d -- "$word") )',
-    Value.MODEL: 'COMPREPLY=( $(compgen -W "$(_ouzel_models)" -- "$word") $(compgen -f -- "$word") )',
+    Value.FILE: "_ouzel_paths -f",
+    Value.DIRECTORY: "_ouzel_paths -d",
+    Value.MODEL: "_ouzel_lines < <(_ouzel_models); _ouzel_paths -f",
     Value.OTHER: ":",
 }
 
