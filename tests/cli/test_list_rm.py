@@ -121,6 +121,18 @@ def test_gguf_models_are_listed_one_by_one(caches: Caches, tmp_path: Path) -> No
     assert "truncated" in models[1]["reason"]
 
 
+def test_what_is_gone_or_hostile_in_a_repository_is_listed_as_it_is(caches: Caches, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "be\\u001b]0;owned\\u0007rt"}')
+    caches.add("owner/bert", tmp_path)
+    split = caches.add("owner/split", tmp_path)
+    (split / "Model-Q4_0-00001-of-00002.gguf").write_bytes(b"GGUF")
+    (split / "Model-Q4_0-00002-of-00002.gguf").symlink_to("gone")
+    status, output, _ = caches.run("list")
+    assert status == 0
+    assert "owner/split:Q4_0" in output
+    assert "be␛]0;owned␇rt" in output
+
+
 def test_a_download_that_was_cut_off_is_listed(caches: Caches) -> None:
     blobs = caches.hub / "models--owner--model" / "blobs"
     blobs.mkdir(parents=True)
@@ -230,7 +242,9 @@ def test_links_are_not_followed(caches: Caches, served: Path, tmp_path: Path) ->
     assert (outside / "precious").read_text() == "data"
 
 
-@pytest.mark.parametrize("name", ["..", "../own", "owner/../model", "owner/nothing", "/", "models--owner--model", ""])
+@pytest.mark.parametrize(
+    "name", ["..", "../own", "owner/../model", "owner/none", "/", "models--owner--model", "~nobodys/x", ""]
+)
 def test_a_name_of_nothing_removes_nothing(name: str, caches: Caches, served: Path) -> None:
     status, _, errors = caches.run("rm", name, "--yes")
     assert status == (1 if name else 2)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ouzel.config.cache_root import cache_root
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
+from ouzel.errors import OuzelError
 from ouzel.model_store.hub_cache import cache_directory, repositories
 from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.kept import kept_in
@@ -12,8 +13,9 @@ DEMOS: dict[str, Path] = {"ouzel-demo": MODEL_DIRECTORY, "ouzel-demo-vision": VI
 
 
 def read_inventory(cache_dir: str) -> Inventory:
-    return Inventory(
-        repositories=tuple(repositories(cache_directory())),
-        kept=tuple(kept_in(cache_root(cache_dir))),
-        demos=DEMOS,
-    )
+    """Raises OuzelError where a cache may not be read."""
+    try:
+        found, kept = repositories(cache_directory()), kept_in(cache_root(cache_dir))
+    except PermissionError as error:
+        raise OuzelError(f"{error.filename} cannot be read: {error.strerror}") from error
+    return Inventory(repositories=tuple(found), kept=tuple(kept), demos=DEMOS)

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from ouzel.cli.inventory import read_inventory
 from ouzel.cli.one_line_parser import OneLineParser
@@ -14,7 +15,7 @@ from ouzel.cli.serve_command import begun
 from ouzel.cli.store_options import store_parser
 from ouzel.cli.table import table
 from ouzel.config.cache_root import cache_root
-from ouzel.gguf.files import quantisation_of
+from ouzel.gguf.files import is_gguf, model_name, quantisation_of
 from ouzel.model_store.disk import size_behind
 from ouzel.model_store.hub_cache import HubRepository, Snapshot, cache_directory, gguf_models
 from ouzel.model_store.inventory import Inventory
@@ -114,8 +115,13 @@ def _models_of_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterat
     for name, path in ggufs.items():
         quantisation = quantisation_of(name)
         label = f"{repository.repo_id}:{quantisation}" if quantisation else f"{repository.repo_id} ({name})"
-        size = sum(each.stat().st_size for each in snapshot.directory.rglob(f"{name}*.gguf"))
+        size = sum(each.stat().st_size for each in _files_of(name, snapshot.directory))
         yield _model(repository, label, snapshot.revision, size, judge_gguf(path))
+
+
+def _files_of(name: str, directory: Path) -> Iterator[Path]:
+    """Gives those that are there: what a link leads to may be gone."""
+    return (path for path in directory.rglob("*") if is_gguf(path) and model_name(path) == name and path.is_file())
 
 
 def _model(repository: HubRepository, name: str, revision: str, size_bytes: int, verdict: Verdict) -> Model:

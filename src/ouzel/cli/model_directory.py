@@ -1,5 +1,6 @@
 """The MODEL argument becomes a local directory and a name."""
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
 
     Of GGUF a directory is made in `cache_dir`. Raises ModelLoadError.
     """
-    path = Path(model).expanduser()
+    path = Path(os.path.expanduser(model))
     if path.is_dir():
         if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
             return gguf_model(path, cache_dir, path.resolve().name)

@@ -11,6 +11,7 @@ from ouzel.cli.serve_command import begun
 from ouzel.cli.store_options import store_parser
 from ouzel.model_store.removal import CannotRemove, Removal, carry_out, plan_removal
 from ouzel.observability.progress_bar import amount
+from ouzel.terminal_chat.harmless import harmless_line
 
 _DESCRIPTION = """\
 Removes models: a repository of the Hugging Face cache with all that is kept of it, or what is kept alone. Nothing
@@ -58,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
 def _named(removal: Removal) -> str:
     lines = [f"{each.repo_id}, {amount(each.size_bytes)}: {each.path}" for each in removal.repositories]
     lines += [f"{each.short_id}, {amount(each.size_bytes)}: {each.path}" for each in removal.kept]
-    return "".join(line + "\n" for line in [*lines, f"That frees {amount(removal.num_bytes)}."])
+    return "".join(harmless_line(line) + "\n" for line in [*lines, f"That frees {amount(removal.num_bytes)}."])
 
 
 def _is_agreed() -> bool:

@@ -1,21 +1,24 @@
 """What a directory takes on the disk, and how it is removed."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
 def size_of(directory: Path) -> int:
     """Counts the files in it, each once; a link counts as itself, wherever it leads."""
     sizes: dict[tuple[int, int], int] = {}
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            try:
-                status = os.lstat(Path(folder, name))
-            except OSError:
-                continue  # removed just now
-            sizes[status.st_dev, status.st_ino] = status.st_size
+    for status in statuses(Path(folder, name) for folder, _, names in os.walk(directory) for name in names):
+        sizes[status.st_dev, status.st_ino] = status.st_size
     return sum(sizes.values())
+
+
+def statuses(paths: Iterable[Path]) -> Iterator[os.stat_result]:
+    """Leaves out what is no longer there: others write and remove files meanwhile."""
+    for path in paths:
+        with suppress(OSError):
+            yield path.lstat()
 
 
 def size_behind(directory: Path) -> int:

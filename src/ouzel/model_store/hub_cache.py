@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.gguf.files import PROJECTOR, is_gguf, model_name
-from ouzel.model_store.disk import size_of
+from ouzel.model_store.disk import size_of, statuses
 
 PREFIX = "models--"
 _REFS = "refs"
@@ -45,14 +45,13 @@ def repositories(cache: Path) -> list[HubRepository]:
 
 
 def repository(path: Path) -> HubRepository:
-    incomplete = [*path.glob("blobs/*.incomplete")]
-    blobs = [blob.stat() for blob in path.glob("blobs/*") if blob.is_file()]
+    blobs = [*statuses(path.glob("blobs/*"))]
     return HubRepository(
         repo_id=path.name.removeprefix(PREFIX).replace("--", "/"),
         path=path,
         snapshots=snapshots(path),
         size_bytes=size_of(path),
-        incomplete_bytes=sum(blob.stat().st_size for blob in incomplete),
+        incomplete_bytes=sum(blob.st_size for blob in statuses(path.glob("blobs/*.incomplete"))),
         last_used=max((max(blob.st_atime, blob.st_mtime) for blob in blobs), default=path.stat().st_mtime),
     )
 

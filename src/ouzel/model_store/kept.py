@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import ouzel
 from ouzel.gguf.model_directory import SOURCE_FILE, describe
-from ouzel.model_store.disk import size_of
+from ouzel.model_store.disk import size_of, statuses
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.weights.entry_use import MadeOf
@@ -134,7 +134,7 @@ def gguf_of(path: Path, match: re.Match[str]) -> Kept:
 
 
 def unfinished(path: Path) -> Kept:
-    changed = max((each.stat().st_mtime for each in path.rglob("*")), default=path.stat().st_mtime)
+    changed = max((status.st_mtime for status in statuses(path.rglob("*"))), default=path.stat().st_mtime)
     is_recent = time.time() - changed < _UNFINISHED_FOR_S
     return Kept(
         path=path,

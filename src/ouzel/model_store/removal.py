@@ -6,6 +6,7 @@ Rules
 3. Weights lose their name before their files, so that no start finds a half of them.
 """
 
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def _find(inventory: Inventory, name: str) -> tuple[HubRepository | None, list[K
             return repository, inventory.kept_of_repository(repository)
     if name in inventory.demos:
         return None, inventory.kept_of([inventory.demos[name]])
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.exists():
         if of_path := inventory.kept_of([path]):
             return None, of_path
