@@ -1,6 +1,7 @@
 """A conversation in a terminal: the real program, with keys that are pressed and a screen that is read."""
 
 import json
+import shutil
 import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -15,7 +16,16 @@ from ouzel.parsers.registry import OutputFormat
 from tests.api.seeing import base64_of, last_prompt, seeing_server
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
-from tests.terminal_chat.terminal_program import ALT_ENTER, CTRL_C, CTRL_D, TAB, UP, TerminalProgram, chatting
+from tests.terminal_chat.terminal_program import (
+    ALT_ENTER,
+    CTRL_C,
+    CTRL_D,
+    ENTER,
+    TAB,
+    UP,
+    TerminalProgram,
+    chatting,
+)
 
 Chatting = Callable[..., AbstractContextManager[TerminalProgram]]
 CALL = '<tool_call>{"name": "add", "arguments": {"first": 2, "second": 3}}</tool_call>'
@@ -93,6 +103,27 @@ def test_functions_are_tools_after_a_question(chat: Chatting, tmp_path: Path) ->
         program.press("n\r")
         seen = program.wait_for("the user did not allow this call")
     assert "add" in seen
+
+
+def test_sigterm_ends_the_program_while_a_tool_runs(chat: Chatting, tmp_path: Path) -> None:
+    source = (
+        "import time\ndef add(first: int, second: int) -> None:\n  print('it runs', flush=True)\n  time.sleep(3600)\n"
+    )
+    (tmp_path / "tools.py").write_text(source)
+    with chat("--tools", str(tmp_path / "tools.py")) as program:
+        program.enter(CALL)
+        program.wait_for("Run it?")
+        program.press("y" + ENTER)
+        program.wait_for("it runs")
+        program.process.terminate()
+        assert program.wait_for_end() == 143
+
+
+def test_a_line_that_cannot_be_remembered_is_sent_all_the_same(chat: Chatting, tmp_path: Path) -> None:
+    with chat() as program:
+        program.wait_for_prompt()
+        shutil.rmtree(tmp_path / "ouzel")
+        say(program, "not remembered", "\nnot remembered")
 
 
 def test_a_picture_goes_with_the_next_message_and_is_taken_off_where_it_is_refused(

@@ -23,10 +23,17 @@ def run(arguments: Sequence[str]) -> int:
 
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
     signal.signal(signal.SIGTERM, _end)
-    run_session(flags, rest)
+    try:
+        run_session(flags, rest)
+    except _Terminated:
+        return 128 + signal.SIGTERM
     return 0
+
+
+class _Terminated(BaseException):
+    """SIGTERM has come; what catches the errors and exits of a tool lets it pass."""
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     """Ends as Ctrl-C does, so that the engine is closed and the terminal is as it was."""
-    sys.exit(128 + number)
+    raise _Terminated

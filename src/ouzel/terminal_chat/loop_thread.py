@@ -45,13 +45,11 @@ class LoopThread:
     @contextmanager
     def entered(self, context: AbstractAsyncContextManager[Result]) -> Generator[Result, None, None]:
         """Is the same context for the main thread."""
-        opening = self.begin(_entered(context))
+        opening = self.begin(_begun(context))
         try:
-            value = opening.result()
+            value = self.run(_result_of(opening))
         except BaseException:
-            if not opening.done():
-                opening.cancel()
-                self.run(asyncio.sleep(0))
+            self.run(_ended(opening))
             raise
         try:
             yield value
@@ -59,8 +57,28 @@ class LoopThread:
             self.run(_left(context))
 
 
+async def _begun(context: AbstractAsyncContextManager[Result]) -> asyncio.Task[Result]:
+    return asyncio.create_task(_entered(context))
+
+
 async def _entered(context: AbstractAsyncContextManager[Result]) -> Result:
     return await context.__aenter__()
+
+
+async def _result_of(beginning: Future[asyncio.Task[Result]]) -> Result:
+    """Leaves the task as it is where nobody waits any more."""
+    task = await asyncio.shield(asyncio.wrap_future(beginning))
+    await asyncio.wait((task,))
+    return task.result()
+
+
+async def _ended(beginning: Future[asyncio.Task[Any]]) -> None:
+    """Waits until the task has taken back what it had begun."""
+    task = await asyncio.wrap_future(beginning)
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()  # is known, or no longer of interest
 
 
 async def _left(context: AbstractAsyncContextManager[Result]) -> None:
