@@ -136,6 +136,20 @@ def test_without_network_what_is_in_the_cache_is_enough(hub: Hub, tmp_path: Path
     assert REVISION in output
 
 
+def test_a_network_that_wants_a_log_in_is_none(hub: Hub, tmp_path: Path) -> None:
+    env = environment(tmp_path, hub.url)
+    assert pull("owner/model", env=env)[0] == 0
+    hub.is_hidden = True
+    assert pull("owner/model", env=env)[0] == 0
+    assert "cannot be reached (no network?), and owner/other is not in the cache" in pull("owner/other", env=env)[2]
+
+
+def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    status, _, errors = pull("owner/model", env=environment(tmp_path, unused_address(), ALL_PROXY="nothing://x"))
+    assert status == 1
+    assert "Unknown scheme for proxy URL" in errors
+
+
 def test_without_network_one_line_says_so(tmp_path: Path) -> None:
     url = unused_address()
     status, output, errors = pull("owner/model", env=environment(tmp_path, url))

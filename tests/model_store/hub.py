@@ -24,6 +24,7 @@ class Hub:
     num_cuts: int = 0  # how many transfers are cut yet
     holds_back: threading.Event | None = None  # what is cut off comes no further until this is set
     gives_ranges: bool = True
+    is_hidden: bool = False  # behind the page of a network that wants a log-in
     requests: list[str] = field(default_factory=list)  # "GET /owner/model/... bytes=5-"
 
     @property
@@ -47,6 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         self.hub.requests.append(f"{self.command} {path} {self.headers.get('Range', '')}")
+        if self.hub.is_hidden:
+            self.answer(b"<html>Log in</html>")
+            return
         if path.removeprefix("/api/models").startswith("/owner/gated"):
             if self.headers.get("Authorization") != f"Bearer {TOKEN}":
                 self.answer(b"{}", status=403, headers={"X-Error-Code": "GatedRepo"})

@@ -2,13 +2,13 @@
 
 import errno
 import os
+from json import JSONDecodeError
 
 import httpx2
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
-    HFValidationError,
     IncompleteSnapshotError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
@@ -19,7 +19,8 @@ class NotEnoughDisk(OSError):
     """The message says how much is needed and what is there."""
 
 
-FAILURES = (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError)
+# ValueError: of a name, of an answer that is no JSON, of a proxy's address; ImportError: of what a proxy needs.
+FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, ImportError)
 
 _UNAUTHORISED, _FORBIDDEN, _TOO_MANY, _FIRST_OF_SERVER = 401, 403, 429, 500
 
@@ -29,7 +30,8 @@ def is_unreachable(error: Exception) -> bool:
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code
         return status == _TOO_MANY or status >= _FIRST_OF_SERVER
-    return isinstance(error, (httpx2.TransportError, ConnectionError, LocalEntryNotFoundError))
+    is_page = isinstance(error, JSONDecodeError)  # of somebody between the hub and here, who wants a log-in
+    return is_page or isinstance(error, (httpx2.TransportError, ConnectionError, LocalEntryNotFoundError))
 
 
 def reason_of(error: Exception, repo_id: str) -> str:
