@@ -16,6 +16,7 @@ LARGE_BYTES, SMALL_BYTES = 512 * 2**20, 128 * 2**20  # of weights, much more tha
 MIN_FREE_BYTES = 4 * 2**30  # for the larger test
 NUM_ROWS = 256  # of a prompt
 TEST_S = 0.7
+_SHORT_FLOATS = {"bf16": ("BF16", ov.Type.bf16), "f16": ("FP16", ov.Type.f16)}  # the latter of ARM and new servers
 _GROUP_SIZE = 64  # of dynamic quantisation, as the backend has it
 
 
@@ -68,8 +69,9 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
         "f32": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
         "int8": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP_SIZE},
     }
-    if "BF16" in capabilities:
-        ways["bf16"] = {"INFERENCE_PRECISION_HINT": ov.Type.bf16}
+    for name, (capability, kind) in _SHORT_FLOATS.items():
+        if capability in capabilities or auto == name:
+            ways[name] = {"INFERENCE_PRECISION_HINT": kind}
     # In f32 the backend quantises activations too, unless it is told not to.
     taken = "int8" if auto == "f32" else auto
     return tuple(Speed(name, _gflops(_compiled(core, properties)), name == taken) for name, properties in ways.items())
