@@ -130,3 +130,8 @@ def test_plain_text_flows_without_markdown(length: int) -> None:
 
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == '{"a": "**b**", "c":\n[1, 2]}\n\nx\n'
+
+
+def test_a_word_of_any_length_is_shown_whole() -> None:
+    word = "QUJD" * 10_000  # as a picture in a data URL; each piece was searched from each of its characters once
+    assert "".join(shown(word, 4, 80).split()) == word

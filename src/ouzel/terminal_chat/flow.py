@@ -5,6 +5,7 @@ changes nothing but where later lines end. Whoever writes gives whole words: onl
 """
 
 import re
+from itertools import pairwise
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -14,7 +15,7 @@ _MIN_COLUMNS = 8  # for words, however far they are indented
 _MAX_COLUMNS = 100  # longer lines are hard to read
 _WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
 _WORD = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
-_UNIT = re.compile(rf"[^\s{_WIDE}]*[\s{_WIDE}]")
+_UNIT_END = re.compile(rf"[\s{_WIDE}]")
 
 
 def whole_words(text: str) -> int:
@@ -24,7 +25,8 @@ def whole_words(text: str) -> int:
 
 def units(text: str) -> list[str]:
     """Cuts text behind every blank, line end and wide character; what may still grow is left out."""
-    return _UNIT.findall(text)
+    ends = [match.end() for match in _UNIT_END.finditer(text)]
+    return [text[begin:end] for begin, end in pairwise([0, *ends])]
 
 
 class Flow:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ouzel.terminal_chat.code_block import CodeBlock
-from ouzel.terminal_chat.flow import Flow, units, whole_words
+from ouzel.terminal_chat.flow import Flow, units
 from ouzel.terminal_chat.inline_markdown import inline_text, settled
 from ouzel.terminal_chat.table_rows import TableRows, is_delimiter
 
@@ -50,15 +50,18 @@ class MarkdownStream:
         self._is_spaced = True  # an empty line has just been shown, or nothing
 
     def feed(self, text: str) -> None:
-        text = self._unit + text
-        for unit in units(text):
+        whole = units(text)
+        if not whole:  # what has come of a long word is not looked at again with each piece
+            self._unit += text
+            return
+        whole[0], self._unit = self._unit + whole[0], text[sum(map(len, whole)) :]
+        for unit in whole:
             self._rest += unit
             if unit.endswith("\n"):
                 line, self._rest = self._rest[:-1], ""
                 self._whole(line)
             else:
                 self._begun()
-        self._unit = text[whole_words(text) :]
 
     def finish(self) -> None:
         """Shows what is held back: nothing more comes."""
