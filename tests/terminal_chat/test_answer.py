@@ -48,11 +48,19 @@ def test_members_may_be_null() -> None:
     assert (answer.content, calls_of(answer)) == ("", [("a", "", "")])
 
 
+def test_counts_of_another_kind_are_kept_as_they_are() -> None:
+    answer = Answer()
+    answer.feed(b'{"choices": [], "usage": {"prompt_tokens": null}}')
+    assert answer.usage is None
+    assert bytes(answer.usage_json or b"") == b'{"prompt_tokens": null}'
+
+
 @pytest.mark.parametrize(
     ("event", "complaint"),
     [
         (b'{"error": {"message": null, "code": 500}}', "gives no reason"),
         (b'{"error": "out of memory"}', "out of memory"),
+        (b'{"object": "error", "message": "out of memory", "code": 500}', "out of memory"),
         (b'{"choices": [{"delta": {"content": "\xff"}}]}', "no chunk"),
         (b'{"choices": ' + b"[" * 5000, "no chunk"),
         (b"<html>", "no chunk"),

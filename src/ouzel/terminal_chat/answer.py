@@ -1,6 +1,7 @@
 """An answer grows by the chunks of a chat completion's stream."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -51,11 +52,14 @@ class _Error(msgspec.Struct):
 
 
 class _Chunk(msgspec.Struct):
+    object: str | None = None
+    message: str | None = None  # where the object is "error", as some servers have it
     choices: list[_Choice] | None = None
     usage: msgspec.Raw = msgspec.Raw(b"null")
     error: _Error | str | None = None
 
 
+_NO_REASON = "the server sent an error, and gives no reason"
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
@@ -102,13 +106,14 @@ class Answer:
         """Raises ApiFailure where the event is an error, or no chunk."""
         try:
             chunk = _decode(event)
-            if bytes(chunk.usage) != b"null":
-                self.usage_json, self.usage = chunk.usage, msgspec.json.decode(chunk.usage, type=Usage)
         except (ValueError, RecursionError) as error:
             raise ApiFailure(f"the server sent what is no chunk of a chat completion: {error}") from error
         if chunk.error is not None:
             message = chunk.error if isinstance(chunk.error, str) else chunk.error.message
-            raise ApiFailure(message or "the server sent an error, and gives no reason")
+            raise ApiFailure(message or _NO_REASON)
+        if chunk.object == "error":
+            raise ApiFailure(chunk.message or _NO_REASON)
+        self._count(chunk.usage)
         choice = chunk.choices[0] if chunk.choices else _Choice()
         self.finish_reason = choice.finish_reason or self.finish_reason
         return self._grown(choice.delta or _Delta())
@@ -136,6 +141,14 @@ class Answer:
         if self.first_s is None and (piece.reasoning or piece.content or delta.tool_calls):
             self.first_s = time.perf_counter()
         return piece
+
+    def _count(self, usage: msgspec.Raw) -> None:
+        """Keeps the counts; those that are none of numbers are the server's own, and no reason to lose an answer."""
+        if bytes(usage) == b"null":
+            return
+        self.usage_json = usage
+        with suppress(ValueError, RecursionError):
+            self.usage = msgspec.json.decode(usage, type=Usage)
 
     def _add_to_call(self, part: _Call) -> None:
         function = part.function or _Function()
