@@ -214,3 +214,14 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
     assert (result["completed"], result["failed"], result["generated_texts"]) == (1, 0, ["ab"])
     assert result["ouzel"]["is_stopped"] is True
+
+
+def test_ctrl_c_ends_though_the_server_never_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        run = _started("--url", f"127.0.0.1:{silent.getsockname()[1]}", "--model", "m", directory=tmp_path)
+        connection, _ = silent.accept()
+        with connection:
+            connection.recv(1)
+            run.send_signal(signal.SIGINT)
+            _, errors = run.communicate()
+    assert (run.returncode, errors) == (130, "")

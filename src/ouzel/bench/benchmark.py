@@ -37,28 +37,33 @@ class Outcome:
 
     runs: tuple[Run, ...]
     remarks: tuple[str, ...]
+    is_stopped: bool  # before all was asked: the last run is a part, or other loads have none
 
 
 async def benchmark(target: Target, plan: Plan, *, stopping: asyncio.Event, terminal: TextIO) -> Outcome:
     """Ends when `stopping` is set, with what there is. Raises ApiFailure where the first request is not taken."""
     prepared = await unless_stopped(stopping, _prepared(target, plan))
     if prepared is None:
-        return Outcome((), ())
+        return Outcome((), (), is_stopped=True)
     target, texts = prepared
     runs: list[Run] = []
     for number, load in enumerate(plan.loads):
         seed = f"{plan.seed}:{number}"
         conversations = await unless_stopped(stopping, _conversations(plan, texts, seed))
-        if conversations is None:
+        if conversations is None or stopping.is_set():
             break
         progress = Progress(plan.shape.num_requests)
         async with shown(progress, terminal):
             rng = random.Random(f"{seed}:arrivals")
             run = await run_load(target, conversations, load, rng=rng, progress=progress, stopping=stopping)
         runs.append(run)
+    is_stopped = len(runs) < len(plan.loads) or any(run.is_stopped for run in runs)
     has_tools = plan.shape.workload is Workload.TOOLS
     remarks = _remarks(target.form, counts_tokens=texts.counts_tokens or bool(plan.dataset))
-    return Outcome(tuple(runs), (*remarks, *_remarks_on(runs, has_tools=has_tools)))
+    remarks += _remarks_on(runs, has_tools=has_tools)
+    if is_stopped:
+        remarks.append("stopped before all was asked: these are the figures until then")
+    return Outcome(tuple(runs), tuple(remarks), is_stopped)
 
 
 async def _prepared(target: Target, plan: Plan) -> tuple[Target, PromptTexts]:
@@ -116,6 +121,4 @@ def _remarks_on(runs: Sequence[Run], *, has_tools: bool) -> list[str]:
         remarks.append(f"{num_uncounted} of {len(completed)} answers came without usage: chunks are counted as tokens")
     if num_short and not has_tools:
         remarks.append(f"{num_short} of {len(completed)} answers are shorter than was asked for")
-    if any(run.is_stopped for run in runs):
-        remarks.append("stopped before all was asked: these are the figures until then")
     return remarks

@@ -19,6 +19,7 @@ from ouzel.bench.goodput import Limits, read_limits
 from ouzel.bench.machine import machine_facts
 from ouzel.bench.report.page import comparison_page, report_page
 from ouzel.bench.result import Circumstances, InvalidResult, read_results, result_of, write_results
+from ouzel.bench.run import unless_stopped
 from ouzel.bench.summary import printable, summary, sweep_summary
 from ouzel.bench.target import Target, served_model, server_facts
 from ouzel.bench.workloads import Shape
@@ -98,9 +99,10 @@ async def _run(
         model = flags.model or (await served_model(client))["id"]
         stopping, _ = stop_signals()
         _say(f"{model} {f'at {flags.url}' if flags.url else 'in this process'}: {_asked(plan, flags)}\n")
+        # Before it is measured: a server that is stopped for its silence would not answer afterwards either.
+        facts = await unless_stopped(stopping, server_facts(client, model)) or {}
         target = Target(client, flags.endpoint, model, Form(), flags.extra_body)
         outcome = await benchmark(target, plan, stopping=stopping, terminal=sys.stderr)
-        facts = await server_facts(client, model)
     own_fields = {
         "version": __version__,
         "command_line": command_line,
@@ -142,7 +144,7 @@ def _told(flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstan
         write_results(Path(flags.save), results)
     if flags.report:
         _write_page(flags.report, report_page(results))
-    if any(run.is_stopped for run in outcome.runs):
+    if outcome.is_stopped:
         return _STOPPED
     return 0 if any(result["completed"] for result in results) else 1
 

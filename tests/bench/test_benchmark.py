@@ -1,0 +1,54 @@
+"""A whole benchmark, from finding out what the server takes to its remarks."""
+
+import asyncio
+import io
+
+from ouzel.bench.benchmark import Outcome, Plan, benchmark
+from ouzel.bench.dataset import Line
+from ouzel.bench.endpoints import CHAT, Form
+from ouzel.bench.lengths import Fixed
+from ouzel.bench.load import Load
+from ouzel.bench.target import Target
+from ouzel.bench.workloads import Shape, Workload
+from ouzel.client.http_client import HttpClient
+from tests.client.canned_server import Answers, canned_server, event_stream, json_answer
+
+DONE = '{"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}'
+CHATS = "/v1/chat/completions"
+ONE_AT_A_TIME = Load(max_concurrency=1)
+
+
+def answered(path: str) -> bytes:
+    return event_stream(DONE, "[DONE]") if path == CHATS else json_answer("404 Not Found", "{}")
+
+
+async def outcome_of(
+    answer: Answers,
+    *prompts: str,
+    stopping: asyncio.Event | None = None,
+    loads: tuple[Load, ...] = (ONE_AT_A_TIME,),
+    num_requests: int = 2,
+) -> Outcome:
+    """Of prompts of a file, or of random ones where there are none."""
+    shape = Shape(Workload.RANDOM, num_requests, Fixed(3), Fixed(1))
+    plan = Plan(shape, tuple(Line(prompt=prompt) for prompt in prompts), loads, num_warmup=0, seed=0, limits=None)
+    async with canned_server(answer) as server:
+        target = Target(HttpClient(server.url), CHAT, "m", Form(), {})
+        try:
+            return await benchmark(target, plan, stopping=stopping or asyncio.Event(), terminal=io.StringIO())
+        finally:
+            await target.client.close()
+
+
+async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> None:
+    stopping = asyncio.Event()
+
+    def answer(path: str, body: bytes) -> bytes:
+        if b"omega" in body:
+            stopping.set()
+        return answered(path)
+
+    outcome = await outcome_of(answer, "alpha", "omega", stopping=stopping, loads=(ONE_AT_A_TIME,) * 3)
+    assert len(outcome.runs) == 1
+    assert outcome.is_stopped
+    assert "stopped before all was asked" in outcome.remarks[-1]
