@@ -1,6 +1,7 @@
 """`ouzel bench` as a user runs it: each workload and endpoint, files that it writes, what it refuses, Ctrl-C."""
 
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -121,6 +122,16 @@ def test_a_key_is_sent_and_never_shown(tmp_path: Path, capsys: pytest.CaptureFix
         assert refusal(capsys, "--url", server.url)[0] == 1
         saved = json.dumps(bench(server, tmp_path, "--api-key", "sesame"))
     assert "sesame" not in saved + capsys.readouterr().out
+
+
+def test_more_connections_than_a_shell_allows_by_itself(server: RunningServer, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
+    try:
+        bench(server, tmp_path)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, 2**20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,12 +65,14 @@ def _plan(flags: BenchFlags) -> Plan:
 
 def _served(flags: BenchFlags, rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
     """Raises OuzelError, before anything is asked."""
-    from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  only where there is a server
+    from ouzel.cli.descriptors import raise_limit  # noqa: PLC0415  only where there is a server
+    from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  likewise
 
     if rest:
         reason = "--model names the model of a server" if not rest[0].startswith("-") else "is no option of --url"
         raise InvalidOption(f"{rest[0]}: {reason}; ouzel bench --help lists all")
     tls = tls_context(ca_file=flags.ca_file, verifies=not flags.insecure)
+    raise_limit()  # every request at once takes a connection
     api_key = flags.api_key or os.environ.get("OPENAI_API_KEY", "")
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ MAX_WATCHING = 64  # connections to a port for metrics
 
 def with_max_connections(limits: LimitsConfig, *, has_metrics_port: bool) -> LimitsConfig:
     """Takes as many descriptors as the system allows, and leaves as many connections as fit. Raises InvalidOption."""
-    num_files = _raise_limit()
+    num_files = raise_limit()
     num_watching = MAX_WATCHING + NUM_SPARE if has_metrics_port else 0
     most = num_files - min(_RESERVED, num_files // 2) - NUM_SPARE - num_watching
     if most < 1:
@@ -28,7 +28,8 @@ def with_max_connections(limits: LimitsConfig, *, has_metrics_port: bool) -> Lim
     return limits
 
 
-def _raise_limit() -> int:
+def raise_limit() -> int:
+    """Takes as many as the system allows, and returns how many these are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft >= most:
