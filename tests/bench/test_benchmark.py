@@ -40,6 +40,24 @@ async def outcome_of(
             await target.client.close()
 
 
+async def test_each_run_has_lines_of_its_own_as_long_as_there_are_some() -> None:
+    asked: list[str] = []
+
+    def answer(path: str, body: bytes) -> bytes:
+        asked.extend(word for word in ("alpha", "beta", "gamma", "delta") if word.encode() in body)
+        return answered(path)
+
+    loads = (ONE_AT_A_TIME, ONE_AT_A_TIME)
+    outcome = await outcome_of(answer, "alpha", "beta", "gamma", "delta", loads=loads)
+    assert asked == ["alpha", "beta", "gamma", "delta"]
+    assert not any("more than once" in remark for remark in outcome.remarks)
+
+
+async def test_prompts_that_are_asked_again_are_remarked_upon() -> None:
+    outcome = await outcome_of(lambda path, _: answered(path), "alpha", "beta", loads=(ONE_AT_A_TIME, ONE_AT_A_TIME))
+    assert any("the file's prompts were asked more than once" in remark for remark in outcome.remarks)
+
+
 async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> None:
     stopping = asyncio.Event()
 

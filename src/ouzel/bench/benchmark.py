@@ -21,7 +21,10 @@ from ouzel.bench.workloads import Shape, Workload, conversations_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Each load is a run with prompts of its own, so that none finds those of another in a cache."""
+    """Each load is a run with prompts of its own, so that none finds those of another in a cache.
+
+    Where a file has too few for that, they are asked again, which is remarked upon.
+    """
 
     shape: Shape
     dataset: tuple[Line, ...]  # if there are any, prompts are these
@@ -48,18 +51,19 @@ async def benchmark(target: Target, plan: Plan, *, stopping: asyncio.Event, term
     target, texts = prepared
     runs: list[Run] = []
     for number, load in enumerate(plan.loads):
-        seed = f"{plan.seed}:{number}"
-        conversations = await unless_stopped(stopping, _conversations(plan, texts, seed))
+        conversations = await unless_stopped(stopping, _conversations(plan, texts, number))
         if conversations is None or stopping.is_set():
             break
         progress = Progress(plan.shape.num_requests)
         async with shown(progress, terminal):
-            rng = random.Random(f"{seed}:arrivals")
+            rng = random.Random(f"{_seed(plan, number)}:arrivals")
             run = await run_load(target, conversations, load, rng=rng, progress=progress, stopping=stopping)
         runs.append(run)
     is_stopped = len(runs) < len(plan.loads) or any(run.is_stopped for run in runs)
     has_tools = plan.shape.workload is Workload.TOOLS
     remarks = _remarks(target.form, counts_tokens=texts.counts_tokens or bool(plan.dataset))
+    if plan.dataset and len(plan.dataset) < plan.shape.num_requests * len(runs):
+        remarks.append("the file's prompts were asked more than once: the server's prefix cache may have held them")
     remarks += _remarks_on(runs, has_tools=has_tools)
     if is_stopped:
         remarks.append("stopped before all was asked: these are the figures until then")
@@ -90,12 +94,18 @@ async def _warm_up(target: Target, plan: Plan, texts: PromptTexts) -> None:
     await send_all(conversations, load, converse, random.Random(0))
 
 
-async def _conversations(plan: Plan, texts: PromptTexts, seed: str) -> list[Conversation]:
+def _seed(plan: Plan, number: int) -> str:
+    """Returns that of one run."""
+    return f"{plan.seed}:{number}"
+
+
+async def _conversations(plan: Plan, texts: PromptTexts, number: int) -> list[Conversation]:
+    """Returns those of one run, which takes the lines of a file from where the run before it ended."""
     if not plan.dataset:
-        return await conversations_of(plan.shape, texts, seed)
-    rng = random.Random(seed)
-    output_lens = [draw_length(plan.shape.output_lens, rng) for _ in range(plan.shape.num_requests)]
-    return conversations_from(plan.dataset, output_lens)
+        return await conversations_of(plan.shape, texts, _seed(plan, number))
+    rng, num_requests = random.Random(_seed(plan, number)), plan.shape.num_requests
+    output_lens = [draw_length(plan.shape.output_lens, rng) for _ in range(num_requests)]
+    return conversations_from(plan.dataset, output_lens, start=number * num_requests)
 
 
 def _remarks(form: Form, *, counts_tokens: bool) -> list[str]:

@@ -1,6 +1,5 @@
 """Prompts of the user's own, a JSON object in each line of a file."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # JSON
@@ -52,9 +51,12 @@ def _read(content: bytes, place: str) -> Line:
     return line
 
 
-def conversations_from(lines: Sequence[Line], output_lens: Sequence[int]) -> list[Conversation]:
-    """Takes a line for each length, in order and again from the first; the length counts where the line says none."""
-    pairs = zip(itertools.cycle(lines), output_lens)  # the lines have no end
+def conversations_from(lines: Sequence[Line], output_lens: Sequence[int], *, start: int = 0) -> list[Conversation]:
+    """Takes a line for each length, in order from `start` on and again from the first.
+
+    The length counts where the line says none.
+    """
+    pairs = ((lines[(start + number) % len(lines)], num_tokens) for number, num_tokens in enumerate(output_lens))
     return [Conversation((_turn(line, num_tokens),)) for line, num_tokens in pairs]
 
 
