@@ -44,6 +44,18 @@ async def test_chunks_are_counted_where_the_server_counts_nothing() -> None:
     assert (found.input_len, found.output_len, found.is_counted) == (5, 2, False)
 
 
+async def test_chunks_are_counted_where_the_server_says_that_there_are_none() -> None:
+    usage = '{"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}'
+    found = await measurement_of(event_stream(delta(content='"a"'), delta(content='"b"'), END, usage))
+    assert (found.input_len, found.output_len, found.is_counted) == (5, 2, False)
+
+
+async def test_an_empty_finish_reason_is_no_end() -> None:
+    open_chunk = '{"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": ""}]}'
+    assert (await measurement_of(event_stream(open_chunk, END))).error == ""
+    assert "no finish reason" in (await measurement_of(event_stream(open_chunk))).error
+
+
 async def test_an_answer_of_tokens_without_text_is_an_answer() -> None:
     found = await measurement_of(event_stream(ROLE, END, USAGE))
     assert (found.error, found.output_len, found.itls_s) == ("", 7, ())
@@ -80,6 +92,7 @@ async def test_responses_have_their_own_events() -> None:
         (event_stream("{"), CHAT, "a chunk cannot be read"),
         (event_stream(delta(content='"a"'))[:-5], CHAT, "broke off"),
         (event_stream(ROLE), CHAT, "no output"),
+        (event_stream(delta(content='"a"'), "[DONE]"), CHAT, "no finish reason"),
         (event_stream('{"type": "response.failed", "response": {"error": {"message": "lost"}}}'), RESPONSES, "lost"),
         (event_stream('{"type": "error", "message": "lost"}'), RESPONSES, "lost"),
     ],

@@ -98,7 +98,7 @@ def read_chat_chunk(content: bytes) -> Piece:
     delta = choice.delta or _Delta()
     answer, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
     has_output = bool(answer or reasoning or delta.tool_calls)
-    return Piece(answer, reasoning, has_output, choice.finish_reason is not None, usage, error_text(chunk.error))
+    return Piece(answer, reasoning, has_output, bool(choice.finish_reason), usage, error_text(chunk.error))
 
 
 def read_completion_chunk(content: bytes) -> Piece:
@@ -109,7 +109,7 @@ def read_completion_chunk(content: bytes) -> Piece:
         return Piece(usage=usage, error=error_text(chunk.error))
     choice = chunk.choices[0]
     text = choice.text or ""
-    return Piece(text, "", bool(text), choice.finish_reason is not None, usage, error_text(chunk.error))
+    return Piece(text, "", bool(text), bool(choice.finish_reason), usage, error_text(chunk.error))
 
 
 def read_response_event(content: bytes) -> Piece:

@@ -72,9 +72,9 @@ class _Trace:
 
     def measurement(self, error: str, turn: Turn) -> Measurement:
         times_s = self._output_times_s
-        error = error or self._error or ("" if times_s or self._has_ended else "the answer had no output")
         answer = "".join(self._answer)
         usage = self._usage
+        is_counted = usage is not None and (usage.output_tokens > 0 or not times_s)  # some count nothing, and say 0
         return Measurement(
             start_s=self.start_s,
             ttft_s=(times_s[0] if times_s else self._end_s) - self.start_s,
@@ -82,13 +82,21 @@ class _Trace:
             e2el_s=self._end_s - self.start_s,
             input_len=usage.input_tokens if usage and usage.input_tokens else turn.input_len,
             cached_len=usage.cached_tokens if usage else 0,
-            output_len=usage.output_tokens if usage else len(times_s),
+            output_len=usage.output_tokens if usage and is_counted else len(times_s),
             max_tokens=turn.max_tokens,
-            is_counted=usage is not None,
+            is_counted=is_counted,
             text="".join(self._reasoning) + answer,
             answer=answer,
-            error=error,
+            error=error or self._error or self._fault(),
         )
+
+    def _fault(self) -> str:
+        """Says why it is no whole answer: some servers close the stream in good order when they cannot go on."""
+        if self._has_ended:
+            return ""
+        if not self._output_times_s:
+            return "the answer had no output"
+        return "" if self._usage else "the answer broke off: it has no finish reason"
 
 
 async def measured(client: ApiClient, endpoint: Endpoint, body: bytes, turn: Turn) -> Measurement:
