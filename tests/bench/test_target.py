@@ -40,6 +40,7 @@ async def accepted(*refused: str) -> tuple[Form, CannedServer]:
     [
         ((), Form()),
         (("ignore_eos",), Form(ignores_eos=False)),
+        (("stream_options",), Form(includes_usage=False)),
         (("ignore_eos", "stream_options"), Form(ignores_eos=False, includes_usage=False)),
         (("ignore_eos", "max_tokens"), Form(ignores_eos=False, max_completion_tokens=True)),
     ],
@@ -48,9 +49,14 @@ async def test_fields_that_are_refused_are_left_out(refused: tuple[str, ...], fo
     assert (await accepted(*refused))[0] == form
 
 
-async def test_what_no_form_mends_is_said_as_at_first() -> None:
-    with pytest.raises(ApiFailure, match="400: no model"):
+async def test_what_no_form_mends_is_said_once() -> None:
+    with pytest.raises(ApiFailure, match=r"^400: no model$"):
         await accepted("model", "ignore_eos")
+
+
+async def test_what_is_refused_in_the_end_is_said_too() -> None:
+    with pytest.raises(ApiFailure, match=r"^400: no ignore_eos; then 400: no temperature$"):
+        await accepted("ignore_eos", "temperature")
 
 
 async def test_a_failure_that_is_no_refusal_is_not_tried_again() -> None:

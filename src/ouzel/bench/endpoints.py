@@ -22,6 +22,7 @@ class Form:
         """Returns the form to be tried after this one was refused, or None behind the last."""
         forms = [
             Form(),
+            Form(includes_usage=False),
             Form(ignores_eos=False),
             Form(ignores_eos=False, includes_usage=False),
             Form(ignores_eos=False, max_completion_tokens=True),

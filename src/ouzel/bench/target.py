@@ -30,17 +30,20 @@ class Target:
         return await measured(self.client, self.endpoint, body, turn)
 
     async def with_accepted_form(self, conversation: Conversation) -> "Target":
-        """Asks its first turn, again without what is refused. Raises ApiFailure where nothing is accepted."""
+        """Asks its first turn, again without what is refused.
+
+        Raises ApiFailure where nothing is accepted, with all that was said: each form may be refused for another field.
+        """
         turn = conversation.turns[0]
-        target, first_failure = self, None
+        target, messages = self, dict[str, None]()
         while True:
             try:
                 await target._try(turn, conversation.tools)
             except ApiFailure as failure:
-                first_failure = first_failure or failure
+                messages[str(failure)] = None
                 form = target.form.without_refused()
                 if failure.http_status not in _REFUSED_FIELD or form is None:
-                    raise first_failure from failure
+                    raise ApiFailure("; then ".join(messages), http_status=failure.http_status) from failure
                 target = replace(target, form=form)
             else:
                 return target
