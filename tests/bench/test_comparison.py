@@ -7,7 +7,7 @@ from typing import Any  # JSON
 import pytest
 
 from ouzel.bench.comparison import compared, comparison_text, paired
-from ouzel.bench.result import InvalidResult, read_results
+from ouzel.bench.result import InvalidResult, Result, read_results
 
 A = {"request_throughput": 2.0, "output_throughput": 100.0, "p50_ttft_ms": 50.0, "mean_itl_ms": 0.0, "completed": 10}
 B = {"request_throughput": 3.0, "output_throughput": 102.0, "median_ttft_ms": 75.0, "mean_itl_ms": 1.0, "completed": 10}
@@ -25,6 +25,17 @@ def test_ratios_are_of_the_second_to_the_first_and_say_which_is_better() -> None
         "mean_itl_ms": (None, ""),
         "completed": (1.0, ""),
     }
+
+
+def test_a_run_without_an_answer_is_no_fast_one() -> None:
+    fine = {"failed": 0, "request_throughput": 2.0, "p50_ttft_ms": 50.0}
+    broken = {"failed": 9, "request_throughput": 0.0, "p50_ttft_ms": 0.0}
+
+    def said(first: Result, second: Result) -> list[tuple[float | None, str]]:
+        return [(each.ratio, each.verdict) for each in compared(first, second)]
+
+    assert said(fine, broken) == [(None, "worse"), (0.0, "worse"), (None, "")]
+    assert said(broken, fine) == [(0.0, "better"), (None, "better"), (None, "")]
 
 
 def test_the_text_has_both_values() -> None:

@@ -19,16 +19,21 @@ class ComparedFigure:
 
     @property
     def ratio(self) -> float | None:
-        """The second by the first; None where the first is 0."""
-        return self.second / self.first if self.first else None
+        """The second by the first; None where the first is 0, or nothing was timed."""
+        return self.second / self.first if self.first and not self._is_of_nothing else None
+
+    @property
+    def _is_of_nothing(self) -> bool:
+        """Times of 0 are those of runs without an answer, or without a second token."""
+        return self.figure.unit == "ms" and not (self.first and self.second)
 
     @property
     def verdict(self) -> str:
         """Returns `better` or `worse` where the figures differ by more than repetitions do, else nothing."""
-        ratio, more_is_better = self.ratio, self.figure.more_is_better
-        if ratio is None or more_is_better is None or abs(ratio - 1) <= _NOTABLE:
+        more_is_better = self.figure.more_is_better
+        if more_is_better is None or self._is_of_nothing or abs(self.second - self.first) <= _NOTABLE * self.first:
             return ""
-        return "better" if (ratio > 1) == more_is_better else "worse"
+        return "better" if (self.second > self.first) == more_is_better else "worse"
 
 
 def compared(first: Result, second: Result) -> list[ComparedFigure]:
