@@ -124,6 +124,19 @@ def test_a_key_is_sent_and_never_shown(tmp_path: Path, capsys: pytest.CaptureFix
     assert "sesame" not in saved + capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", ["--url={}", "--url {}"])
+def test_a_password_in_the_url_is_never_shown(
+    server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    saved, report = tmp_path / "result.json", tmp_path / "report.html"
+    url = server.url.replace("://", "://admin:se%40same@")
+    arguments = (*form.format(url).split(), "--save", str(saved), "--report", str(report))
+    assert main(["bench", *SMALL, *arguments]) == 0
+    shown = saved.read_text() + report.read_text() + capsys.readouterr().out
+    assert "same" not in shown
+    assert url.replace("admin:se%40same@", "…@") in shown
+
+
 def test_more_connections_than_a_shell_allows_by_itself(server: RunningServer, tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))

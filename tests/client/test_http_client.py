@@ -58,6 +58,14 @@ def test_what_is_no_url_is_refused_with_the_value(url: str) -> None:
         address_of(url)
 
 
+@pytest.mark.parametrize("url", ["http://a:b@localhost:1/v1", "a:b@localhost:1", "http://a:b@c@localhost:1/"])
+def test_a_password_is_shown_nowhere(url: str) -> None:
+    assert HttpClient(url).root == "http://…@localhost:1"
+    with pytest.raises(ApiFailure, match=r"given '(http://)?…@localhost:1") as failure:
+        address_of(f"{url}?query")
+    assert "b" not in str(failure.value).partition("given")[2]
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]", "a.localhost"])
 def test_this_machine_is_known(host: str) -> None:
     assert address_of(f"http://{host}:1").is_loopback

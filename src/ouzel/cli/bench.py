@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -27,9 +27,11 @@ from ouzel.cli.bench_flags import BenchFlags, bench_flags, read_bench_flags
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.signals import stop_signals
 from ouzel.client.base import ApiClient
+from ouzel.client.shown_url import shown_url
 
 _NUM_PROMPTS = 32
 _STOPPED = 130  # the exit status of what ends by Ctrl-C
+_SECRET: Mapping[str, Callable[[str], str]] = {"--api-key": lambda _: "…", "--url": shown_url}  # how they are shown
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -100,7 +102,7 @@ async def _run(
     async with opening as client:
         model = flags.model or (await served_model(client))["id"]
         stopping, _ = stop_signals()
-        _say(f"{model} {f'at {flags.url}' if flags.url else 'in this process'}: {_asked(plan, flags)}\n")
+        _say(f"{model} {f'at {shown_url(flags.url)}' if flags.url else 'in this process'}: {_asked(plan, flags)}\n")
         # Before it is measured: a server that is stopped for its silence would not answer afterwards either.
         facts = await unless_stopped(stopping, server_facts(client, model)) or {}
         target = Target(client, flags.endpoint, model, Form(), flags.extra_body)
@@ -108,7 +110,7 @@ async def _run(
     own_fields = {
         "version": __version__,
         "command_line": command_line,
-        "url": flags.url,
+        "url": shown_url(flags.url),
         "endpoint": flags.endpoint.path,
         "workload": _asked(plan, flags),
         "seed": plan.seed,
@@ -171,13 +173,14 @@ def _write_page(path: str, page: str) -> None:
 
 
 def _shown(arguments: Sequence[str]) -> str:
-    """Returns the command line without the key."""
+    """Returns the command line without the key, and without a password in the URL."""
     shown: list[str] = []
-    for argument in arguments:
-        if shown and shown[-1] == "--api-key":
-            shown.append("…")
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        flag, mark, value = argument.partition("=")
+        if before in _SECRET:
+            shown.append(_SECRET[before](argument))
         else:
-            shown.append("--api-key=…" if argument.startswith("--api-key=") else argument)
+            shown.append(f"{flag}={_SECRET[flag](value)}" if mark and flag in _SECRET else argument)
     return shlex.join(["ouzel", "bench", *shown])
 
 

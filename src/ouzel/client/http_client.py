@@ -12,6 +12,7 @@ import httpx2
 from ouzel import __version__
 from ouzel.client.base import Answer, ApiFailure, failure_of
 from ouzel.client.event_stream import EventStream
+from ouzel.client.shown_url import shown_url
 
 _CONNECT_TIMEOUT_S = 30.0
 _OK = 200
@@ -45,7 +46,9 @@ def address_of(url: str) -> Address:
     except (ValueError, httpx2.InvalidURL):  # of a port or an address of IPv6; of a host
         is_complete = False
     if not is_complete or parts.query or parts.fragment:
-        raise ApiFailure(f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given {url!r}")
+        raise ApiFailure(
+            f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given {shown_url(url)!r}"
+        )
     path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
     return Address(f"{parts.scheme}://{parts.netloc}{path}")
 
@@ -102,7 +105,7 @@ class HttpClient:
     def root(self) -> str:
         """The server's address, for people."""
         socket = self._address.unix_socket
-        return f"unix:{socket}" if socket else self._address.root
+        return f"unix:{socket}" if socket else shown_url(self._address.root)
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
         """Returns the whole answer, whatever its status. Raises ApiFailure where there is none."""
