@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,9 +124,27 @@ def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) 
     refuse(("request_rate",), "--sweep rate:... has the rates", unless=not sweeps_rates)
     of_limits = flags.sweep is not None and not sweeps_rates
     refuse(("max_concurrency",), "--sweep concurrency:... has the limits", unless=not of_limits)
+    _check_files(flags, given)
+
+
+def _check_files(flags: BenchFlags, given: Mapping[str, object]) -> None:
+    """Raises InvalidOption for what could not be written when all is measured, or would overwrite what is needed."""
+    needed = {Path(path).resolve(): path for path in (flags.dataset, *flags.compare) if path}
     for name, path in (("save", flags.save), ("report", flags.report)):
-        if name in given and (not Path(path).parent.is_dir() or Path(path).is_dir()):
-            raise InvalidOption(f"--{name}: must be a file in a directory that exists, given {path!r}")
+        if name not in given:
+            continue
+        if not _is_writable(Path(path)):
+            raise InvalidOption(
+                f"--{name}: must be a file in a directory that exists and may be written, given {path!r}"
+            )
+        if (other := needed.setdefault(Path(path).resolve(), f"--{name}")) != f"--{name}":
+            raise InvalidOption(f"--{name}: must be another file than {other}, given {path!r}")
+
+
+def _is_writable(path: Path) -> bool:
+    if path.exists():
+        return not path.is_dir() and os.access(path, os.W_OK)
+    return path.parent.is_dir() and os.access(path.parent, os.W_OK)
 
 
 def bench_parser() -> OneLineParser:
