@@ -1,5 +1,6 @@
 """`ouzel bench` as a user runs it: each workload and endpoint, files that it writes, what it refuses, Ctrl-C."""
 
+import asyncio
 import json
 import resource
 import signal
@@ -16,6 +17,7 @@ import pytest
 from ouzel.cli.app import main
 from ouzel.config import ServerConfig
 from tests.api.serving import RunningServer, prompts_heard, running_server
+from tests.client.canned_server import canned_server
 
 pytestmark = pytest.mark.serves
 
@@ -153,6 +155,14 @@ def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
     status, said = refusal(capsys, "--url", f"localhost:{port}")
     assert status == 1
     assert f"http://localhost:{port}: there is no server" in said
+
+
+async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_path: Path) -> None:
+    page = b"<html>\n<title>\x1b[31mBad gateway</title>\n</html>\n"
+    async with canned_server(b"HTTP/1.1 502 No\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)) as server:
+        run = await asyncio.to_thread(_started, "--url", server.url, "--model", "m", directory=tmp_path)
+        _, errors = await asyncio.to_thread(run.communicate)
+    assert errors == "ouzel: 502: <html>␊<title>␛[31mBad gateway</title>␊</html>␊\n"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ async def _run(
     async with opening as client:
         model = flags.model or (await served_model(client))["id"]
         stopping, _ = stop_signals()
-        _say(f"{model} {f'at {shown_url(flags.url)}' if flags.url else 'in this process'}: {_asked(plan, flags)}\n")
+        place = f"at {shown_url(flags.url)}" if flags.url else "in this process"
+        _say(f"{printable(model)} {place}: {_asked(plan, flags)}\n")
         # Before it is measured: a server that is stopped for its silence would not answer afterwards either.
         facts = await unless_stopped(stopping, server_facts(client, model)) or {}
         target = Target(client, flags.endpoint, model, Form(), flags.extra_body)
