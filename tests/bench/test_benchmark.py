@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from dataclasses import replace
 
 from ouzel.bench.benchmark import Outcome, Plan, benchmark
 from ouzel.bench.dataset import Line
@@ -16,6 +17,8 @@ from tests.client.canned_server import Answers, canned_server, event_stream, jso
 DONE = '{"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}'
 CHATS = "/v1/chat/completions"
 ONE_AT_A_TIME = Load(max_concurrency=1)
+SHAPE = Shape(Workload.RANDOM, num_requests=2, input_lens=Fixed(3), output_lens=Fixed(1))
+OF_THREE_TURNS = replace(SHAPE, workload=Workload.MULTI_TURN, num_requests=3, num_turns=3)
 
 
 def answered(path: str) -> bytes:
@@ -27,11 +30,12 @@ async def outcome_of(
     *prompts: str,
     stopping: asyncio.Event | None = None,
     loads: tuple[Load, ...] = (ONE_AT_A_TIME,),
-    num_requests: int = 2,
+    shape: Shape = SHAPE,
+    num_warmup: int = 0,
 ) -> Outcome:
-    """Of prompts of a file, or of random ones where there are none."""
-    shape = Shape(Workload.RANDOM, num_requests, Fixed(3), Fixed(1))
-    plan = Plan(shape, tuple(Line(prompt=prompt) for prompt in prompts), loads, num_warmup=0, seed=0, limits=None)
+    """Of prompts of a file, or of the shape's where there are none."""
+    lines = tuple(Line(prompt=prompt) for prompt in prompts)
+    plan = Plan(shape, lines, loads, num_warmup=num_warmup, seed=0, limits=None)
     async with canned_server(answer) as server:
         target = Target(HttpClient(server.url), CHAT, "m", Form(), {})
         try:
@@ -70,3 +74,26 @@ async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> No
     assert len(outcome.runs) == 1
     assert outcome.is_stopped
     assert "stopped before all was asked" in outcome.remarks[-1]
+
+
+async def test_turns_that_follow_a_failed_one_are_remarked_upon() -> None:
+    num_chats = 0
+
+    def answer(path: str, _: bytes) -> bytes:
+        nonlocal num_chats
+        num_chats += path == CHATS
+        return answered(path) if num_chats == 1 else json_answer("500 No", "{}")
+
+    outcome = await outcome_of(answer, shape=OF_THREE_TURNS)
+    assert "2 requests were not sent, because the turn before them failed" in outcome.remarks
+
+
+async def test_as_many_requests_warm_up_as_was_asked_for_whatever_is_measured() -> None:
+    paths: list[str] = []
+
+    def answer(path: str, _: bytes) -> bytes:
+        paths.append(path)
+        return answered(path)
+
+    await outcome_of(answer, shape=OF_THREE_TURNS, num_warmup=4)
+    assert paths.count(CHATS) == 1 + 4 + 3

@@ -84,7 +84,7 @@ async def _warm_up(target: Target, plan: Plan, texts: PromptTexts) -> None:
 
     What fails here fails in the run as well, and is told there.
     """
-    shape = replace(plan.shape, num_requests=plan.num_warmup)
+    shape = replace(plan.shape, num_requests=plan.num_warmup, num_turns=1)  # requests, of which none waits for another
     conversations = await conversations_of(shape, texts, f"{plan.seed}:warmup")
     load = Load(max_concurrency=plan.loads[0].max_concurrency)
 
@@ -121,12 +121,15 @@ def _remarks(form: Form, *, counts_tokens: bool) -> list[str]:
 
 def _remarks_on(runs: Sequence[Run], *, has_tools: bool) -> list[str]:
     completed = [each for run in runs for each in run.measurements if each.is_complete]
+    num_unasked = sum(run.num_prompts - len(run.measurements) for run in runs if not run.is_stopped)
     num_uncounted = sum(not each.is_counted for each in completed)
     num_short = sum(each.output_len < each.max_tokens for each in completed)
     remarks = []
     if num_cached := sum(each.cached_len for each in completed):
         num_input = sum(each.input_len for each in completed)
         remarks.append(f"{num_cached} of {num_input} input tokens were in the server's prefix cache")
+    if num_unasked:
+        remarks.append(f"{num_unasked} requests were not sent, because the turn before them failed")
     if num_uncounted:
         remarks.append(f"{num_uncounted} of {len(completed)} answers came without usage: chunks are counted as tokens")
     if num_short and not has_tools:
