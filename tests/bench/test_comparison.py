@@ -8,6 +8,7 @@ import pytest
 
 from ouzel.bench.comparison import compared, comparison_text, paired
 from ouzel.bench.result import InvalidResult, Result, read_results
+from ouzel.bench.table import number
 
 A = {"request_throughput": 2.0, "output_throughput": 100.0, "p50_ttft_ms": 50.0, "mean_itl_ms": 0.0, "completed": 10}
 B = {"request_throughput": 3.0, "output_throughput": 102.0, "median_ttft_ms": 75.0, "mean_itl_ms": 1.0, "completed": 10}
@@ -62,3 +63,19 @@ def test_a_result_and_a_sweep_are_read(tmp_path: Path) -> None:
         return len(read_results(tmp_path / "a.json"))
 
     assert (read(A), read([A, B])) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.0, "0"),
+        (0.00021, "0.00021"),
+        (0.01234, "0.0123"),
+        (0.5, "0.500"),
+        (12.346, "12.35"),
+        (12345.6, "12,346"),
+    ],
+)
+def test_numbers_have_three_digits_at_least(value: float | None, text: str) -> None:
+    assert number(value) == text

@@ -61,10 +61,12 @@ def value_of(result: Result, figure: Figure) -> float | None:
 
 
 def number(value: float | None) -> str:
-    """Writes four significant digits and no fewer than all of a whole number."""
+    """Writes at least three significant digits and no fewer than all of a whole number."""
     if value is None:
         return "–"
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
+    if abs(value) < 0.1:
+        return f"{value:.3g}"  # slow requests are so few in a second, and fast chunks so few milliseconds apart
     digits = 2 if abs(value) >= 10 else 3
     return f"{value:.{digits}f}"
