@@ -11,6 +11,7 @@ from tests.client.canned_server import canned_server, event_stream, json_answer
 ROLE = '{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null}]}'
 END = '{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}'
 COUNTS = '{"prompt_tokens": 20, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}'
+NO_UTF8 = event_stream('{"choices": [{"delta": {"content": "~"}}]}').replace(b"~", b"\xe9")
 USAGE = '{"choices": [], "usage": ' + COUNTS + "}"
 
 
@@ -90,6 +91,7 @@ async def test_responses_have_their_own_events() -> None:
         (event_stream(delta(content='"a"'), '{"error": {"message": "lost"}}'), CHAT, "lost"),
         (event_stream('{"error": "lost"}'), COMPLETIONS, "lost"),
         (event_stream("{"), CHAT, "a chunk cannot be read"),
+        (NO_UTF8, CHAT, "a chunk cannot be read"),
         (event_stream(delta(content='"a"'))[:-5], CHAT, "broke off"),
         (event_stream(ROLE), CHAT, "no output"),
         (event_stream(delta(content='"a"'), "[DONE]"), CHAT, "no finish reason"),

@@ -106,6 +106,19 @@ def test_lines_are_asked_in_order_and_again(tmp_path: Path) -> None:
     assert list(turns[1].messages) == chat
 
 
+def test_a_mark_of_the_encoding_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "één"}\r\n', encoding="utf-8-sig")
+    assert [line.prompt for line in read_dataset(path)] == ["één"]
+
+
+def test_a_line_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "een"}\n{"prompt": "één"}\n', encoding="latin-1")
+    with pytest.raises(InvalidDataset, match=r"line 2: .*utf-8"):
+        read_dataset(path)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -6,7 +6,7 @@ import pytest
 
 from ouzel.bench.conversation import Conversation, user_turn
 from ouzel.bench.endpoints import CHAT, COMPLETIONS, RESPONSES, Endpoint, Form
-from ouzel.bench.target import Target, served_model
+from ouzel.bench.target import Target, served_model, server_facts
 from ouzel.client.base import ApiFailure
 from ouzel.client.http_client import HttpClient
 from tests.client.canned_server import CannedServer, canned_server, event_stream, json_answer
@@ -102,6 +102,13 @@ async def test_a_tool_call_is_demanded_and_may_end(endpoint: Endpoint) -> None:
     body = await asked(endpoint, WITH_TOOLS)
     assert (body["tool_choice"], "ignore_eos" in body) == ("required", False)
     assert '"name": "f"' in json.dumps(body["tools"])
+
+
+async def test_what_a_server_tells_of_itself_may_be_no_utf_8() -> None:
+    async with canned_server(json_answer("200 OK", '{"version": "~"}').replace(b"~", b"\xe9")) as server:
+        client = HttpClient(server.url)
+        assert await server_facts(client, "m") == {}
+        await client.close()
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", '{"data": []}', '{"data": [{"id": 1}]}', "no JSON"])

@@ -89,7 +89,7 @@ _response_decoder = msgspec.json.Decoder(_ResponseEvent)
 
 
 def read_chat_chunk(content: bytes) -> Piece:
-    """Raises msgspec.DecodeError."""
+    """Raises one of UNREADABLE."""
     chunk = _chat_decoder.decode(content)
     usage = _usage_of(chunk.usage)
     if not chunk.choices:
@@ -102,7 +102,7 @@ def read_chat_chunk(content: bytes) -> Piece:
 
 
 def read_completion_chunk(content: bytes) -> Piece:
-    """Raises msgspec.DecodeError."""
+    """Raises one of UNREADABLE."""
     chunk = _completion_decoder.decode(content)
     usage = _usage_of(chunk.usage)
     if not chunk.choices:
@@ -113,7 +113,7 @@ def read_completion_chunk(content: bytes) -> Piece:
 
 
 def read_response_event(content: bytes) -> Piece:
-    """Raises msgspec.DecodeError."""
+    """Raises one of UNREADABLE."""
     event = _response_decoder.decode(content)
     piece = NOTHING
     match event.type:

@@ -1,5 +1,6 @@
 """Prompts of the user's own, a JSON object in each line of a file."""
 
+import codecs
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # JSON
@@ -7,6 +8,7 @@ from typing import Any  # JSON
 import msgspec
 
 from ouzel.bench.conversation import Conversation, Turn, user_turn
+from ouzel.client.base import UNREADABLE
 from ouzel.errors import OuzelError
 
 
@@ -26,7 +28,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def read_dataset(path: Path) -> list[Line]:
     """Raises InvalidDataset."""
     try:
-        content = path.read_bytes()
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise InvalidDataset(f"{path}: {error.strerror}") from error
     lines = [
@@ -40,7 +42,7 @@ def read_dataset(path: Path) -> list[Line]:
 def _read(content: bytes, place: str) -> Line:
     try:
         line = msgspec.json.decode(content, type=Line)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise InvalidDataset(f"{place}: {error}") from error
     if bool(line.prompt) == bool(line.messages):
         raise InvalidDataset(f"{place}: must have either prompt or messages, and not empty")

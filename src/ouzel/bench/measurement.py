@@ -4,12 +4,10 @@ import itertools
 import time
 from dataclasses import dataclass
 
-import msgspec
-
 from ouzel.bench.chunks import Piece, Usage
 from ouzel.bench.conversation import Turn
 from ouzel.bench.endpoints import Endpoint
-from ouzel.client.base import ApiClient, ApiFailure
+from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +107,6 @@ async def measured(client: ApiClient, endpoint: Endpoint, body: bytes, turn: Tur
                 trace.take(endpoint.read(event))
     except ApiFailure as failure:
         error = str(failure)
-    except msgspec.MsgspecError as failure:
+    except UNREADABLE as failure:
         error = f"a chunk cannot be read: {failure}"
     return trace.measurement(error, turn)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ouzel.client.base import ApiClient, ApiFailure
+from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure
 
 _TEXT = """
 about above across after again air all almost along also always and animal another answer any apple around ask at away
@@ -88,5 +88,5 @@ async def _posted(client: ApiClient, path: str, body: Mapping[str, object], answ
         raise ApiFailure(f"{path} answered {answer.status}", http_status=answer.status)
     try:
         return msgspec.json.decode(answer.body, type=answer_type)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise ApiFailure(f"{path} answered what cannot be read: {error}") from error

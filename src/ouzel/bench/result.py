@@ -9,6 +9,7 @@ import msgspec
 
 from ouzel.bench.figures import PERCENTILES, Figures, Spread
 from ouzel.bench.run import Run
+from ouzel.client.base import UNREADABLE
 from ouzel.errors import OuzelError
 
 Result = Mapping[str, Any]
@@ -95,7 +96,7 @@ def read_results(path: Path) -> list[Result]:
         content = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise InvalidResult(f"{path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise InvalidResult(f"{path}: is no JSON: {error}") from error
     results = content if isinstance(content, list) else [content]
     if not results or not all(isinstance(each, dict) and "request_throughput" in each for each in results):

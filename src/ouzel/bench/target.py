@@ -10,7 +10,7 @@ import msgspec
 from ouzel.bench.conversation import Conversation, JsonObject, Turn
 from ouzel.bench.endpoints import Endpoint, Form
 from ouzel.bench.measurement import Measurement, measured
-from ouzel.client.base import ApiClient, ApiFailure
+from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure
 
 _REFUSED_FIELD = (400, 422)
 
@@ -55,7 +55,7 @@ class Target:
             async for event in events:
                 try:
                     error = self.endpoint.read(event).error
-                except msgspec.MsgspecError as failure:
+                except UNREADABLE as failure:
                     raise ApiFailure(f"a chunk cannot be read: {failure}") from failure
                 if error:
                     raise ApiFailure(error)
@@ -76,7 +76,7 @@ async def served_model(client: ApiClient) -> Mapping[str, Any]:
         model: Mapping[str, Any] = models[0]
         if not isinstance(model["id"], str):
             raise ApiFailure("/v1/models names no model; --model does")
-    except (msgspec.DecodeError, LookupError, TypeError) as error:
+    except (*UNREADABLE, LookupError, TypeError) as error:
         raise ApiFailure("/v1/models names no model; --model does") from error
     return model
 
@@ -95,6 +95,6 @@ async def server_facts(client: ApiClient, model: str) -> dict[str, str]:
 async def _told(client: ApiClient, path: str) -> Mapping[str, Any]:
     try:
         content = msgspec.json.decode((await client.ask("GET", path)).body)
-    except (ApiFailure, msgspec.DecodeError):
+    except (ApiFailure, *UNREADABLE):
         content = None
     return content if isinstance(content, dict) else {}

@@ -9,6 +9,8 @@ import msgspec
 
 from ouzel.errors import OuzelError
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # what decoders raise of others' JSON
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -45,7 +47,7 @@ def failure_of(answer: Answer) -> ApiFailure:
     """Reads what is said of a refusal, in the words of OpenAI or of those who say it otherwise."""
     try:
         content = msgspec.json.decode(answer.body)
-    except (ValueError, RecursionError):
+    except UNREADABLE:
         content = None
     error = content.get("error", content) if isinstance(content, dict) else content
     message = error.get("message", error.get("detail")) if isinstance(error, dict) else error
