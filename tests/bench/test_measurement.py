@@ -63,6 +63,19 @@ async def test_an_answer_of_tokens_without_text_is_an_answer() -> None:
     assert found.ttft_s == found.e2el_s > 0
 
 
+async def test_content_may_have_parts() -> None:
+    thought = '[{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]'
+    parts = (delta(content=thought), delta(content='[{"type": "text", "text": "yes"}]'), delta(content='" no"'))
+    found = await measurement_of(event_stream(*parts, END))
+    assert (found.error, found.text, found.answer, len(found.itls_s)) == ("", "soyes no", "yes no", 2)
+
+
+async def test_lists_and_counts_may_be_null() -> None:
+    usage = '{"choices": null, "usage": {"prompt_tokens": null, "completion_tokens": 3}}'
+    found = await measurement_of(event_stream(delta(content='"a"', tool_calls="null"), END, usage))
+    assert (found.error, found.input_len, found.output_len) == ("", 5, 3)
+
+
 async def test_completions_have_their_own_chunks() -> None:
     text = '{"choices": [{"index": 0, "text": "a", "finish_reason": null}]}'
     end = '{"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}'

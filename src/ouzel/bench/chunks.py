@@ -1,5 +1,6 @@
 """Chunks and events of a stream, read for what a benchmark needs of them: several thousand in a second."""
 
+from collections.abc import Sequence
 from typing import Any  # JSON
 
 import msgspec
@@ -30,13 +31,22 @@ class _Details(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
+    prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     prompt_tokens_details: _Details | None = None
 
 
+class _Thought(msgspec.Struct):
+    text: str = ""
+
+
+class _Part(msgspec.Struct):
+    text: str = ""
+    thinking: list[_Thought] = []
+
+
 class _Delta(msgspec.Struct):
-    content: str | None = None
+    content: str | list[msgspec.Raw] | None = None  # Mistral's models that think have parts
     reasoning_content: str | None = None
     reasoning: str | None = None
     tool_calls: list[msgspec.Raw] | None = None
@@ -53,13 +63,13 @@ class _CompletionChoice(msgspec.Struct):
 
 
 class _ChatChunk(msgspec.Struct):
-    choices: list[_ChatChoice] = []
+    choices: list[_ChatChoice] | None = None
     usage: _Usage | None = None
     error: Any = None
 
 
 class _CompletionChunk(msgspec.Struct):
-    choices: list[_CompletionChoice] = []
+    choices: list[_CompletionChoice] | None = None
     usage: _Usage | None = None
     error: Any = None
 
@@ -84,6 +94,7 @@ class _ResponseEvent(msgspec.Struct):
 
 
 _chat_decoder = msgspec.json.Decoder(_ChatChunk)
+_part_decoder = msgspec.json.Decoder(_Part)
 _completion_decoder = msgspec.json.Decoder(_CompletionChunk)
 _response_decoder = msgspec.json.Decoder(_ResponseEvent)
 
@@ -98,6 +109,8 @@ def read_chat_chunk(content: bytes) -> Piece:
     delta = choice.delta or _Delta()
     answer, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
     has_output = bool(answer or reasoning or delta.tool_calls)
+    if isinstance(answer, list):
+        answer, reasoning = _texts_of(answer)
     return Piece(answer, reasoning, has_output, bool(choice.finish_reason), usage, error_text(chunk.error))
 
 
@@ -143,7 +156,7 @@ def error_text(error: Any) -> str:
 def _usage_of(usage: _Usage | None) -> Usage | None:
     if usage is None:
         return None
-    return Usage(usage.prompt_tokens, usage.completion_tokens or 0, _num_cached(usage.prompt_tokens_details))
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, _num_cached(usage.prompt_tokens_details))
 
 
 def _response_usage_of(response: _Response | None) -> Usage | None:
@@ -155,6 +168,13 @@ def _response_usage_of(response: _Response | None) -> Usage | None:
 
 def _num_cached(details: _Details | None) -> int:
     return (details.cached_tokens if details else None) or 0
+
+
+def _texts_of(parts: Sequence[msgspec.Raw]) -> tuple[str, str]:
+    """Returns the text of the answer, and that of the reasoning, which has parts itself."""
+    decoded = [_part_decoder.decode(part) for part in parts]
+    thoughts = [thought.text for part in decoded for thought in part.thinking]
+    return "".join(part.text for part in decoded), "".join(thoughts)
 
 
 def _text(delta: Any) -> str:
