@@ -11,6 +11,7 @@ from ouzel.bench.figures import figures_of
 from ouzel.bench.load import Load
 from ouzel.bench.report.axis import linear_axis, logarithmic_axis
 from ouzel.bench.report.chart import Chart, Mark, Series
+from ouzel.bench.report.charts import sweep_charts
 from ouzel.bench.report.page import comparison_page, report_page
 from ouzel.bench.result import Circumstances, Result, result_of
 from ouzel.bench.run import Run
@@ -92,6 +93,20 @@ def test_a_comparison_of_two_sweeps_has_both_against_the_load() -> None:
     tags = tags_of(comparison_page(list(zip(sweep, sweep, strict=True)), names=("a.json", "b.json")))
     assert tags.seen.count("svg") == 4 + 2 * 4
     assert "requests at once" in tags.texts
+
+
+def test_sweeps_of_different_things_are_not_drawn_against_the_load_of_one() -> None:
+    limits = [result(Load(max_concurrency=limit)) for limit in (1, 4)]
+    rates = [result(Load(request_rate=rate)) for rate in (1.0, 4.0)]
+    for first, second in ((limits, rates), (rates, limits)):
+        page = comparison_page(list(zip(first, second, strict=True)), names=("a.json", "b.json"))
+        assert tags_of(page).seen.count("svg") == 2 * 4
+
+
+def test_charts_of_a_sweep_have_its_loads_in_order_and_vllms_medians() -> None:
+    results = [{"max_concurrency": limit, "median_ttft_ms": 10.0 * limit} for limit in (8, 1, 4)]
+    [ttft] = [chart for chart in sweep_charts([("", results)]) if chart.title == "Time to first token"]
+    assert (ttft.series[0].xs, ttft.series[0].ys) == ([1, 4, 8], [10, 40, 80])
 
 
 def test_results_of_vllm_without_details_have_no_charts() -> None:

@@ -110,6 +110,13 @@ def test_two_results_are_compared(server: RunningServer, tmp_path: Path, capsys:
     assert "<svg" in report.read_text()
 
 
+def test_a_comparison_of_two_loads_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, limit in (("a", 1), ("b", 8)):
+        (tmp_path / name).write_text(json.dumps({"request_throughput": 1.0, "max_concurrency": limit}))
+    assert main(["bench", "--compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "1 at once / 8 at once" in capsys.readouterr().out
+
+
 def test_failures_are_counted_and_the_first_ones_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "abc"}\n{"prompt": "a|fail|b"}\n')

@@ -65,7 +65,7 @@ def _lines(figures: Sequence[ComparedFigure]) -> Iterator[str]:
 
 def load_of(result: Result) -> str:
     """Names the load of a run, for people."""
-    limit = result.get("max_concurrency")
-    parts = [f"rate {result.get('request_rate')}"] if result.get("request_rate") != "inf" else []
+    rate, limit = result.get("request_rate", "inf"), result.get("max_concurrency")
+    parts = [] if rate == "inf" else [f"rate {rate}"]
     parts += [] if limit is None else [f"{limit} at once"]
     return ", ".join(parts) or "all at once"

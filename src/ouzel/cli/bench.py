@@ -159,7 +159,7 @@ def _compare(flags: BenchFlags) -> int:
     pairs = paired(first, second)
     _say(f"A: {flags.compare[0]}\nB: {flags.compare[1]}\n")
     for a, b in pairs:
-        heading = f"\n{load_of(a)} / {load_of(b)}\n" if len(pairs) > 1 else "\n"
+        heading = f"\n{load_of(a)} / {load_of(b)}\n" if len(pairs) > 1 or load_of(a) != load_of(b) else "\n"
         _say(heading + comparison_text(a, b))
     if flags.report:
         _write_page(flags.report, comparison_page(pairs, names=(flags.compare[0], flags.compare[1])))

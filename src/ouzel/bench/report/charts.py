@@ -9,6 +9,7 @@ import numpy as np
 from ouzel.bench.figures import Outputs, tokens_over_time
 from ouzel.bench.report.chart import MAX_SERIES, Chart, Mark, Series
 from ouzel.bench.result import Result
+from ouzel.bench.table import Figure, value_of
 
 _NUM_QUANTILES = 200
 _NUM_BINS = 50
@@ -74,17 +75,18 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
 def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
     """Draws figures against the load, of one sweep or of two that are compared."""
     key, label = _axis_of(sweeps[0][1])
+    in_order = [(sweep, sorted(results, key=lambda each: float(each[key]))) for sweep, results in sweeps]
 
     def lines(name: str, values: Callable[[Result], float]) -> tuple[Series, ...]:
         return tuple(
             Series(
                 f"{sweep} {name}".strip(), [float(each[key]) for each in results], [values(each) for each in results]
             )
-            for sweep, results in sweeps
+            for sweep, results in in_order
         )
 
     def figure(name: str) -> Callable[[Result], float]:
-        return lambda result: float(result.get(name) or 0.0)
+        return lambda result: value_of(result, Figure(name, name)) or 0.0
 
     return [
         Chart("Output throughput", label, "tokens/s", lines("", figure("output_throughput")), Mark.POINTS),
@@ -108,6 +110,11 @@ def is_sweep(results: Sequence[Result]) -> bool:
         return False
     key, _ = _axis_of(results)
     return all(isinstance(each.get(key), int | float) for each in results)
+
+
+def have_one_axis(first: Sequence[Result], second: Sequence[Result]) -> bool:
+    """Whether both are sweeps, and of the same thing."""
+    return is_sweep(first) and is_sweep(second) and _axis_of(first) == _axis_of(second)
 
 
 def _axis_of(results: Sequence[Result]) -> tuple[str, str]:

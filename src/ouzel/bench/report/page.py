@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ouzel.bench.comparison import compared, load_of
 from ouzel.bench.report.chart import MAX_SERIES, Chart
-from ouzel.bench.report.charts import NamedResult, charts_of, is_sweep, sweep_charts
+from ouzel.bench.report.charts import NamedResult, charts_of, have_one_axis, is_sweep, sweep_charts
 from ouzel.bench.result import Result
 from ouzel.bench.summary import first_errors
 from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
@@ -51,7 +51,7 @@ def report_page(results: Sequence[Result]) -> str:
 
 def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str, str]) -> str:
     firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
-    charts = sweep_charts([("A", firsts), ("B", seconds)]) if is_sweep(firsts) and is_sweep(seconds) else []
+    charts = sweep_charts([("A", firsts), ("B", seconds)]) if have_one_axis(firsts, seconds) else []
     for a, b in pairs:
         charts += charts_of([NamedResult("A", a), NamedResult("B", b)])
     return _page(
