@@ -2,7 +2,9 @@
 
 import asyncio
 import io
+import os
 import random
+import termios
 
 import pytest
 
@@ -103,6 +105,17 @@ def test_progress_tells_what_runs_and_what_failed() -> None:
     progress.end(measurement(0.0, (0.1,), output_len=5))
     progress.end(measurement(0.0, (0.1,), output_len=5, error="no"))
     assert " 2/4, 1 failed, 1 running, " in progress.line()
+
+
+async def test_a_line_is_no_longer_than_the_terminal() -> None:
+    keyboard, screen = os.openpty()
+    termios.tcsetwinsize(screen, (24, 40))
+    with os.fdopen(screen, "w", encoding="utf-8") as stream:
+        async with shown(Progress(1), stream):
+            await asyncio.sleep(0)
+        drawn = os.read(keyboard, 1000).decode()
+    os.close(keyboard)
+    assert len(drawn.split("\x1b[K")[1].rstrip("\r")) == 39
 
 
 async def test_nothing_is_drawn_where_there_is_no_terminal() -> None:

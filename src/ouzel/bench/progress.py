@@ -1,6 +1,7 @@
 """A bar on a terminal tells how far a run is; elsewhere nothing is written."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -60,6 +61,11 @@ async def shown(progress: Progress, stream: TextIO) -> AsyncGenerator[None, None
 
 async def _draw(progress: Progress, stream: TextIO) -> None:
     while True:
-        stream.write(f"\r\x1b[K{progress.line()}")
+        stream.write(f"\r\x1b[K{progress.line()[: _columns(stream) - 1]}")
         stream.flush()
         await asyncio.sleep(_EVERY_S)
+
+
+def _columns(stream: TextIO) -> int:
+    """Returns the terminal's width; a line beyond it would not be taken away by the next."""
+    return os.get_terminal_size(stream.fileno()).columns or 80  # 0: the terminal does not know
