@@ -57,7 +57,7 @@ async def test_requests_of_a_rate_begin_when_they_are_due() -> None:
 
     start_s = loop.time()
     await send_all([conversation(text) for text in TEXTS], Load(request_rate=50.0), converse, random.Random(1))
-    assert begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.001
+    assert begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.005  # the loop's clock and timers count milliseconds
     assert begun_s == sorted(begun_s)
 
 
