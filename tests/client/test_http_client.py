@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -97,6 +97,27 @@ async def test_a_refusal_is_said_in_the_servers_words() -> None:
                 async with client.events(PATH, b'{"messages": [], "stream": true, "max_tokens": -7}'):
                     pass
     assert failure.value.http_status == 400
+
+
+async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept() -> None:
+    connections: list[asyncio.StreamWriter] = []
+    both_have_come = asyncio.Barrier(2)
+
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        with suppress(asyncio.IncompleteReadError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                if b"/together" in head:
+                    await both_have_come.wait()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        writer.close()
+
+    server = await asyncio.start_server(reply, "127.0.0.1", 0)
+    async with server, client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+        await asyncio.gather(client.ask("GET", "/together"), client.ask("GET", "/together"))
+        for _ in range(3):
+            await client.ask("GET", "/alone")
+    assert len(connections) == 2
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
