@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from ouzel.bench.conversation import Conversation, JsonObject
+from ouzel.bench.garbage_collection import seldom_collected
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.measurement import Measurement
 from ouzel.bench.progress import Progress
@@ -53,15 +54,17 @@ async def run_load(
                 return  # what would follow has no answer to follow
             history = (*history, *turn.messages, {"role": "assistant", "content": measurement.answer})
 
-    started_at, start_s = datetime.now().astimezone(), time.perf_counter()
-    sent = await unless_stopped(stopping, send_all(conversations, load, converse, rng))
+    with seldom_collected():
+        started_at, start_s = datetime.now().astimezone(), time.perf_counter()
+        sent = await unless_stopped(stopping, send_all(conversations, load, converse, rng))
+        duration_s = time.perf_counter() - start_s
     return Run(
         load=load,
         num_prompts=sum(len(each.turns) for each in conversations),
         measurements=tuple(sorted(measurements, key=lambda each: each.start_s)),
         started_at=started_at,
         start_s=start_s,
-        duration_s=time.perf_counter() - start_s,
+        duration_s=duration_s,
         is_stopped=sent is None,
     )
 

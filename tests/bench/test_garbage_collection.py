@@ -1,0 +1,14 @@
+"""A run is not held up by the collector, and leaves it as it was."""
+
+import gc
+
+from ouzel.bench.garbage_collection import seldom_collected
+
+
+def test_the_collector_is_as_it_was_when_the_run_is_over() -> None:
+    before = gc.get_threshold()
+    with seldom_collected():
+        assert gc.get_threshold()[0] > before[0]
+        assert gc.get_freeze_count() > 0
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
