@@ -42,6 +42,8 @@ async def events_of(client: HttpClient) -> list[bytes]:
         ("http://localhost:8000/v1/", "http://localhost:8000"),
         ("https://models.example/openai/v1", "https://models.example/openai"),
         ("https://models.example/openai/", "https://models.example/openai"),
+        ("http://localhost:8000/v1/chat/completions", "http://localhost:8000"),
+        ("https://models.example/v1/account/v1/responses/", "https://models.example/v1/account"),
         ("localhost:8000", "http://localhost:8000"),
         ("[::1]:8000", "http://[::1]:8000"),
     ],

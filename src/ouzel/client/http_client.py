@@ -1,6 +1,7 @@
 """`HttpClient` asks an OpenAI-compatible server over HTTP, TLS or a Unix socket."""
 
 import ipaddress
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -16,6 +17,7 @@ from ouzel.client.shown_url import shown_url
 
 _CONNECT_TIMEOUT_S = 30.0
 _OK = 200
+_VERSION_AND_ENDPOINT = re.compile(r"/v1(/(chat/completions|completions|responses|models))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,10 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Reads a URL with or without `http://` and `/v1`, or `unix:` and the path of a socket. Raises ApiFailure."""
+    """Reads a URL with or without `http://`, `/v1` and an endpoint's path, or `unix:` and the path of a socket.
+
+    Raises ApiFailure.
+    """
     if url.startswith("unix:"):
         return Address("http://localhost", _socket_path(url))
     text = url if "://" in url else f"http://{url}"
@@ -49,7 +54,7 @@ def address_of(url: str) -> Address:
         raise ApiFailure(
             f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given {shown_url(url)!r}"
         )
-    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    path = _VERSION_AND_ENDPOINT.sub("", parts.path.rstrip("/")).rstrip("/")
     return Address(f"{parts.scheme}://{parts.netloc}{path}")
 
 
