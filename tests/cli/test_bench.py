@@ -241,6 +241,16 @@ def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
     assert (result["completed"], result["total_output_tokens"]) == (3, 12)
 
 
+def test_files_are_written_though_nobody_reads_the_figures(server: RunningServer, tmp_path: Path) -> None:
+    directory = tmp_path / "no UTF-8: \udcff"
+    directory.mkdir()
+    with _started("--url", server.url, *SMALL, directory=directory) as run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        run.stdout.close()
+    assert json.loads((directory / "result.json").read_bytes())["completed"] == 4
+
+
 def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
     short, long = {"prompt": "ab", "output_tokens": 2}, {"prompt": "x" * 3000, "output_tokens": 3000}

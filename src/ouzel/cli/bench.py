@@ -18,7 +18,7 @@ from ouzel.bench.figures import figures_of
 from ouzel.bench.goodput import Limits, read_limits
 from ouzel.bench.machine import machine_facts
 from ouzel.bench.report.page import comparison_page, report_page
-from ouzel.bench.result import Circumstances, InvalidResult, read_results, result_of, write_results
+from ouzel.bench.result import Circumstances, InvalidResult, Result, read_results, result_of, write_results
 from ouzel.bench.run import unless_stopped
 from ouzel.bench.summary import printable, summary, sweep_summary
 from ouzel.bench.target import Target, served_model, server_facts
@@ -138,20 +138,31 @@ def _told(flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstan
     ]
     if not results:
         return _STOPPED
+    try:
+        _save(flags, results)
+    finally:
+        _show(results, outcome.remarks)  # whatever becomes of the files; and a pipe that is closed costs no file
+    if outcome.is_stopped:
+        return _STOPPED
+    return 0 if any(result["completed"] for result in results) else 1
+
+
+def _save(flags: BenchFlags, results: Sequence[Result]) -> None:
+    """Raises InvalidResult."""
+    if flags.save:
+        write_results(Path(flags.save), results)
+    if flags.report:
+        _write_page(flags.report, report_page(results))
+
+
+def _show(results: Sequence[Result], remarks: Sequence[str]) -> None:
     for result in results:
         heading = f"\n{load_of(result)}\n\n" if len(results) > 1 else "\n"
         _say(heading + summary(result))
     if len(results) > 1:
         _say("\n" + sweep_summary(results))
-    for remark in outcome.remarks:
+    for remark in remarks:
         _say(f"\nNote: {printable(remark)}\n")
-    if flags.save:
-        write_results(Path(flags.save), results)
-    if flags.report:
-        _write_page(flags.report, report_page(results))
-    if outcome.is_stopped:
-        return _STOPPED
-    return 0 if any(result["completed"] for result in results) else 1
 
 
 def _compare(flags: BenchFlags) -> int:
@@ -182,7 +193,7 @@ def _shown(arguments: Sequence[str]) -> str:
             shown.append(_SECRET[before](argument))
         else:
             shown.append(f"{flag}={_SECRET[flag](value)}" if mark and flag in _SECRET else argument)
-    return shlex.join(["ouzel", "bench", *shown])
+    return shlex.join(["ouzel", "bench", *shown]).encode(errors="replace").decode()  # names of files may be any bytes
 
 
 def _say(text: str) -> None:
