@@ -49,7 +49,16 @@ def test_files_of_different_sweeps_are_refused() -> None:
         paired([A, A], [B])
 
 
-@pytest.mark.parametrize("content", ["no JSON", "{}", "[]", "[1]", '"a"'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("no JSON", "{}", "[]", "[1]", '"a"'),
+        '{"request_throughput": "fast"}',
+        '{"request_throughput": 1, "itls": [null]}',
+        '{"request_throughput": 1, "errors": [{}]}',
+        '{"request_throughput": 1, "ouzel": "x"}',
+    ],
+)
 def test_a_file_that_holds_no_result_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(content)

@@ -16,6 +16,26 @@ Result = Mapping[str, Any]
 _UNLIMITED = float("inf")
 
 
+class _Ours(msgspec.Struct):
+    """What the report takes apart of the fields that are not vLLM's."""
+
+    server: dict[str, Any] | None = None
+    machine: dict[str, Any] | None = None
+    remarks: list[str] = []
+
+
+class _Shape(msgspec.Struct):
+    """What figures and charts rely on; others' results may have less, and more."""
+
+    request_throughput: float
+    start_times: list[float] | None = None
+    ttfts: list[float] | None = None
+    itls: list[list[float]] | None = None
+    output_lens: list[float] | None = None
+    errors: list[str] | None = None
+    ouzel: _Ours | None = None
+
+
 class InvalidResult(OuzelError):
     """The file cannot be read or written, or holds no result of a benchmark."""
 
@@ -99,6 +119,11 @@ def read_results(path: Path) -> list[Result]:
     except UNREADABLE as error:
         raise InvalidResult(f"{path}: is no JSON: {error}") from error
     results = content if isinstance(content, list) else [content]
-    if not results or not all(isinstance(each, dict) and "request_throughput" in each for each in results):
-        raise InvalidResult(f"{path}: holds no result of ouzel bench or vllm bench serve")
+    no_result = f"{path}: holds no result of ouzel bench or vllm bench serve"
+    if not results:
+        raise InvalidResult(no_result)
+    try:
+        msgspec.convert(results, list[_Shape])
+    except msgspec.ValidationError as error:
+        raise InvalidResult(f"{no_result}: {error}") from error
     return results

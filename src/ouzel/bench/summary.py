@@ -40,7 +40,7 @@ def _errors(result: Result) -> Iterator[str]:
 
 def first_errors(result: Result) -> list[tuple[str, int]]:
     """Returns the first errors that differ, and how often each came."""
-    counts = Counter(error for error in result.get("errors", ()) if error)
+    counts = Counter(error for error in result.get("errors") or () if error)
     return list(counts.items())[:_NUM_SHOWN_ERRORS]
 
 
