@@ -169,7 +169,7 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
     async with canned_server(b"HTTP/1.1 502 No\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)) as server:
         run = await asyncio.to_thread(_started, "--url", server.url, "--model", "m", directory=tmp_path)
         _, errors = await asyncio.to_thread(run.communicate)
-    assert errors == "ouzel: 502: <html>␊<title>␛[31mBad gateway</title>␊</html>␊\n"
+    assert errors == "ouzel: 502: <html>␊<title>␛[31mBad gateway</title>␊</html>\n"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from ouzel.client.base import ApiFailure
+from ouzel.client.base import Answer, ApiFailure, failure_of
 from ouzel.client.http_client import HttpClient, address_of, tls_context
 from tests.api.serving import running_server
 from tests.client.canned_server import canned_server, event_stream, json_answer
@@ -99,6 +99,21 @@ async def test_a_refusal_is_said_in_the_servers_words() -> None:
                 async with client.events(PATH, b'{"messages": [], "stream": true, "max_tokens": -7}'):
                     pass
     assert failure.value.http_status == 400
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (429, b'{"error": {"message": "slowly"}}', "429: slowly"),
+        (422, b'{"detail": [{"loc": "x"}]}', '422: {"detail": [{"loc": "x"}]}'),
+        (502, b"<html>\n", "502: <html>"),
+        (400, b'{"error": "\xe9"}', '400: {"error": "\N{REPLACEMENT CHARACTER}"}'),
+        (301, b"", "301: Moved Permanently"),
+        (520, b" ", "520: no reason was given"),
+    ],
+)
+def test_what_is_said_of_a_refusal(status: int, body: bytes, said: str) -> None:
+    assert str(failure_of(Answer(status, body))) == said
 
 
 async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept() -> None:

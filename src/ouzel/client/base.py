@@ -3,12 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Protocol
 
 import msgspec
 
 from ouzel.errors import OuzelError
 
+_STATUSES = frozenset(HTTPStatus)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # what decoders raise of others' JSON
 
 
@@ -52,4 +54,9 @@ def failure_of(answer: Answer) -> ApiFailure:
     error = content.get("error", content) if isinstance(content, dict) else content
     message = error.get("message", error.get("detail")) if isinstance(error, dict) else error
     text = message if isinstance(message, str) and message else answer.body[:500].decode(errors="replace")
-    return ApiFailure(f"{answer.status}: {text}", http_status=answer.status)
+    return ApiFailure(f"{answer.status}: {text.strip() or _phrase(answer.status)}", http_status=answer.status)
+
+
+def _phrase(status: int) -> str:
+    """Returns what a status says by itself; those that proxies have made up say nothing."""
+    return HTTPStatus(status).phrase if status in _STATUSES else "no reason was given"
