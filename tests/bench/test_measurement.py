@@ -103,6 +103,7 @@ async def test_responses_have_their_own_events() -> None:
         (json_answer("500 No", '{"error": {"message": "broken"}}'), CHAT, "500: broken"),
         (event_stream(delta(content='"a"'), '{"error": {"message": "lost"}}'), CHAT, "lost"),
         (event_stream('{"error": "lost"}'), COMPLETIONS, "lost"),
+        (event_stream(delta(content='"a"'), '{"object": "error", "message": "lost"}', "[DONE]"), CHAT, "lost"),
         (event_stream("{"), CHAT, "a chunk cannot be read"),
         (NO_UTF8, CHAT, "a chunk cannot be read"),
         (event_stream(delta(content='"a"'))[:-5], CHAT, "broke off"),

@@ -4,7 +4,10 @@ import pytest
 
 from ouzel.client.event_stream import EventStream
 
-STREAM = b': a comment\n\nevent: x\ndata: {"a": 1}\n\ndata:two\r\ndata:  lines\r\n\r\ndata: [DONE]\n\ndata: late\n\n'
+STREAM = (
+    b': a comment\n\nevent: x\ndata: {"a": 1}\n\ndata:two\r\ndata:  lines\r\n\r\n'
+    b"data:\n\ndata: [DONE] \n\ndata: late\n\n"
+)
 EVENTS = [b'{"a": 1}', b"two\n lines"]
 
 

@@ -149,9 +149,12 @@ async def test_an_answer_that_breaks_off_is_a_failure() -> None:
             await events_of(client)
 
 
-async def test_one_json_object_is_no_stream() -> None:
-    async with canned_server(json_answer("200 OK", "{}")) as server, client_of(server.url) as client:
-        with pytest.raises(ApiFailure, match="one JSON object"):
+@pytest.mark.parametrize(
+    ("body", "said"), [("{}", "one JSON object"), ('{"error": {"message": "no model"}}', "^200: no model$")]
+)
+async def test_one_json_object_is_no_stream(body: str, said: str) -> None:
+    async with canned_server(json_answer("200 OK", body)) as server, client_of(server.url) as client:
+        with pytest.raises(ApiFailure, match=said):
             await events_of(client)
 
 

@@ -66,12 +66,14 @@ class _ChatChunk(msgspec.Struct):
     choices: list[_ChatChoice] | None = None
     usage: _Usage | None = None
     error: Any = None
+    message: Any = None  # of an error that is the whole chunk
 
 
 class _CompletionChunk(msgspec.Struct):
     choices: list[_CompletionChoice] | None = None
     usage: _Usage | None = None
     error: Any = None
+    message: Any = None  # of an error that is the whole chunk
 
 
 class _ResponseUsage(msgspec.Struct):
@@ -104,7 +106,7 @@ def read_chat_chunk(content: bytes) -> Piece:
     chunk = _chat_decoder.decode(content)
     usage = _usage_of(chunk.usage)
     if not chunk.choices:
-        return Piece(usage=usage, error=error_text(chunk.error))
+        return Piece(usage=usage, error=error_text(chunk.error or chunk.message))
     choice = chunk.choices[0]
     delta = choice.delta or _Delta()
     answer, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
@@ -119,7 +121,7 @@ def read_completion_chunk(content: bytes) -> Piece:
     chunk = _completion_decoder.decode(content)
     usage = _usage_of(chunk.usage)
     if not chunk.choices:
-        return Piece(usage=usage, error=error_text(chunk.error))
+        return Piece(usage=usage, error=error_text(chunk.error or chunk.message))
     choice = chunk.choices[0]
     text = choice.text or ""
     return Piece(text, "", bool(text), bool(choice.finish_reason), usage, error_text(chunk.error))
@@ -147,7 +149,7 @@ def read_response_event(content: bytes) -> Piece:
 
 def error_text(error: Any) -> str:
     """Returns the message of an error in a stream, whatever form it has; nothing where there is none."""
-    if error is None:
+    if not error:
         return ""
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) and message else str(error)

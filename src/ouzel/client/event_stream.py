@@ -21,10 +21,11 @@ class EventStream:
             if content.startswith(b"data:"):
                 self._data.append(content[5:].removeprefix(b" "))
             elif not content and self._data:
-                event = b"\n".join(self._data)
+                event = b"\n".join(self._data).strip()
                 self._data.clear()
                 if event == _LAST:
                     self.is_over = True
                     break
-                events.append(event)
+                if event:  # some servers keep a connection alive with nothing
+                    events.append(event)
         return events

@@ -128,7 +128,7 @@ class HttpClient:
                     if answer.status_code != _OK:
                         raise failure_of(Answer(answer.status_code, await answer.aread()))
                     if answer.headers.get("content-type", "").startswith("application/json"):
-                        raise ApiFailure("the server answered a request for a stream with one JSON object")
+                        raise _unstreamed(Answer(answer.status_code, await answer.aread()))
                     async with aclosing(_events_of(answer)) as events:
                         yield events
         except httpx2.HTTPError as error:
@@ -177,6 +177,13 @@ def _refuse_redirection(answer: httpx2.Response) -> None:
 
 def _content_type(body: bytes) -> dict[str, str]:
     return {"content-type": "application/json"} if body else {}
+
+
+def _unstreamed(answer: Answer) -> ApiFailure:
+    """Says what is wrong with a whole answer, which may be an error that calls itself a success."""
+    if b'"error"' in answer.body:
+        return failure_of(answer)
+    return ApiFailure("the server answered a request for a stream with one JSON object")
 
 
 async def _events_of(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
