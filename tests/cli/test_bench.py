@@ -156,6 +156,13 @@ def test_more_connections_than_a_shell_allows_by_itself(server: RunningServer, t
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_more_requests_at_once_than_descriptors_are_refused(tmp_path: Path) -> None:
+    with_few_files = ("sh", "-c", 'ulimit -n 64 && exec "$@"', "sh")
+    arguments = ("--url", "x", "--num-prompts", "99", "--sweep", "concurrency:1,99")
+    _, errors = _started(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
+    assert errors.startswith("ouzel: requests at once must be <= 32, which the limit of 64 open files leaves")
+
+
 def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -224,9 +231,9 @@ def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(flag in said for flag in ("--url", "--workload", "--sweep", "--compare"))
 
 
-def _started(*arguments: str, directory: Path) -> subprocess.Popen[str]:
+def _started(*arguments: str, directory: Path, wrapper: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     """The command in a process of its own, which saves its result in the directory."""
-    command = [sys.executable, "-m", "ouzel", "bench", "--save", str(directory / "result.json"), *arguments]
+    command = [*wrapper, sys.executable, "-m", "ouzel", "bench", "--save", str(directory / "result.json"), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

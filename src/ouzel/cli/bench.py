@@ -30,6 +30,7 @@ from ouzel.client.base import ApiClient
 from ouzel.client.shown_url import shown_url
 
 _NUM_PROMPTS = 32
+_NUM_OTHER_FILES = 32  # open beside connections
 _STOPPED = 130  # the exit status of what ends by Ctrl-C
 _SECRET: Mapping[str, Callable[[str], str]] = {"--api-key": lambda _: "…", "--url": shown_url}  # how they are shown
 
@@ -40,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
     if flags.compare:
         return _compare(flags)
     plan = _plan(flags)
-    opening = _served(flags, rest) if flags.url else _own(rest)
+    opening = _served(flags, plan, rest) if flags.url else _own(rest)
     return uvloop.run(_run(flags, plan, opening, command_line=_shown(arguments)))
 
 
@@ -65,7 +66,7 @@ def _plan(flags: BenchFlags) -> Plan:
     return Plan(shape, tuple(lines), flags.loads(), flags.warmup, flags.seed, limits)
 
 
-def _served(flags: BenchFlags, rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
+def _served(flags: BenchFlags, plan: Plan, rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
     """Raises OuzelError, before anything is asked."""
     from ouzel.cli.descriptors import raise_limit  # noqa: PLC0415  only where there is a server
     from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  likewise
@@ -74,7 +75,7 @@ def _served(flags: BenchFlags, rest: Sequence[str]) -> AbstractAsyncContextManag
         reason = "--model names the model of a server" if not rest[0].startswith("-") else "is no option of --url"
         raise InvalidOption(f"{rest[0]}: {reason}; ouzel bench --help lists all")
     tls = tls_context(ca_file=flags.ca_file, verifies=not flags.insecure)
-    raise_limit()  # every request at once takes a connection
+    _check_connections(plan, raise_limit())
     api_key = flags.api_key or os.environ.get("OPENAI_API_KEY", "")
 
     @asynccontextmanager
@@ -86,6 +87,15 @@ def _served(flags: BenchFlags, rest: Sequence[str]) -> AbstractAsyncContextManag
             await client.close()
 
     return opened()
+
+
+def _check_connections(plan: Plan, num_files: int) -> None:
+    """Raises InvalidOption where requests at once, each of which takes a connection, are too many for the system."""
+    most = num_files - _NUM_OTHER_FILES
+    at_once = max(min(load.max_concurrency or 0, plan.shape.num_requests) for load in plan.loads)
+    if at_once > most:
+        reason = f"which the limit of {num_files} open files leaves (ulimit -n)"
+        raise InvalidOption(f"requests at once must be <= {most}, {reason}, given {at_once}")
 
 
 def _own(rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
