@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ouzel.client.base import ApiFailure
+from ouzel.client.base import UNREADABLE, ApiFailure
 
 
 class _Function(msgspec.Struct):
@@ -106,7 +106,7 @@ class Answer:
         """Raises ApiFailure where the event is an error, or no chunk."""
         try:
             chunk = _decode(event)
-        except (ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             raise ApiFailure(f"the server sent what is no chunk of a chat completion: {error}") from error
         if chunk.error is not None:
             message = chunk.error if isinstance(chunk.error, str) else chunk.error.message
@@ -147,7 +147,7 @@ class Answer:
         if bytes(usage) == b"null":
             return
         self.usage_json = usage
-        with suppress(ValueError, RecursionError):
+        with suppress(*UNREADABLE):
             self.usage = msgspec.json.decode(usage, type=Usage)
 
     def _add_to_call(self, part: _Call) -> None:

@@ -9,7 +9,7 @@ from typing import Any  # the OpenAPI document's JSON
 
 import msgspec
 
-from ouzel.client.base import ApiClient, ApiFailure, failure_of
+from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure, failure_of
 from ouzel.terminal_chat.answer import Answer, Piece
 from ouzel.terminal_chat.loop_thread import LoopThread
 
@@ -50,7 +50,7 @@ class ChatApi:
             raise failure_of(answer)
         try:
             return [model.id for model in msgspec.json.decode(answer.body, type=_Models).data]
-        except (ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             raise ApiFailure(f"/v1/models is no list of models: {error}") from error
 
     def field_names(self) -> frozenset[str]:
