@@ -11,6 +11,7 @@ import pytest
 from ouzel.bench.conversation import Conversation, user_turn
 from ouzel.bench.endpoints import CHAT, Form
 from ouzel.bench.load import Load, send_all
+from ouzel.bench.measurement import Measurement
 from ouzel.bench.progress import Progress, shown
 from ouzel.bench.run import Run, run_load
 from ouzel.bench.target import Target
@@ -61,16 +62,27 @@ async def test_requests_of_a_rate_begin_when_they_are_due() -> None:
     assert begun_s == sorted(begun_s)
 
 
-async def run_of(*conversations: Conversation, stop_at_once: bool = False, step_s: float = 0.0) -> Run:
+class StopsAtTheFirst(Progress):
+    """Stops a run as soon as one request has its answer."""
+
+    def __init__(self, stopping: asyncio.Event) -> None:
+        super().__init__(1)
+        self._stopping = stopping
+
+    def end(self, measurement: Measurement) -> None:
+        super().end(measurement)
+        self._stopping.set()
+
+
+async def run_of(*conversations: Conversation, stops_at_the_first: bool = False, step_s: float = 0.0) -> Run:
     with running_server({"step_s": step_s}) as server:
         client = HttpClient(server.url)
         target = Target(client, CHAT, MODEL, Form(ignores_eos=False), {})
         stopping = asyncio.Event()
-        if stop_at_once:
-            asyncio.get_running_loop().call_later(0.2, stopping.set)
+        progress = StopsAtTheFirst(stopping) if stops_at_the_first else Progress(1)
         try:
             return await run_load(
-                target, conversations, Load(), rng=random.Random(1), progress=Progress(1), stopping=stopping
+                target, conversations, Load(), rng=random.Random(1), progress=progress, stopping=stopping
             )
         finally:
             await client.close()
@@ -93,7 +105,7 @@ async def test_a_turn_that_fails_has_no_successor() -> None:
 
 async def test_a_stopped_run_has_what_was_answered() -> None:
     long = conversation("x" * 2000, max_tokens=2000)
-    run = await run_of(conversation("ab"), long, stop_at_once=True, step_s=0.005)
+    run = await run_of(conversation("ab"), long, stops_at_the_first=True, step_s=0.005)
     assert [each.answer for each in run.measurements] == ["ab"]
     assert run.is_stopped
 
