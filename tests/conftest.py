@@ -52,6 +52,15 @@ def logging_as_before() -> Iterator[None]:
         logger.handlers[:] = handlers
 
 
+@pytest.fixture(autouse=True)
+def signals_as_before() -> Iterator[None]:
+    """Commands handle signals until their process ends; for some tests that is this process."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 # Markers
 
 
