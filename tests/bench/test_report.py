@@ -11,7 +11,7 @@ from ouzel.bench.figures import figures_of
 from ouzel.bench.load import Load
 from ouzel.bench.report.axis import linear_axis, logarithmic_axis
 from ouzel.bench.report.chart import Chart, Mark, Series
-from ouzel.bench.report.charts import sweep_charts
+from ouzel.bench.report.charts import NamedResult, charts_of, sweep_charts
 from ouzel.bench.report.page import comparison_page, report_page
 from ouzel.bench.result import Circumstances, Result, result_of
 from ouzel.bench.run import Run
@@ -79,6 +79,20 @@ def test_a_sweep_has_charts_against_its_loads() -> None:
     tags = tags_of(page)
     assert tags.seen.count("svg") == 8
     assert "requests sent a second" in tags.texts
+
+
+def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_and_all_their_failures() -> None:
+    results = [result(Load(max_concurrency=number), error="no") for number in range(1, 10)]
+    page = report_page(results)
+    assert "charts of single requests show 5 of the 9 loads: 1 at once, 3 at once, 5 at once" in page
+    [whole] = [
+        chart
+        for chart in charts_of([NamedResult(str(n), each) for n, each in enumerate(results[:8])])
+        if chart.mark is Mark.DOTS
+    ]
+    assert [series.label for series in whole.series] == [*"01234567", "failed"]
+    assert len(whole.series[-1].xs) == 8
+    assert 'class="s8"' in whole.svg()
 
 
 def test_a_comparison_has_ratios_and_charts_of_both() -> None:

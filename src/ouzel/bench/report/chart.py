@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from ouzel.bench.report.axis import Axis, linear_axis, logarithmic_axis, tick_text
 
-MAX_SERIES = 8  # as many colours as the style sheet has
+MAX_SERIES = 9  # as many colours as the style sheet has
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 12, 46
 _MAX_DOTS = 1500
@@ -32,7 +32,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`may_be_logarithmic` is of the horizontal axis, where its values differ by orders of magnitude."""
+    """`may_be_logarithmic` is of the horizontal axis, where its values differ by orders of magnitude.
+
+    There are MAX_SERIES at most.
+    """
 
     title: str
     x_label: str
@@ -48,7 +51,7 @@ class Chart:
         _text(root, self.x_label, x=(_LEFT + _WIDTH - _RIGHT) / 2, y=_HEIGHT - 8, anchor="middle")
         label = _text(root, self.y_label, x=0, y=0, anchor="middle")
         label.set("transform", f"translate(14 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)")
-        for number, series in enumerate(self.series[:MAX_SERIES]):
+        for number, series in enumerate(self.series):
             group = SubElement(root, "g", {"class": f"s{number}"})
             _draw(group, series, self.mark, x_axis, y_axis)
         return ElementTree.tostring(root, encoding="unicode")

@@ -1,7 +1,7 @@
 """Which charts are made of results."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from ouzel.bench.table import Figure, value_of
 
 _NUM_QUANTILES = 200
 _NUM_BINS = 50
+_MAX_RUNS = MAX_SERIES - 1  # one colour is that of failures
 _BINS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 
 
@@ -31,10 +32,14 @@ class _Requests:
     failure_times_s: Sequence[float]
 
 
+def drawn_of(named: Sequence[NamedResult]) -> Sequence[NamedResult]:
+    """Chooses from more runs than there are colours: every second, or third."""
+    return named[:: (len(named) - 1) // _MAX_RUNS + 1] if named else named
+
+
 def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
     """Draws the results of some runs into the same charts, as far as they have what is drawn."""
-    chosen = named[:: (len(named) - 1) // MAX_SERIES + 1] if named else named
-    detailed = [(each.name, _requests(each.result)) for each in chosen if _has_details(each.result)]
+    detailed = [(each.name, _requests(each.result)) for each in drawn_of(named) if _has_details(each.result)]
     made = (
         Chart(
             title="Time to first token",
@@ -58,7 +63,7 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
             title="Whole requests",
             x_label="seconds from the beginning, when it was sent",
             y_label="seconds",
-            series=tuple(series for name, requests in detailed for series in _whole_requests(name, requests)),
+            series=_whole_requests(detailed),
             mark=Mark.DOTS,
         ),
         Chart(
@@ -146,11 +151,11 @@ def _requests(result: Result) -> _Requests:
     )
 
 
-def _whole_requests(name: str, requests: _Requests) -> Iterator[Series]:
-    """Failed requests lie on the axis."""
-    yield Series(name, requests.outputs.start_times_s, requests.e2els_s)
-    if times_s := requests.failure_times_s:
-        yield Series(f"{name}, failed", times_s, [0.0] * len(times_s))
+def _whole_requests(detailed: Sequence[tuple[str, _Requests]]) -> tuple[Series, ...]:
+    """Failed requests, of whichever run, lie on the axis."""
+    answered = [Series(name, requests.outputs.start_times_s, requests.e2els_s) for name, requests in detailed]
+    failures_s = [time_s for _, requests in detailed for time_s in requests.failure_times_s]
+    return (*answered, Series("failed", failures_s, [0.0] * len(failures_s))) if failures_s else tuple(answered)
 
 
 def _cumulative(name: str, times_s: Sequence[float]) -> Series:

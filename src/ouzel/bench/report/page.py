@@ -9,8 +9,8 @@ import jinja2
 from markupsafe import Markup
 
 from ouzel.bench.comparison import compared, load_of
-from ouzel.bench.report.chart import MAX_SERIES, Chart
-from ouzel.bench.report.charts import NamedResult, charts_of, have_one_axis, is_sweep, sweep_charts
+from ouzel.bench.report.chart import Chart
+from ouzel.bench.report.charts import NamedResult, charts_of, drawn_of, have_one_axis, is_sweep, sweep_charts
 from ouzel.bench.result import Result
 from ouzel.bench.summary import first_errors
 from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
@@ -37,12 +37,13 @@ def report_page(results: Sequence[Result]) -> str:
     first = results[0]
     own = first.get("ouzel") or {}
     charts = sweep_charts([("", results)]) if is_sweep(results) else []
-    charts += charts_of([NamedResult(load_of(each), each) for each in results])
+    named = [NamedResult(load_of(each), each) for each in results]
+    charts += charts_of(named)
     return _page(
         title=str(first.get("model_id", "")),
         subtitle=f"{own.get('workload', '')}; {load_of(first) if len(results) == 1 else f'{len(results)} loads'}",
         facts=_facts(first),
-        remarks=[str(each) for each in own.get("remarks", ())],
+        remarks=[str(each) for each in own.get("remarks", ())] + _remarks(named),
         tables=[table for each in results for table in _tables(each, is_one_of_many=len(results) > 1)],
         charts=charts,
         errors=[error for each in results for error in first_errors(each)],
@@ -67,6 +68,14 @@ def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str,
         charts=charts,
         errors=[error for result in (*firsts, *seconds) for error in first_errors(result)],
     )
+
+
+def _remarks(named: Sequence[NamedResult]) -> list[str]:
+    drawn = drawn_of(named)
+    if len(drawn) == len(named):
+        return []
+    names = ", ".join(each.name for each in drawn)
+    return [f"charts of single requests show {len(drawn)} of the {len(named)} loads: {names}"]
 
 
 def _facts(result: Result) -> dict[str, str]:
@@ -122,7 +131,7 @@ def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
 
 
 def _drawn(chart: Chart) -> _Drawing:
-    labels = tuple(series.label for series in chart.series[:MAX_SERIES])
+    labels = tuple(series.label for series in chart.series)
     return _Drawing(chart.title, labels if len(labels) > 1 else (), Markup(chart.svg()))
 
 
