@@ -235,6 +235,8 @@ def test_wrong_settings_are_named_and_nothing_is_sent(person: Person) -> None:
     assert "temperature must be <= 2, given 3" in person.page.locator("#notice").inner_text()
     assert person.said == []
     assert person.page.input_value("#prompt") == "hello"
+    person.page.fill("#set-seed", "9007199254740993")
+    assert "seed must have fewer digits" in "".join(person.page.locator(".fault").all_inner_texts())
 
 
 def test_settings_have_the_models_defaults_and_the_ranges_of_the_api(person: Person, page: Page) -> None:

@@ -265,6 +265,21 @@ def test_one_is_exported_in_two_forms(person: Person, tmp_path: Path) -> None:
     assert [each["role"] for each in json.loads(texts["json"])["messages"]] == ["user", "assistant"]
 
 
+def test_a_picture_that_is_still_being_read_goes_with_its_question(seeing: RunningServer, person_at: PersonAt) -> None:
+    person = person_at(seeing)
+    person.page.evaluate("""() => {
+      const read = FileReader.prototype.readAsDataURL;
+      window.goOn = new Promise(resolve => { window.readNow = resolve });
+      FileReader.prototype.readAsDataURL = function (file) { window.goOn.then(() => read.call(this, file)) };
+    }""")
+    person.chooses_picture("owl.png", saved(picture(28, 28), "PNG"))
+    person.writes("look")
+    assert person.page.locator(".message").count() == 0
+    person.page.evaluate("readNow()")
+    expect(person.page.locator(".message.user .picture")).to_have_count(1)
+    person.waits()
+
+
 def test_pictures_are_chosen_dropped_pasted_and_kept(seeing: RunningServer, person_at: PersonAt) -> None:
     person = person_at(seeing)
     png = saved(picture(56, 28), "PNG")

@@ -99,12 +99,10 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "value", "found"), CHECKS)
-def test_a_value_is_held_against_a_schema(
-    person: Person, schema: dict[str, object], value: object, found: dict[str, list[str]]
-) -> None:
+def test_values_are_held_against_schemas(person: Person) -> None:
     script = "async given => (await import('/playground/modules/schema_check.js')).checkAgainst(...given)"
-    assert person.page.evaluate(script, [schema, value]) == found
+    for schema, value, found in CHECKS:
+        assert person.page.evaluate(script, [schema, value]) == found
 
 
 def test_tokens_have_probabilities_by_pointer_and_keys(person: Person) -> None:
@@ -139,22 +137,29 @@ CALCULATIONS = [
     ("sqrt(16) + abs(-2)", 6),
     ("17 plus 25", 42),
     ("3 x 4", 12),
+    ("10x10", 100),
     ("1e3 - .5", 999.5),
 ]
 
 
-@pytest.mark.parametrize(("expression", "value"), CALCULATIONS)
-def test_the_calculator_computes(person: Person, expression: str, value: float) -> None:
-    script = "async text => (await import('/playground/modules/tools/calculator.js')).calculate(text)"
-    assert person.page.evaluate(script, expression) == pytest.approx(value)
-
-
-@pytest.mark.parametrize(
-    "expression", ["", "1 +", "(1", "1)", "alert(1)", "constructor", "1 / 0", "2 3", "x" * 600, "$"]
-)
-def test_the_calculator_says_what_is_wrong(person: Person, expression: str) -> None:
-    script = """async text => {
+def test_the_calculator_computes(person: Person) -> None:
+    script = """async texts => {
       const { calculate } = await import('/playground/modules/tools/calculator.js');
-      try { return String(calculate(text)); } catch (error) { return `Error: ${error.message}`; }
+      return texts.map(calculate);
     }"""
-    assert person.page.evaluate(script, expression).startswith("Error: ")
+    expressions, values = zip(*CALCULATIONS, strict=True)
+    assert person.page.evaluate(script, expressions) == pytest.approx(values)
+
+
+WRONG = ["", "1 +", "(1", "1)", "alert(1)", "constructor", "1 / 0", "2 3", "x" * 600, "$", "0x10"]
+
+
+def test_the_calculator_says_what_is_wrong(person: Person) -> None:
+    script = """async texts => {
+      const { calculate } = await import('/playground/modules/tools/calculator.js');
+      return texts.filter(text => {
+        try { calculate(text); } catch (error) { return error.constructor !== Error; }
+        return true;
+      });
+    }"""
+    assert person.page.evaluate(script, WRONG) == []

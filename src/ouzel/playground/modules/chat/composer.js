@@ -5,6 +5,7 @@ import { IMAGE_TYPES, readImages } from "./images.js";
 
 export class Composer {
   #images = [];
+  #reading = null; // until all pictures that were chosen have been read
 
   /** `onSend` gets the text and the pictures, and returns whether they were taken; `notice` shows a line. */
   constructor({ onSend, onStop, notice }) {
@@ -41,7 +42,7 @@ export class Composer {
     this.area.addEventListener("keydown", (event) => this.#press(event));
     this.area.addEventListener("input", () => this.#fit());
     this.area.addEventListener("paste", (event) => !isRichText(event.clipboardData) && this.#takeFiles(event, event.clipboardData.files));
-    this.picker.addEventListener("change", () => this.#add(this.picker.files));
+    this.picker.addEventListener("change", () => this.#take(this.picker.files));
     byId("add-picture").addEventListener("click", () => this.picker.click());
     byId("stop").addEventListener("click", () => this.onStop());
     document.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
@@ -55,7 +56,8 @@ export class Composer {
     }
   }
 
-  #send() {
+  async #send() {
+    await this.#reading;
     const text = this.area.value.trim();
     if (this.isBusy || (text === "" && this.#images.length === 0)) return;
     if (!this.onSend(text, this.#images)) return;
@@ -68,7 +70,12 @@ export class Composer {
   #takeFiles(event, files) {
     if (files.length === 0) return;
     event.preventDefault();
-    this.#add(files);
+    this.#take(files);
+  }
+
+  #take(files) {
+    const adding = this.#add([...files]);
+    this.#reading = Promise.all([this.#reading, adding]);
   }
 
   async #add(files) {

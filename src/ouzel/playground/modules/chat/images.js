@@ -2,18 +2,18 @@
 
 export const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
 
-/** Returns the pictures among files, and the names of those that are none. */
+/** Returns the pictures among files, and the names of those that are none, or cannot be read any more. */
 export async function readImages(files) {
-  const isImage = (file) => IMAGE_TYPES.includes(file.type);
-  const images = await Promise.all([...files].filter(isImage).map(readImage));
-  return { images, refused: [...files].filter((file) => !isImage(file)).map((file) => file.name) };
+  const read = await Promise.all(files.map(async (file) => ({ name: file.name, url: await urlOf(file) })));
+  return { images: read.filter(({ url }) => url !== null), refused: read.filter(({ url }) => url === null).map(({ name }) => name) };
 }
 
-function readImage(file) {
-  return new Promise((resolve, reject) => {
+function urlOf(file) {
+  if (!IMAGE_TYPES.includes(file.type)) return null;
+  return new Promise((resolve) => {
     const reader = new FileReader();
-    reader.onload = () => resolve({ name: file.name, url: reader.result });
-    reader.onerror = () => reject(reader.error);
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => resolve(null);
     reader.readAsDataURL(file);
   });
 }

@@ -67,6 +67,7 @@ export class Settings {
     if (!Number.isFinite(number) || (field?.isInteger && !Number.isInteger(number))) {
       return `${name} must be ${field?.isInteger ? "a whole number" : "a number"}, given ${text}`;
     }
+    if (field?.isInteger && !Number.isSafeInteger(number)) return `${name} must have fewer digits: a browser cannot hold ${text}`;
     if (field === null) return ""; // it was held against its range when it was set
     const { minimum, maximum, excludesMinimum, excludesMaximum } = field;
     if (minimum !== null && (excludesMinimum ? number <= minimum : number < minimum)) {

@@ -4,7 +4,7 @@ const FUNCTIONS = { abs: Math.abs, sqrt: Math.sqrt, round: Math.round, floor: Ma
 const CONSTANTS = { pi: Math.PI, e: Math.E };
 const TOKEN = /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)|([a-z]+)|(\*\*|[-+*/%^()]))/iy;
 const WORDS = { plus: "+", minus: "-", times: "*", "multiplied by": "*", "divided by": "/", over: "/", x: "*", "×": "*", "÷": "/", "−": "-" };
-const WORD = /\b(?:plus|minus|times|multiplied by|divided by|over)\b|(?<=\d\s*)x(?=\s*\d)|[×÷−]/gi;
+const WORD = /\b(?:plus|minus|times|multiplied by|divided by|over)\b|(?<=\d\s*)(?<!\b0)x(?=\s*\d)|[×÷−]/gi; // 0x10 is no product
 const MAX_LENGTH = 500;
 
 /** Returns the value of an expression as `2 * (3 + 4) ** 2`. Throws an Error that says what is wrong with it. */
