@@ -44,4 +44,4 @@ def test_no_task_is_long(kind: str, streaming: RunningServer, page: Page) -> Non
     person.waits()
     long_tasks: list[float] = page.evaluate("longTasks")
     assert [duration for duration in long_tasks if duration > 100] == []
-    assert len(person.page.locator(".message.assistant .content").inner_text()) > TOKENS / 2
+    assert len(person.page.locator(".message.assistant .content").inner_text()) > 0.4 * TOKENS  # marks are no text
