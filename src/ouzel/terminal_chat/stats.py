@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from ouzel.terminal_chat.answer import Answer
 
+_MIN_STREAMED_S = 0.1
+
 
 def stats_text(answers: Sequence[Answer]) -> str:
     if not answers:
@@ -28,8 +30,16 @@ def _of_answer(answer: Answer) -> str:
         return ", ".join([*facts, "the server counted no tokens"])
     usage = answer.usage
     if answer.first_s is not None and answer.end_s is not None and usage.completion_tokens > 1:
-        facts.append(f"{(usage.completion_tokens - 1) / max(answer.end_s - answer.first_s, 1e-9):.1f} tokens/s")
+        rate = _rate(usage.completion_tokens, answer.begin_s, answer.first_s, answer.end_s)
+        facts.append(f"{rate:.1f} tokens/s")
     return ", ".join([*facts, _tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)])
+
+
+def _rate(num_tokens: int, begin_s: float, first_s: float, end_s: float) -> float:
+    """Returns that behind the first token, or where all came too close together to measure it, that of the whole."""
+    if end_s - first_s < _MIN_STREAMED_S:
+        return num_tokens / max(end_s - begin_s, 1e-9)
+    return (num_tokens - 1) / (end_s - first_s)
 
 
 def _tokens(prompt: int, cached: int, completion: int) -> str:

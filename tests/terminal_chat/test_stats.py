@@ -1,0 +1,22 @@
+"""Rates of answers are those that somebody could have seen."""
+
+import pytest
+
+from ouzel.terminal_chat.answer import Answer, Usage
+from ouzel.terminal_chat.stats import stats_text
+
+
+@pytest.mark.parametrize(("first_s", "rate"), [(0.5, "40.0 tokens/s"), (0.99, "21.0 tokens/s")])
+def test_tokens_that_came_all_at_once_have_the_rate_of_the_whole_answer(first_s: float, rate: str) -> None:
+    answer = Answer(usage=Usage(5, 21), begin_s=0.0, first_s=first_s, end_s=1.0)
+    text = stats_text([answer])
+    assert text == f"last answer: TTFT {first_s:.2f} s, {rate}, 5 prompt tokens (0 cached), 21 completion tokens"
+
+
+def test_several_answers_are_added_up_and_those_without_a_count_have_none() -> None:
+    answers = [Answer(usage=Usage(5, 7)), Answer(usage=Usage(10, 3)), Answer()]
+    assert stats_text([]) == "there is no answer yet"
+    assert stats_text(answers).splitlines() == [
+        "last answer: the server counted no tokens",
+        "3 answers: 15 prompt tokens (0 cached), 10 completion tokens",
+    ]
