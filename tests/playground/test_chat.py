@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -134,6 +135,16 @@ def test_the_request_is_shown_in_three_languages(person: Person) -> None:
     compile(shown.inner_text(), "shown", "exec")
     person.clicks("JavaScript", dialog)
     assert "new OpenAI" in shown.inner_text() and '"temperature": 0.5' in shown.inner_text()
+
+
+def test_a_program_prints_calls_where_there_are_tools(person: Person) -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    said = '<tool_call>\n{"name": "look", "arguments": {"at": 5}}\n</tool_call>'
+    body = {"messages": [{"role": "user", "content": said}], "model": "parrot", "tools": [tool], "stream": True}
+    script = "async body => (await import('/playground/modules/dialogs/request_dialog.js')).pythonText(body)"
+    program = person.page.evaluate(script, body)
+    done = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, check=True)
+    assert " ".join(done.stdout.split()) == 'look {"at": 5}'
 
 
 def test_a_command_for_curl_holds_a_long_request(person: Person) -> None:

@@ -307,6 +307,12 @@ def test_pictures_are_chosen_dropped_pasted_and_kept(seeing: RunningServer, pers
     assert person.page.locator(".message.user .picture").count() == 2
     person.asks("and now?")
     assert sizes_seen() == [(28, 56), (28, 28)]
+    first = person.message(0)
+    person.clicks("Edit", first)
+    person.clicks("Remove image 1", first)
+    person.clicks("Send as another branch", first)
+    person.waits()
+    assert sizes_seen() == [(28, 28)]
 
 
 def test_text_is_pasted_and_dropped_as_text(person: Person, page: Page) -> None:

@@ -72,10 +72,10 @@ export class Chat {
   // What a person can do with one message.
 
   /** Returns false where nothing was done, and what was written is to stay. */
-  edit(node, content) {
+  edit(node, content, images) {
     if (!this.#maySend()) return false;
     const conversation = this.#conversation;
-    const { role, images, toolCallId } = node.message;
+    const { role, toolCallId } = node.message;
     if (role === "user" && content.trim() === "" && images.length === 0) return false;
     const rest = role === "tool" ? this.#resultsBehind(node) : [];
     conversation.add(node.parent, message(role, { content, images, toolCallId }));

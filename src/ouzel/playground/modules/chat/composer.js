@@ -1,10 +1,10 @@
 // Where a person writes: Enter sends, Shift and Enter begins a line, Escape stops the answer.
 
-import { button, byId, element, fill, isComposing } from "../dom.js";
+import { byId, isComposing } from "../dom.js";
+import { Attachments } from "./attachments.js";
 import { IMAGE_TYPES, readImages } from "./images.js";
 
 export class Composer {
-  #images = [];
   #reading = null; // until all pictures that were chosen have been read
 
   /** `onSend` gets the text and the pictures, and returns whether they were taken; `notice` shows a line. */
@@ -12,6 +12,7 @@ export class Composer {
     Object.assign(this, { onSend, onStop, notice });
     this.form = byId("composer");
     this.area = byId("prompt");
+    this.attachments = new Attachments(byId("pictures"), () => this.focus());
     this.picker = byId("picture-file");
     this.picker.accept = IMAGE_TYPES.join(",");
     this.seesImages = false;
@@ -59,11 +60,10 @@ export class Composer {
   async #send() {
     await this.#reading;
     const text = this.area.value.trim();
-    if (this.isBusy || (text === "" && this.#images.length === 0)) return;
-    if (!this.onSend(text, this.#images)) return;
+    if (this.isBusy || (text === "" && this.attachments.images.length === 0)) return;
+    if (!this.onSend(text, this.attachments.images)) return;
     this.area.value = "";
-    this.#images = [];
-    this.#drawImages();
+    this.attachments.images = [];
     this.#fit();
   }
 
@@ -82,23 +82,8 @@ export class Composer {
     if (!this.seesImages) return this.notice("This model reads text only: it takes no pictures.");
     const { images, refused } = await readImages(files);
     if (refused.length > 0) this.notice(`Not a picture that can be sent: ${refused.join(", ")}`);
-    this.#images.push(...images);
+    this.attachments.images = [...this.attachments.images, ...images];
     this.picker.value = "";
-    this.#drawImages();
-  }
-
-  #drawImages() {
-    const previews = this.#images.map((image) => {
-      const remove = button(`Remove ${image.name}`, () => this.#remove(image), { icon: "×" });
-      return element("li", {}, element("img", { src: image.url, alt: image.name, title: image.name }), remove);
-    });
-    fill(byId("pictures"), ...previews);
-  }
-
-  #remove(image) {
-    this.#images = this.#images.filter((each) => each !== image);
-    this.#drawImages();
-    this.focus();
   }
 
   /** The field grows with what is written, up to its CSS limit. */

@@ -3,6 +3,7 @@
 import { button, copyFrom, element, fill, isComposing } from "../dom.js";
 import { MarkdownView } from "../markdown/view.js";
 import { checkAgainst } from "../schema_check.js";
+import { Attachments } from "./attachments.js";
 import { figuresText } from "./figures_text.js";
 import { tokenView } from "./token_view.js";
 import { ToolCallsView } from "./tool_calls_view.js";
@@ -133,12 +134,14 @@ export class MessageView {
     const { message } = this.node;
     const area = element("textarea", { class: "editor", rows: Math.min(12, message.content.split("\n").length + 1), "aria-label": "The message" });
     area.value = message.content;
+    const attachments = new Attachments(element("ul", { class: "attachments", "aria-label": "Pictures to send" }), () => area.focus());
+    attachments.images = message.images;
     const close = () => this.#drawAgain();
     const leave = () => {
       close();
       this.focus("Edit");
     };
-    const send = () => this.actions.edit(this.node, area.value) && close();
+    const send = () => this.actions.edit(this.node, area.value, attachments.images) && close();
     const label = message.role === "assistant" ? "Keep as another branch" : "Send as another branch";
     area.addEventListener("keydown", (event) => {
       if (isComposing(event)) return;
@@ -149,7 +152,8 @@ export class MessageView {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
     });
     fill(this.#footer);
-    fill(this.#content, area, element("div", { class: "row" }, button(label, send, { class: "primary" }), button("Leave it", leave)));
+    const buttons = element("div", { class: "row" }, button(label, send, { class: "primary" }), button("Leave it", leave));
+    fill(this.#content, attachments.list, area, buttons);
     area.focus();
   }
 

@@ -6,6 +6,17 @@ import { openDialog } from "./dialog.js";
 
 const OPENAI_FIELDS = new Set(["model", "messages", "temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens", "seed", "stop", "tools", "response_format", "logprobs", "top_logprobs", "stream", "stream_options"]);
 const FORMS = { curl: curlText, Python: pythonText, JavaScript: javaScriptText };
+const PYTHON_CALLS = [
+  "        for call in choice.delta.tool_calls or []:",
+  '            name = f"\\n{call.function.name} " if call.function.name else ""',
+  '            print(name, call.function.arguments or "", sep="", end="", flush=True)',
+];
+const JAVASCRIPT_CALLS = [
+  "  for (const { function: called } of delta?.tool_calls ?? []) {",
+  '    process.stdout.write(called.name ? `\\n${called.name} ` : "");',
+  '    process.stdout.write(called.arguments ?? "");',
+  "  }",
+];
 
 export function showRequest(body) {
   const shown = element("pre", { class: "request", tabindex: 0, "aria-label": "The request" });
@@ -41,8 +52,9 @@ export function pythonText(body) {
     ...fields,
     ")",
     "for chunk in stream:",
-    "    if chunk.choices:",
-    '        print(chunk.choices[0].delta.content or "", end="", flush=True)',
+    "    for choice in chunk.choices:",
+    '        print(choice.delta.content or "", end="", flush=True)',
+    ...(body.tools ? PYTHON_CALLS : []),
   ].filter((line) => Api.key || !["import os"].includes(line)).join("\n").trimStart();
 }
 
@@ -54,7 +66,9 @@ export function javaScriptText(body) {
     `const client = new OpenAI({ baseURL: "${new URL("v1", ROOT)}", apiKey: ${key} });`,
     `const stream = await client.chat.completions.create(${JSON.stringify(body, null, 2)});`,
     "for await (const chunk of stream) {",
-    '  process.stdout.write(chunk.choices[0]?.delta?.content ?? "");',
+    "  const delta = chunk.choices[0]?.delta;",
+    '  process.stdout.write(delta?.content ?? "");',
+    ...(body.tools ? JAVASCRIPT_CALLS : []),
     "}",
   ].join("\n");
 }
