@@ -102,12 +102,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Four at most, as each may take a GiB, and twice as many as there are cores, as tests wait for servers.
+    """Five at most, as each may take a GiB, and more than two for a core, as tests wait for servers.
 
     None for a single file, which would only wait for one.
     """
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
-    return 0 if is_one_file else min(2 * len(os.sched_getaffinity(0)), 4)
+    return 0 if is_one_file else min(2 * len(os.sched_getaffinity(0)) + 1, 5)
 
 
 class WorkGroups(LoadFileScheduling):

@@ -68,7 +68,7 @@ def wait_for_times(program: TerminalProgram, text: str, times: int) -> None:
 
 def test_an_answer_streams_and_is_drawn(slow: RunningServer, tmp_path: Path) -> None:
     with chatting("--url", slow.url, state=tmp_path, columns=400) as program:
-        program.enter("begin " + "word " * 60 + "**end**")
+        program.enter("begin " + "word " * 25 + "**end**")
         program.wait_for("\nbegin word")
         assert slow.engine.num_unfinished == 1
         seen = program.wait_for_prompt()
@@ -144,12 +144,12 @@ def test_a_picture_goes_with_the_next_message_and_is_taken_off_where_it_is_refus
 
 
 def test_resizing_in_the_middle_of_an_answer_loses_nothing(slow: RunningServer, tmp_path: Path) -> None:
-    words = [f"w{number}" for number in range(150)]
+    words = [f"w{number}" for number in range(70)]
     with chatting("--url", slow.url, state=tmp_path, columns=80, lines=12) as program:
         program.enter(" ".join(words))
         program.wait_for("\nw0 w1")
-        for columns in (40, 100, 60):
-            program.wait_for(f"w{columns}")
+        for number, columns in ((15, 40), (30, 100), (45, 60)):
+            program.wait_for(f"w{number}")
             program.resize(columns, 12)
         program.wait_for_prompt()
         say(program, "/stats", "tokens")
