@@ -12,6 +12,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import ModelRunner
 from tests.backends import GOLDEN, GOLDEN_NAMES
+from tests.cores import share_of_cores
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,12 @@ def load(cache_dir: Path) -> Load:
         if key not in made:
             made[key] = create_runner(
                 ModelConfig(model=str(directory), weights=weights, cache_dir=str(cache_dir)),
-                EngineConfig(precision=precision, kv_cache_dtype=kv_cache_dtype, kv_cache_gib=0.02),
+                EngineConfig(
+                    precision=precision,
+                    kv_cache_dtype=kv_cache_dtype,
+                    kv_cache_gib=0.02,
+                    num_threads=share_of_cores(),
+                ),
             )
         return made[key]
 

@@ -1,7 +1,6 @@
 """`ouzel serve` as a user starts it: in a process of its own."""
 
 import argparse
-import os
 import re
 import shlex
 import ssl
@@ -15,6 +14,8 @@ from typing import Any  # JSON
 
 import httpx
 import psutil
+
+from tests.cores import share_of_cores
 
 unmarked_test = ""  # what runs, if it is a test that has no marker for starting servers
 
@@ -77,18 +78,12 @@ def failure(*arguments: str, cache_dir: Path) -> str:
     return errors
 
 
-def _num_threads() -> int:
-    """This process's share of the cores: engines that each take all of them wait for each other."""
-    num_processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return max((os.cpu_count() or 1) // num_processes, 1)
-
-
 @contextmanager
 def serving(
     *arguments: str, cache_dir: Path, environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
 ) -> Iterator[RunningServer]:
     """Waits for the announcement; ends the server at the end."""
-    options = ("--kv-cache-gib", "0.05", "--log-level", "error", "--num-threads", str(_num_threads()))
+    options = ("--kv-cache-gib", "0.05", "--log-level", "error", "--num-threads", str(share_of_cores()))
     process = start(*options, *arguments, cache_dir=cache_dir, environment=environment, wrapper=wrapper)
     assert process.stdout is not None
     try:
