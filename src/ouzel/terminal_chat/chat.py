@@ -1,6 +1,6 @@
 """A chat is a conversation with all that a user has set for it, and asks the server to go on with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ouzel.client.base import ApiFailure
@@ -46,26 +46,18 @@ class Chat:
         length = len(self.conversation)
         self.conversation.add_user(text, self.pictures)
         self.pictures, self.unsent = [], ""
-        try:
-            self._go_on()
-        except (ApiFailure, KeyboardInterrupt) as failure:
+
+        def undo() -> None:
             self.conversation.cut(length)
             self.unsent = text
-            if isinstance(failure, KeyboardInterrupt):
-                raise
-            self.terminal.complain(str(failure))
+
+        self._go_on_or(undo)
 
     def resend(self, at: int) -> None:
         """Asks again for what comes behind the message there. Where that fails, what came before stays."""
         before = self.conversation.exchanged
         self.conversation.cut(at + 1)
-        try:
-            self._go_on()
-        except (ApiFailure, KeyboardInterrupt) as failure:
-            self.conversation.replace(before)
-            if isinstance(failure, KeyboardInterrupt):
-                raise
-            self.terminal.complain(str(failure))
+        self._go_on_or(lambda: self.conversation.replace(before))
 
     def check(self, change: Mapping[str, object]) -> bool:
         """Asks the server whether it would take these fields, too. Raises ApiFailure where it would not."""
@@ -82,6 +74,17 @@ class Chat:
         if self.response_format is not None:
             fields["response_format"] = self.response_format
         return fields
+
+    def _go_on_or(self, undo: Callable[[], None]) -> None:
+        """Undoes where there is no answer: a failure is told, an interruption goes on."""
+        try:
+            self._go_on()
+        except ApiFailure as failure:
+            undo()
+            self.terminal.complain(str(failure))
+        except KeyboardInterrupt:
+            undo()
+            raise
 
     def _go_on(self) -> None:
         """Asks until there is an answer that calls nothing. Raises ApiFailure."""
