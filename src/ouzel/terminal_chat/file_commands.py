@@ -6,11 +6,12 @@ import shlex
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
-from ouzel.terminal_chat.picture import read_picture, user_path
+from ouzel.terminal_chat.picture import read_picture
 from ouzel.terminal_chat.saved_chat import SavedChat, read_chat, write_chat
 from ouzel.terminal_chat.schema_file import read_schema
 from ouzel.terminal_chat.setting_commands import OFF
 from ouzel.terminal_chat.tool_file import load_tools
+from ouzel.terminal_chat.user_file import user_path
 
 
 def image(chat: Chat, argument: str) -> None:

@@ -1,12 +1,12 @@
 """A picture is a file that goes to the server inside the message."""
 
-import os
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
+from ouzel.terminal_chat.user_file import read_bytes
 
 _KINDS = "PNG, JPEG, GIF, WebP, BMP or TIFF"
 _BEGINNING_BYTES = 16
@@ -47,18 +47,3 @@ def _media_type(content: bytes) -> str | None:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for beginning, kind in _BEGINNINGS if content.startswith(beginning)), None)
-
-
-def user_path(path: str) -> Path:
-    """Takes a path as a person writes it, with `~`, which stays where it is nobody's."""
-    return Path(os.path.expanduser(path))
-
-
-def read_bytes(path: str, *, max_bytes: int = -1) -> bytes:
-    """Takes a path as a person writes it. Raises ChatError."""
-    try:
-        with user_path(path).open("rb") as file:
-            return file.read(max_bytes)
-    except (OSError, ValueError) as error:  # ValueError: a null byte
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ChatError(f"{harmless_line(path)}: cannot be read: {reason}") from error

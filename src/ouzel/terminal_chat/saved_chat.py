@@ -9,8 +9,8 @@ import msgspec
 
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
-from ouzel.terminal_chat.picture import read_bytes, user_path
 from ouzel.terminal_chat.settings import check_settable
+from ouzel.terminal_chat.user_file import read_bytes, user_path
 
 
 class _Part(msgspec.Struct):

@@ -6,7 +6,7 @@ import msgspec
 
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
-from ouzel.terminal_chat.picture import read_bytes
+from ouzel.terminal_chat.user_file import read_bytes
 
 
 def read_schema(path: str) -> dict[str, object]:

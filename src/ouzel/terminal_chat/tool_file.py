@@ -15,8 +15,8 @@ import msgspec
 from ouzel.terminal_chat.answer import ToolCall
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line, whole_characters
-from ouzel.terminal_chat.picture import user_path
 from ouzel.terminal_chat.tool_schema import Tool, tool_of
+from ouzel.terminal_chat.user_file import user_path
 
 Tools = Mapping[str, Tool]
 _MODULE = "ouzel_chat_tools"

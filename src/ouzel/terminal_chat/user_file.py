@@ -1,0 +1,22 @@
+"""Files that a person names."""
+
+import os
+from pathlib import Path
+
+from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.harmless import harmless_line
+
+
+def user_path(path: str) -> Path:
+    """Takes a path as a person writes it, with `~`, which stays where it is nobody's."""
+    return Path(os.path.expanduser(path))
+
+
+def read_bytes(path: str, *, max_bytes: int = -1) -> bytes:
+    """Takes a path as a person writes it. Raises ChatError."""
+    try:
+        with user_path(path).open("rb") as file:
+            return file.read(max_bytes)
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ChatError(f"{harmless_line(path)}: cannot be read: {reason}") from error
