@@ -28,6 +28,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.signals import stop_signals
 from ouzel.client.base import ApiClient
 from ouzel.client.shown_url import shown_url
+from ouzel.terminal_chat.harmless import whole_characters
 
 _NUM_PROMPTS = 32
 _NUM_OTHER_FILES = 32  # open beside connections
@@ -203,7 +204,7 @@ def _shown(arguments: Sequence[str]) -> str:
             shown.append(_SECRET[before](argument))
         else:
             shown.append(f"{flag}={_SECRET[flag](value)}" if mark and flag in _SECRET else argument)
-    return shlex.join(["ouzel", "bench", *shown]).encode(errors="replace").decode()  # names of files may be any bytes
+    return whole_characters(shlex.join(["ouzel", "bench", *shown]))  # names of files may be any bytes
 
 
 def _say(text: str) -> None:
