@@ -91,7 +91,8 @@ class Maker:
     @property
     def has_computed(self) -> bool:
         """Tells whether the engine has made a step."""
-        return self._model.engine.stats() is not None
+        [engine] = self._model.engine.members
+        return engine.stats() is not None
 
     @contextmanager
     def held_store(self) -> Iterator[None]:

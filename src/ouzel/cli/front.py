@@ -22,7 +22,7 @@ from ouzel.cli.served_model import load_served_model
 from ouzel.cli.signals import first_of
 from ouzel.cli.store import store_of
 from ouzel.cli.watching import watched
-from ouzel.engine_client import EngineClient
+from ouzel.engine_client import Engines
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 from ouzel.types import EngineInfo
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 async def open_front(
     options: Options,
     local: LocalModel,
-    engine: EngineClient,
+    engine: Engines,
     starting: asyncio.Task[EngineInfo],
     traces: "Traces | None",
 ) -> "Front":

@@ -14,7 +14,7 @@ from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
 from ouzel.cli.signals import first_of, stop_signals
-from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.engine_client import EngineClient, Engines, EngineSpec
 from ouzel.observability.progress_bar import progress_bar
 from ouzel.types import EngineInfo
 
@@ -73,7 +73,7 @@ def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
     )
 
 
-async def front_for(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
+async def front_for(options: Options, local: LocalModel, engine: Engines, traces: "Traces | None") -> "Front":
     """Starts the engine, and opens what answers for it meanwhile. Raises OuzelError."""
     with progress_bar(is_wanted=options.observability.log_format == "text"):
         starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())

@@ -3,5 +3,6 @@
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.client import EngineClient
 from ouzel.engine_client.engine_state import EngineState
+from ouzel.engine_client.engines import Engines
 
-__all__ = ["EngineClient", "EngineSpec", "EngineState"]
+__all__ = ["EngineClient", "EngineSpec", "EngineState", "Engines"]

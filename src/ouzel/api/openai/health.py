@@ -34,7 +34,7 @@ class Watch:
         return Response(self._metrics.exposition(self._reading()), media_type=CONTENT_TYPE)
 
     def _reading(self) -> EngineReading:
-        engine = self._engine
+        [engine] = self._engine.members
         info, stats = engine.info, engine.stats()
         without_stats = EngineReading(
             num_restarts=engine.num_restarts,
