@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 import ouzel
 from ouzel.api.app import app_of, watching_app_of
-from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
@@ -57,9 +57,9 @@ class Front:
         self._model = model
         self._store = store
         self._traces = traces
-        services = Services.of(model, options.limits, options.server, store)
-        self._app = app_of(services, None if traces is None else traces.begin_request)
-        self._watching_app: ASGIApp = watching_app_of(services)
+        catalogue = Catalogue([model], options.limits, options.server, store)
+        self._app = app_of(catalogue, None if traces is None else traces.begin_request)
+        self._watching_app: ASGIApp = watching_app_of(catalogue)
 
     @property
     def app(self) -> ASGIApp:

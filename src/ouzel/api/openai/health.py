@@ -7,14 +7,16 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
-from ouzel.generation import EngineClient, EngineState, ServedModel
-from ouzel.observability import EngineReading, Metrics, exposition
+from ouzel.generation import EngineClient, EngineState
+from ouzel.observability import EngineReading, exposition
 from ouzel.observability.series import CONTENT_TYPE
 
 
 class EngineHealth(msgspec.Struct):
+    model: str
     status: str
     reason: str
 
@@ -22,27 +24,31 @@ class EngineHealth(msgspec.Struct):
 class Health(msgspec.Struct):
     status: str
     reason: str | msgspec.UnsetType = msgspec.UNSET
-    engines: list[EngineHealth] | msgspec.UnsetType = msgspec.UNSET  # of a pool, each
+    engines: list[EngineHealth] | msgspec.UnsetType = msgspec.UNSET  # each of several
 
 
 class Watch:
-    def __init__(self, model: ServedModel, metrics: Metrics) -> None:
-        self._engines = model.engine
-        self._metrics = metrics
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
 
     async def health(self, request: Request) -> Response:
-        """Answers 200 while requests are taken, else 503 with the engine's state and its reason."""
-        state, members = self._engines.state, self._engines.members
-        each = [EngineHealth(engine.state.value, engine.reason) for engine in members]
-        engines = each if len(members) > 1 else msgspec.UNSET
+        """Answers 200 while requests are taken, for whichever model, else 503 with the state and its reason."""
+        state, reason = self._catalogue.state, self._catalogue.reason
+        each = [
+            EngineHealth(served.model.names[0], engine.state.value, engine.reason)
+            for served in self._catalogue
+            for engine in served.model.engine.members
+        ]
+        engines = each if len(each) > 1 else msgspec.UNSET
         if state is EngineState.READY:
             return json_response(Health("ok", engines=engines))
-        health = Health(state.value, self._engines.reason, engines)
-        return json_response(health, HTTPStatus.SERVICE_UNAVAILABLE)
+        return json_response(Health(state.value, reason, engines), HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def metrics(self, request: Request) -> Response:
-        readings = [_reading(engine) for engine in self._engines.members]
-        return Response(exposition([(self._metrics, readings)]), media_type=CONTENT_TYPE)
+        models = [
+            (served.metrics, [_reading(engine) for engine in served.model.engine.members]) for served in self._catalogue
+        ]
+        return Response(exposition(models), media_type=CONTENT_TYPE)
 
 
 def _reading(engine: EngineClient) -> EngineReading:
@@ -85,7 +91,7 @@ OPERATIONS = (
         method="get",
         path="/health",
         summary="200 while requests are taken, else 503.",
-        endpoint=lambda services: Watch(services.model, services.metrics).health,
+        overall=lambda catalogue: Watch(catalogue).health,
         answers=(Health,),
         is_probe=True,
     ),
@@ -93,7 +99,7 @@ OPERATIONS = (
         method="get",
         path="/metrics",
         summary="Prometheus metrics.",
-        endpoint=lambda services: Watch(services.model, services.metrics).metrics,
+        overall=lambda catalogue: Watch(catalogue).metrics,
         is_scraped=True,
     ),
 )
