@@ -19,6 +19,7 @@ from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.model_host import ModelHost
 from ouzel.cli.options import Options
+from ouzel.cli.reloading import Reread, reloading
 from ouzel.cli.served_model import load_served_model
 from ouzel.cli.signals import first_of
 from ouzel.cli.store import store_of
@@ -66,6 +67,7 @@ class Front:
     ) -> None:
         self._options = options
         self._store = store
+        self._host = host
         self._traces = traces
         catalogue = self._catalogue = Catalogue([model], options.limits, options.server, store, loader=host)
         self._app = app_of(catalogue, None if traces is None else traces.begin_request)
@@ -83,6 +85,10 @@ class Front:
     def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
         return watched(self._watching_app, self._options.limits, listener)
+
+    def reloading(self, reread: Reread | None) -> AbstractAsyncContextManager[None]:
+        """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
+        return reloading(self._options, reread, self._catalogue, self._host)
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""

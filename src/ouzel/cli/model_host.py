@@ -37,6 +37,10 @@ class ModelHost:
         self._hosted.append(engines)
         return engines
 
+    def take_options(self, options: Options) -> None:
+        """Takes those that models to come have in common."""
+        self._options = options
+
     async def serve(self, settings: ModelSettings, local: LocalModel) -> "ServedModel":
         """Starts a model's engines, and reads the rest of it meanwhile. Raises ModelLoadError."""
         from ouzel.cli.served_model import load_served_model  # noqa: PLC0415  what is imported first starts sooner

@@ -46,20 +46,26 @@ def settings_of(values: Mapping[str, Any]) -> ModelSettings:
 
 def settings_of_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:
     """Reads NAME=MODEL, or a mapping; what it does not say is as in `values`. Raises InvalidOption, with `origin`."""
+    fields = entry_fields(entry, origin)
+    _check_keys(fields, origin)
+    own = {key: value for key, value in fields.items() if key != _NAME}
+    common = {key: value for key, value in values.items() if key not in _NOT_ITS_OWN}
+    try:
+        return settings_of(common | own | {"served_model_name": [fields[_NAME]]})
+    except InvalidOption as error:
+        raise InvalidOption(f"{origin}: {error}") from error
+
+
+def entry_fields(entry: object, origin: str = "the model") -> Mapping[str, Any]:
+    """Raises InvalidOption for what is neither NAME=MODEL nor a mapping."""
     if isinstance(entry, str):
         name, equals, model = entry.partition("=")
         if not (name and equals and model):
             raise InvalidOption(f"{origin}: must be NAME=MODEL, given {entry!r}")
-        entry = {_NAME: name, "model": model}
+        return {_NAME: name, "model": model}
     if not isinstance(entry, Mapping):
         raise InvalidOption(f"{origin}: must be NAME=MODEL or a mapping, given {entry!r}")
-    _check_keys(entry, origin)
-    own = {key: value for key, value in entry.items() if key != _NAME}
-    common = {key: value for key, value in values.items() if key not in _NOT_ITS_OWN}
-    try:
-        return settings_of(common | own | {"served_model_name": [entry[_NAME]]})
-    except InvalidOption as error:
-        raise InvalidOption(f"{origin}: {error}") from error
+    return entry
 
 
 def _check_keys(entry: Mapping[str, Any], origin: str) -> None:

@@ -43,6 +43,7 @@ class Options:
     observability: ObservabilityConfig
     all_models: tuple[ModelSettings, ...]  # of a server
     values: Mapping[str, Any] = field(repr=False)  # by option, as they were written: for models that come later
+    has_file: bool  # some may be from --config
     remarks: tuple[str, ...] = ()  # for the log
 
     def of(self, settings: ModelSettings) -> "Options":
@@ -97,6 +98,7 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         observability=converted(ObservabilityConfig, values),
         all_models=models,
         values=values,
+        has_file=bool(config_path),
     )
     check_limits(options.limits)
     check_media(options.media)

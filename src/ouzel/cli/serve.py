@@ -19,6 +19,7 @@ from ouzel.types import EngineInfo
 
 if TYPE_CHECKING:
     from ouzel.cli.front import Front
+    from ouzel.cli.reloading import Reread
     from ouzel.observability.traces import Traces
 
 _GC_THRESHOLDS = (50_000, 20, 20)  # each time, all objects of thousands of connections may be looked at
@@ -29,9 +30,14 @@ async def serve(
     models: Sequence[LocalModel],
     listener: Listener,
     watching: Listener | None,
+    *,
     traces: "Traces | None",
+    reread: "Reread | None" = None,
 ) -> None:
-    """Serves until told to stop; `models` are those of `options.all_models`. Raises OuzelError when it cannot start."""
+    """Serves until told to stop; `models` are those of `options.all_models`.
+
+    `reread` reads the options again, where there is a file of them. Raises OuzelError when it cannot start.
+    """
     stopping, hurrying = stop_signals()
     host = ModelHost(options)
     front: Front | None = None
@@ -46,7 +52,7 @@ async def serve(
         gc.collect()
         gc.freeze()  # modules and the tokenizer stay: going through them again would stop the event loop for 25 ms
         gc.set_threshold(*_GC_THRESHOLDS)
-        async with front.watched(watching):
+        async with front.watched(watching), front.reloading(reread):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
         await host.close()

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import uvloop
 
@@ -32,7 +33,8 @@ def run(arguments: Sequence[str]) -> int:
         models = [located(settings.model) for settings in options.all_models]  # may download for minutes
         for settings, local in zip(options.all_models, models, strict=True):
             check_with_model(settings.model, settings.engine, local.directory)
-        uvloop.run(serve(options, models, listener, watching, traces))
+        reread = partial(read_command_line, arguments) if options.has_file else None
+        uvloop.run(serve(options, models, listener, watching, traces=traces, reread=reread))
     return 0
 
 
