@@ -8,7 +8,8 @@ Rules
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 _MAX_STALE_BITS = 64
 
@@ -18,26 +19,30 @@ class BlockIndex:
         self._max_blocks = max_blocks
         self._holders: OrderedDict[bytes, int] = OrderedDict()  # used longest ago first
         self._bits: dict[str, int] = {}
+        self._replicas: dict[int, str] = {}  # by bit
         self._live = 0  # all bits in use
         self._num_bits = 0
 
     def __len__(self) -> int:
         return len(self._holders)
 
-    def num_held(self, blocks: Sequence[bytes], replicas: Iterable[str]) -> dict[str, int]:
+    def num_held(self, blocks: Sequence[bytes]) -> dict[str, int]:
         """Returns how many of the blocks, from the first on, each replica has that has any."""
-        names = {bit: replica for replica in replicas if (bit := self._bits.get(replica))}
-        holding = sum(names)
         held: dict[str, int] = {}
+        holding = self._live
         for count, block in enumerate(blocks):
             still = self._holders.get(block, 0) & holding
             if still != holding:
                 if count:
-                    held |= dict.fromkeys(_chosen(names, holding ^ still), count)
+                    held |= dict.fromkeys(self._names(holding ^ still), count)
                 holding = still
                 if not holding:
                     return held
-        return held | dict.fromkeys(_chosen(names, holding), len(blocks)) if blocks else held
+        return held | dict.fromkeys(self._names(holding), len(blocks)) if blocks else held
+
+    def num_held_by(self, replica: str, blocks: Sequence[bytes]) -> int:
+        bit = self._bits.get(replica, 0)
+        return sum(1 for _ in takewhile(lambda block: self._holders.get(block, 0) & bit, blocks))
 
     def add(self, blocks: Sequence[bytes], replica: str) -> None:
         """Notes that a replica has the blocks of a prompt."""
@@ -50,7 +55,10 @@ class BlockIndex:
             holders.popitem(last=False)
 
     def forget(self, replica: str) -> None:
-        bit = self._bits.pop(replica, 0)
+        bit = self._bits.pop(replica, None)
+        if bit is None:
+            return
+        del self._replicas[bit]
         self._live ^= bit
         if self._num_bits - len(self._bits) > _MAX_STALE_BITS:
             self._clear_stale_bits()
@@ -59,6 +67,7 @@ class BlockIndex:
         bit = self._bits.get(replica)
         if bit is None:
             bit = self._bits[replica] = 1 << self._num_bits
+            self._replicas[bit] = replica
             self._num_bits += 1
             self._live |= bit
         return bit
@@ -76,15 +85,13 @@ class BlockIndex:
                 kept[block] = moved[live]
         self._holders = kept
         self._bits = {replica: new[old] for replica, old in self._bits.items()}
+        self._replicas = {bit: replica for replica, bit in self._bits.items()}
         self._num_bits = len(self._bits)
         self._live = (1 << self._num_bits) - 1
 
-
-def _chosen(names: dict[int, str], bits: int) -> list[str]:
-    """Returns the replicas that have these bits."""
-    chosen = []
-    while bits:
-        bit = bits & -bits
-        chosen.append(names[bit])
-        bits ^= bit
-    return chosen
+    def _names(self, bits: int) -> Iterator[str]:
+        """Gives the replicas that have these bits."""
+        while bits:
+            bit = bits & -bits
+            yield self._replicas[bit]
+            bits ^= bit

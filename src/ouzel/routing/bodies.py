@@ -3,16 +3,17 @@
 Rules
 1. Prompt fields are taken as the JSON that the client wrote, which clients write alike in every turn; four bytes count
    as a token.
-2. Work is bounded whatever the body: it is scanned once, and of a piece longer than `UNIT_BYTES` only the last so many
-   bytes are read. Above `MAX_BODY_BYTES` there are no keys.
-3. A body that cannot be read has no keys either: any replica may refuse it.
-4. The history of a response's chain and of a conversation is the server's. Their ids begin with the digits of the
+2. A picture counts as `PICTURE_BYTES` of its base64, about as many tokens as models make of one.
+3. Work is bounded whatever the body: it is scanned once, its first `MAX_TEXT_BYTES` of text have keys, and of a piece
+   longer than `UNIT_BYTES` only the last `MAX_READ_BYTES` are read. Above `MAX_BODY_BYTES` there are no keys.
+4. A body that cannot be read has no keys either: any replica may refuse it.
+5. The history of a response's chain and of a conversation is the server's. Their ids begin with the digits of the
    chain's first one, which make the session.
 """
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -21,7 +22,11 @@ from ouzel.routing.keys import RequestKeys, chained, pieces
 
 UNIT_BYTES = 1024
 BYTES_PER_TOKEN = 4
+MAX_READ_BYTES = 512
+MAX_TEXT_BYTES = 2**20
+PICTURE_BYTES = 4096
 MAX_BODY_BYTES = 8 * 2**20
+_MAX_FIRST_PARTS = 16  # in which a user's first is looked for
 
 _ROOT_DIGITS = 8
 _CHAINED_ID = re.compile(rf"(?:resp|conv)_([0-9a-f]{{{_ROOT_DIGITS}}})[0-9a-f]{{40}}")
@@ -95,17 +100,17 @@ def _keys(body: _Body, salt: str) -> RequestKeys | None:
         return None
     repeated = (body.model, body.cache_salt, body.adapters, body.tools, body.functions, body.instructions, body.system)
     head = b"\0".join((salt.encode(errors="replace"), *map(bytes, repeated)))
-    text = _without_marks(b"".join((head, *(parts or ()))))
-    blocks: tuple[bytes, ...] = ()
+    parts = [head, *map(_without_pictures, parts or ())]
     if chain_id is not None:
         session = [salt.encode(errors="replace"), root_of(chain_id).encode()]
+    elif body.prompt_cache_key is not None:
+        session = [head, body.prompt_cache_key.encode()]
     else:
-        own = _first_turn(parts or ()) if body.prompt_cache_key is None else [body.prompt_cache_key.encode()]
-        session, blocks = [head, *own], _blocks(text)
+        session = [head, *_first_turn(parts[1:])]
     return RequestKeys(
         session=blake2b(_without_marks(b"\0".join(session)), digest_size=8).digest(),
-        blocks=blocks,
-        num_tokens=len(text) // BYTES_PER_TOKEN,
+        blocks=_blocks(parts) if chain_id is None else (),
+        num_tokens=sum(map(len, parts)) // BYTES_PER_TOKEN,
         unit=UNIT_BYTES // BYTES_PER_TOKEN,
         is_continued=chain_id is not None,
     )
@@ -133,7 +138,7 @@ def _conversation_id(body: _Body) -> str | None:
 def _first_turn(parts: Sequence[bytes]) -> list[bytes]:
     """Returns the parts up to the first of a user; of a text, which has no turns, the beginning."""
     first: list[bytes] = []
-    for part in parts:
+    for part in parts[:_MAX_FIRST_PARTS]:
         if part[:1] != b"{":
             return [*first, part[:UNIT_BYTES]]
         first.append(part)
@@ -142,14 +147,39 @@ def _first_turn(parts: Sequence[bytes]) -> list[bytes]:
     return first
 
 
+def _without_pictures(part: bytes) -> bytes:
+    """Shortens the long strings in a part that are no text: those without a space, an escape or a letter of Unicode."""
+    if len(part) <= 2 * PICTURE_BYTES:
+        return part
+    strings = part.split(b'"')
+    return b'"'.join(_shortened(string) if len(string) > 2 * PICTURE_BYTES else string for string in strings)
+
+
+def _shortened(string: bytes) -> bytes:
+    begin = string[:PICTURE_BYTES]
+    if b" " in begin or b"\\" in begin or not begin.isascii():
+        return string
+    return begin[: PICTURE_BYTES // 2] + string[-PICTURE_BYTES // 2 :]
+
+
 def _without_marks(text: bytes) -> bytes:
     return _CACHE_MARK.sub(b"", text) if b'"cache_control"' in text else text
 
 
-def _blocks(text: bytes) -> tuple[bytes, ...]:
+def _blocks(parts: Sequence[bytes]) -> tuple[bytes, ...]:
+    text = _without_marks(b"".join(_beginning(parts)))
     blocks: list[bytes] = []
     parent = b""
     for begin, end in pieces(len(text), UNIT_BYTES):
-        parent = chained(parent, text[max(begin, end - UNIT_BYTES) : end])
+        parent = chained(parent, text[begin:end] if end - begin == UNIT_BYTES else text[end - MAX_READ_BYTES : end])
         blocks.append(parent)
     return tuple(blocks)
+
+
+def _beginning(parts: Sequence[bytes]) -> Iterator[bytes]:
+    left = MAX_TEXT_BYTES
+    for part in parts:
+        yield part[:left]
+        left -= len(part)
+        if left <= 0:
+            return
