@@ -38,10 +38,15 @@ def end_of(num_pieces: int, unit: int) -> int:
     return unit * (PIECES_PER_LENGTH * ((1 << doublings) - 1) + (rest << doublings))
 
 
+def length_of(piece: int, unit: int) -> int:
+    """Returns the length of the piece with this number."""
+    return unit << (piece // PIECES_PER_LENGTH)
+
+
 def pieces(size: int, unit: int, *, first: int = 0) -> Iterator[tuple[int, int]]:
     """Gives begin and end of the whole pieces of what has this size, from piece number `first` on."""
     begin = end_of(first, unit)
-    while (end := begin + (unit << (first // PIECES_PER_LENGTH))) <= size:
+    while (end := begin + length_of(first, unit)) <= size:
         yield begin, end
         begin = end
         first += 1

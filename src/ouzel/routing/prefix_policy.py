@@ -7,8 +7,8 @@ Rules
    gathers them on the replicas that have it, and their load comes later.
 3. Equal replicas are told apart by rendezvous hashing of the session: so routers that know nothing of each other agree.
 4. A chain whose history the server has is taken to be where it was last; an unknown one to be where rendezvous puts it.
-5. What a replica has is what it was given. It may have evicted some of it: so `max_blocks` should be near what the
-   replicas can hold. Nothing here does I/O, and all memory is bounded.
+5. What a replica has is what it was given, less what it must have evicted where it is known how much it can cache
+   (`limit`). Nothing here does I/O, and all memory is bounded.
 """
 
 import heapq
@@ -79,6 +79,10 @@ class PrefixPolicy:
     def num_blocks(self) -> int:
         """Counts the blocks that are remembered."""
         return len(self._index)
+
+    def limit(self, replica: str, max_tokens: int) -> None:
+        """Notes how many tokens a replica can cache; before that it seems to keep all that there is memory for here."""
+        self._index.limit(replica, max_tokens)
 
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
         session = _number(b"" if keys is None else keys.session)
@@ -171,7 +175,7 @@ class PrefixPolicy:
     def _add(self, keys: RequestKeys, state: _Replica) -> None:
         """Notes that the replica has the prompt."""
         if not keys.is_continued:
-            self._index.add(keys.blocks, state.name)
+            self._index.add(keys, state.name)
             return
         known = self._chain(keys)
         history = _UNKNOWN_HISTORY_TOKENS if known is None else known[1]
