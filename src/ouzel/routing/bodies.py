@@ -85,7 +85,7 @@ def body_keys(body: bytes, *, salt: str = "") -> RequestKeys | None:
 def root_of(chained_id: str) -> str:
     """Returns the digits that all ids of a chain of responses, or of a conversation, have in common.
 
-    An id that was made elsewhere has none; what stands for them is the beginning of its SHA-256, as in our own ids.
+    An id that was made elsewhere has none; what stands for them is the beginning of its SHA-256, as `responses` has it.
     """
     match = _CHAINED_ID.fullmatch(chained_id)
     if match is not None:
@@ -120,14 +120,14 @@ def _prompt_parts(body: _Body) -> list[bytes] | None:
     """Returns what grows in a conversation: its messages or items, or the beginning of a JSON text or list."""
     if body.messages is not None:
         return [bytes(message) for message in body.messages]
-    if bytes(body.input[:1]) == b"[":
+    if _first_byte(body.input) == b"[":
         return [bytes(item) for item in _entries.decode(body.input)]
-    fields = [bytes(field) for field in (body.context, body.input, body.inputs, body.prompt) if _is_given(field)]
-    return [field[:-1].rstrip() for field in fields] or None
+    fields = (body.context, body.input, body.inputs, body.prompt)
+    return [bytes(field)[:-1].rstrip() for field in fields if _first_byte(field) in (b'"', b"[")] or None
 
 
-def _is_given(field: msgspec.Raw) -> bool:
-    return bytes(field[:1]) in (b'"', b"[")
+def _first_byte(field: msgspec.Raw) -> bytes:
+    return bytes(memoryview(field)[:1])
 
 
 def _conversation_id(body: _Body) -> str | None:
