@@ -145,11 +145,11 @@ def _tenant(rng: random.Random, ids: "itertools.count[int]") -> _Tenant:
 
 
 def _starts(rng: random.Random, place: int, rate: float) -> Iterator[tuple[float, int]]:
-    """Gives when a tenant's sessions begin: half of them in bursts, in which they come ten times as often."""
+    """Gives when a tenant's sessions begin: three quarters of them in bursts of some seconds."""
     now_s, ends_s = 0.0, 0.0
     while True:
-        quiet_s, burst_s = rng.expovariate(1 / 100), rng.expovariate(1 / 10)
-        for length_s, times in ((quiet_s, 0.55), (burst_s, 5.5)):
+        quiet_s, burst_s = rng.expovariate(1 / 100), rng.expovariate(1 / 5)
+        for length_s, times in ((quiet_s, 0.2625), (burst_s, 15.75)):
             ends_s += length_s
             while (next_s := now_s + rng.expovariate(rate * times)) < ends_s:
                 now_s = next_s

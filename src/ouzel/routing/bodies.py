@@ -13,7 +13,7 @@ Rules
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -100,28 +100,28 @@ def _keys(body: _Body, salt: str) -> RequestKeys | None:
         return None
     repeated = (body.model, body.cache_salt, body.adapters, body.tools, body.functions, body.instructions, body.system)
     head = b"\0".join((salt.encode(errors="replace"), *map(bytes, repeated)))
-    parts = [head, *map(_without_pictures, parts or ())]
+    text, num_bytes = _beginning([head, *(parts or ())])
     if chain_id is not None:
         session = [salt.encode(errors="replace"), root_of(chain_id).encode()]
     elif body.prompt_cache_key is not None:
         session = [head, body.prompt_cache_key.encode()]
     else:
-        session = [head, *_first_turn(parts[1:])]
+        session = [head, *_first_turn(text[1:])]
     return RequestKeys(
         session=blake2b(_without_marks(b"\0".join(session)), digest_size=8).digest(),
-        blocks=_blocks(parts) if chain_id is None else (),
-        num_tokens=sum(map(len, parts)) // BYTES_PER_TOKEN,
+        blocks=_blocks(text) if chain_id is None else (),
+        num_tokens=num_bytes // BYTES_PER_TOKEN,
         unit=UNIT_BYTES // BYTES_PER_TOKEN,
         is_continued=chain_id is not None,
     )
 
 
-def _prompt_parts(body: _Body) -> list[bytes] | None:
+def _prompt_parts(body: _Body) -> Sequence[bytes | msgspec.Raw] | None:
     """Returns what grows in a conversation: its messages or items, or the beginning of a JSON text or list."""
     if body.messages is not None:
-        return [bytes(message) for message in body.messages]
+        return body.messages
     if _first_byte(body.input) == b"[":
-        return [bytes(item) for item in _entries.decode(body.input)]
+        return _entries.decode(body.input)
     fields = (body.context, body.input, body.inputs, body.prompt)
     return [bytes(field)[:-1].rstrip() for field in fields if _first_byte(field) in (b'"', b"[")] or None
 
@@ -133,6 +133,19 @@ def _first_byte(field: msgspec.Raw) -> bytes:
 def _conversation_id(body: _Body) -> str | None:
     named = _conversation.decode(body.conversation) if body.conversation else None
     return named.id if isinstance(named, _Named) else named
+
+
+def _beginning(parts: Sequence[bytes | msgspec.Raw]) -> tuple[list[bytes], int]:
+    """Returns the parts up to the limit, pictures shortened, and how many bytes all parts have."""
+    beginning: list[bytes] = []
+    num_bytes = 0
+    for part in parts:
+        if num_bytes < MAX_TEXT_BYTES:
+            beginning.append(_without_pictures(bytes(part)))
+            num_bytes += len(beginning[-1])
+        else:
+            num_bytes += memoryview(part).nbytes
+    return beginning, num_bytes
 
 
 def _first_turn(parts: Sequence[bytes]) -> list[bytes]:
@@ -167,19 +180,10 @@ def _without_marks(text: bytes) -> bytes:
 
 
 def _blocks(parts: Sequence[bytes]) -> tuple[bytes, ...]:
-    text = _without_marks(b"".join(_beginning(parts)))
+    text = _without_marks(b"".join(parts)[:MAX_TEXT_BYTES])
     blocks: list[bytes] = []
     parent = b""
     for begin, end in pieces(len(text), UNIT_BYTES):
         parent = chained(parent, text[begin:end] if end - begin == UNIT_BYTES else text[end - MAX_READ_BYTES : end])
         blocks.append(parent)
     return tuple(blocks)
-
-
-def _beginning(parts: Sequence[bytes]) -> Iterator[bytes]:
-    left = MAX_TEXT_BYTES
-    for part in parts:
-        yield part[:left]
-        left -= len(part)
-        if left <= 0:
-            return

@@ -37,9 +37,9 @@ _MASK = (1 << 64) - 1
 class Weights(msgspec.Struct, frozen=True):
     """They were tuned by `benchmarks/routing`."""
 
-    unfinished_tokens: float = 300.0  # that an unfinished request counts for
+    unfinished_tokens: float = 50.0  # that an unfinished request counts for
     recent: float = 0.1  # share of the recent work that counts
-    half_life_s: float = 83.0  # after which work counts as half as recent
+    half_life_s: float = 80.0  # after which work counts as half as recent
 
 
 class _Replica:
