@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 import ouzel
 from ouzel.api.app import app_of, watching_app_of
-from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
@@ -22,7 +22,7 @@ from ouzel.cli.served_model import load_served_model
 from ouzel.cli.signals import first_of
 from ouzel.cli.store import store_of
 from ouzel.cli.watching import watched
-from ouzel.engine_client import EngineClient
+from ouzel.engine_client import Engines
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 from ouzel.types import EngineInfo
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 async def open_front(
     options: Options,
     local: LocalModel,
-    engine: EngineClient,
+    engine: Engines,
     starting: asyncio.Task[EngineInfo],
     traces: "Traces | None",
 ) -> "Front":
@@ -57,9 +57,9 @@ class Front:
         self._model = model
         self._store = store
         self._traces = traces
-        services = Services.of(model, options.limits, options.server, store)
-        self._app = app_of(services, None if traces is None else traces.begin_request)
-        self._watching_app: ASGIApp = watching_app_of(services)
+        catalogue = Catalogue([model], options.limits, options.server, store)
+        self._app = app_of(catalogue, None if traces is None else traces.begin_request)
+        self._watching_app: ASGIApp = watching_app_of(catalogue)
 
     @property
     def app(self) -> ASGIApp:

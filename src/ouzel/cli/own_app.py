@@ -10,7 +10,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel, located
 from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.options import Options, flag_of, options_of
-from ouzel.cli.serve import engine_client, front_for
+from ouzel.cli.serve import engines_of, front_for
 from ouzel.cli.serve_command import begun
 from ouzel.client.app_client import AppClient
 from ouzel.client.base import ApiClient
@@ -39,7 +39,7 @@ def read_own_model(
 @asynccontextmanager
 async def own_app(options: Options, local: LocalModel) -> AsyncGenerator[ApiClient, None]:
     """Loads the model, and closes all at the end. Raises OuzelError."""
-    engine = engine_client(options, local)
+    engine = engines_of(options, local)
     front = None
     try:
         front = await front_for(_unserved(options), local, engine, None)

@@ -106,6 +106,15 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("How long a step may take until the engine counts as hung and is replaced."),
     ] = 300.0
     num_threads: Annotated[int, Meta(ge=0), option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
+    replicas: Annotated[
+        int,
+        Meta(ge=1),
+        option(
+            "Engines of the model, each with its part of the processors and of the memory; requests go to where their "
+            "beginning is cached and the least work waits.",
+            is_common=True,
+        ),
+    ] = 1
     engine_process: Annotated[bool, option("Run the engine in a child process (else in a thread).")] = True
 
 
