@@ -39,8 +39,6 @@ class OwnRouter:
     def __init__(self, policy: PrefixPolicy, num_replicas: int) -> None:
         self._policy = policy
         self._names = [f"replica-{number}" for number in range(num_replicas)]
-        for name in self._names:
-            policy.limit(name, CACHE_TOKENS)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._tickets: dict[int, Ticket] = {}  # by id of the turn, which lives until its end
 
@@ -151,9 +149,7 @@ class PrefixHash(SessionHash):
 class IndexedRouter(CountingRouter):
     def __init__(self, num_replicas: int, rng: random.Random) -> None:
         super().__init__(num_replicas, rng)
-        self._index = BlockIndex(1 << 22)
-        for replica in self.replicas:
-            self._index.limit(str(replica), CACHE_TOKENS)
+        self._index = BlockIndex(1 << 22, CACHE_TOKENS)
 
     def learn(self, replica: int, keys: RequestKeys) -> None:
         self._index.add(keys, str(replica))
@@ -271,7 +267,7 @@ class _Setting(NamedTuple):
     weights: Weights
 
     def own(self, weights: Weights) -> OwnRouter:
-        return OwnRouter(PrefixPolicy(weights=weights, clock=self.clock), self.num_replicas)
+        return OwnRouter(PrefixPolicy(cache_tokens=CACHE_TOKENS, weights=weights, clock=self.clock), self.num_replicas)
 
 
 OURS = "**least work + recent**"

@@ -160,9 +160,8 @@ def test_a_cache_key_of_the_clients_is_the_session() -> None:
         b"[1, 2]",
         b"null",
         b"{}",
-        b'{"messages": "text"}',
+        b'{"messages": {}}',
         b'{"messages": null, "prompt": 5}',
-        b'{"messages": [{"role": 5}]}',
         b'{"messages": [{"role": "user"}',
         b'{"input": [1, 2',
         b'{"conversation": 5}',
@@ -174,6 +173,22 @@ def test_a_cache_key_of_the_clients_is_the_session() -> None:
 )
 def test_a_body_that_cannot_be_read_has_no_keys(body: bytes) -> None:
     assert body_keys(body) is None
+
+
+def test_marks_of_what_is_to_be_cached_are_left_out_wherever_they_stand() -> None:
+    marked, plain = (
+        f'{{"messages": [{{{first}"role": "user", "content": "{"a" * 3000}"{last}}}]}}'.encode()
+        for first, last in (
+            ('"cache_control": {"type": "ephemeral"}, ', ', "cache_control": {"type": "ephemeral", "ttl": "1h"}'),
+            ("", ""),
+        )
+    )
+    in_a_text = plain.replace(b"aaa", rb"\"cache_control\": {}", 1)
+
+    of_marked, of_plain, of_text = (body_keys(body) for body in (marked, plain, in_a_text))
+    assert of_marked is not None and of_plain is not None and of_text is not None
+    assert (of_marked.session, of_marked.blocks) == (of_plain.session, of_plain.blocks)
+    assert of_text.blocks != of_plain.blocks
 
 
 def test_a_byte_order_mark_changes_nothing() -> None:

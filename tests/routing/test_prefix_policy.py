@@ -136,6 +136,8 @@ def test_only_candidates_are_chosen_and_all_of_them_are() -> None:
     assert sorted(policy.choose(prompt(1, 1000), ["b", "c"])) == ["b", "c"]
     assert policy.choose(prompt(1, 1000), ["b", "a"])[0] == "a"
     assert sorted(policy.choose(None, NAMES)) == NAMES
+    for keys in (prompt(1, 1000), chain(b"chain"), None):
+        assert policy.choose(keys, []) == []
 
 
 def test_a_forgotten_replica_has_nothing_any_more() -> None:
@@ -235,14 +237,12 @@ def test_of_one_prompt_the_end_is_given_up_first() -> None:
 
 
 def test_what_a_cache_cannot_hold_is_given_up() -> None:
-    index = BlockIndex(max_blocks=10_000)
-    index.add(prompt(1, 1600), "a")
-    index.limit("a", 2000)
-    index.add(prompt(1, 1600), "b")
-    for name in "ab":
-        index.add(prompt(2, 1600), name)
+    index = BlockIndex(max_blocks=10_000, cache_tokens=2000)
+    for session, name in ((1, "a"), (1, "b"), (2, "a")):
+        index.add(prompt(session, 1600), name)
 
     assert index.num_held(prompt(1, 1600).blocks) == {"a": 25, "b": len(prompt(1, 1600).blocks)}
+    assert index.num_held(prompt(2, 1600).blocks) == {"a": len(prompt(2, 1600).blocks)}
 
 
 @pytest.mark.parametrize("seed", range(5))

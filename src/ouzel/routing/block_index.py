@@ -19,12 +19,13 @@ class _Mirror:
         self.bit = bit
         self.blocks: OrderedDict[bytes, int] = OrderedDict()  # used longest ago first; tokens of each
         self.num_tokens = 0
-        self.max_tokens: int | None = None
 
 
 class BlockIndex:
-    def __init__(self, max_blocks: int) -> None:
+    def __init__(self, max_blocks: int, cache_tokens: int | None = None) -> None:
+        """A replica caches so many tokens; without a number it seems to keep all that there is memory for here."""
         self._max_blocks = max_blocks
+        self._cache_tokens = cache_tokens
         self._mirrors: dict[str, _Mirror] = {}
         self._names: dict[int, str] = {}  # by bit
         self._holders: dict[bytes, int] = {}  # by block: bits
@@ -32,12 +33,6 @@ class BlockIndex:
     def __len__(self) -> int:
         """Counts blocks as often as there are replicas that have them."""
         return sum(len(mirror.blocks) for mirror in self._mirrors.values())
-
-    def limit(self, replica: str, max_tokens: int) -> None:
-        """Notes how many tokens the replica can cache."""
-        mirror = self._mirror(replica)
-        mirror.max_tokens = max_tokens
-        self._evict(mirror)
 
     def num_held(self, blocks: Sequence[bytes]) -> dict[str, int]:
         """Returns how many of the blocks, from the first on, each replica has that has any."""
@@ -91,7 +86,7 @@ class BlockIndex:
 
     def _evict(self, mirror: _Mirror) -> None:
         share = self._max_blocks // len(self._mirrors)
-        max_tokens = mirror.num_tokens if mirror.max_tokens is None else mirror.max_tokens
+        max_tokens = mirror.num_tokens if self._cache_tokens is None else self._cache_tokens
         while len(mirror.blocks) > share or mirror.num_tokens > max_tokens:
             block, length = mirror.blocks.popitem(last=False)
             mirror.num_tokens -= length

@@ -8,7 +8,7 @@ Rules
 3. Equal replicas are told apart by rendezvous hashing of the session: so routers that know nothing of each other agree.
 4. A chain whose history the server has is taken to be where it was last; an unknown one to be where rendezvous puts it.
 5. What a replica has is what it was given, less what it must have evicted where it is known how much it can cache
-   (`limit`). Nothing here does I/O, and all memory is bounded.
+   (`cache_tokens`). Nothing here does I/O, and all memory is bounded.
 """
 
 import heapq
@@ -64,10 +64,12 @@ class PrefixPolicy:
         self,
         *,
         max_blocks: int = 1 << 18,
+        cache_tokens: int | None = None,
         weights: Weights = Weights(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._index = BlockIndex(max_blocks)
+        """`max_blocks` of all replicas together are remembered; `cache_tokens` is what each can cache, where known."""
+        self._index = BlockIndex(max_blocks, cache_tokens)
         self._weights = weights
         self._clock = clock
         self._replicas: dict[str, _Replica] = {}
@@ -80,20 +82,17 @@ class PrefixPolicy:
         """Counts the blocks that are remembered."""
         return len(self._index)
 
-    def limit(self, replica: str, max_tokens: int) -> None:
-        """Notes how many tokens a replica can cache; before that it seems to keep all that there is memory for here."""
-        self._index.limit(replica, max_tokens)
-
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
         session = _number(b"" if keys is None else keys.session)
         held = {} if keys is None else self._held(keys, candidates)
-        compared = candidates if len(candidates) <= _MAX_COMPARED else _likely(candidates, held, session)
+        are_few = keys is None or len(candidates) <= _MAX_COMPARED
+        compared = candidates if are_few else _likely(candidates, held, session)
         order = self._by_cost([self._replica(name) for name in compared], held)
         equal = [replica.name for cost, replica in order if cost == order[0][0]]
         if len(equal) > 1:
             equal.sort(key=lambda name: _rank(self._replicas[name], session), reverse=True)
         best = equal + [replica.name for _, replica in order[len(equal) :]]
-        return best if compared is candidates else list(dict.fromkeys(itertools.chain(best, candidates)))
+        return best if are_few else list(dict.fromkeys(itertools.chain(best, candidates)))
 
     def routed(self, keys: RequestKeys | None, replica: str) -> Ticket:
         num_tokens = 0
@@ -152,7 +151,7 @@ class PrefixPolicy:
 
     def _held(self, keys: RequestKeys, candidates: Sequence[str]) -> dict[str, int]:
         """Returns how many tokens of the prompt those are expected to have that have any."""
-        if not keys.is_continued:
+        if not keys.is_continued or not candidates:
             return {name: keys.num_tokens_in(count) for name, count in self._index.num_held(keys.blocks).items()}
         if (known := self._chain(keys)) is not None:
             return {known[0].name: known[1]}
