@@ -29,7 +29,6 @@ _IN_ORDER = (  # a pool's state is the first of these that one of its engines is
     EngineState.FAILED,
     EngineState.CLOSED,
 )
-_BLOCKS_REMEMBERED = 2  # as many as the engines have: what they evicted may be among them
 
 
 class EnginePool:
@@ -52,7 +51,8 @@ class EnginePool:
         await first.start()
         infos = [first.info, *await asyncio.gather(*(member.start() for member in others))]
         max_model_len = min(info.max_model_len for info in infos)
-        self._policy = PrefixPolicy(max_blocks=_BLOCKS_REMEMBERED * sum(info.num_blocks for info in infos))
+        num_blocks = min(info.num_blocks for info in infos)
+        self._policy = PrefixPolicy(max_blocks=num_blocks * len(infos), cache_tokens=num_blocks * first.info.block_size)
         self._info = msgspec.structs.replace(first.info, max_model_len=max_model_len)
         return self._info
 
