@@ -21,22 +21,7 @@ import uvloop
 
 from benchmarks.server import running_server
 
-WORDS = (
-    "red",
-    "green",
-    "blue",
-    "one",
-    "two",
-    "three",
-    "four",
-    "apple",
-    "pear",
-    "stone",
-    "river",
-    "cloud",
-    "house",
-    "glass",
-)
+WORDS = ("red", "green", "blue", "one", "two", "three", "apple", "pear", "stone", "river", "cloud", "house", "glass")
 
 
 def text(rng: random.Random, num_words: int) -> str:
