@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from ouzel.cli.api_keys import with_all_keys
+from ouzel.cli.contradictions import check_bodies, check_cors, check_engine, check_media, check_metrics_port
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.cli.suggestion import did_you_mean
@@ -167,14 +168,12 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     if values.get("profile") == "ovms":
         values = _OVMS_DEFAULTS | values
     _check_demo(values)
-    _check_batch(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
-    _check_types(options.engine)
-    _check_prefix_cache(options.engine)
-    _check_bodies(options.limits)
-    _check_media(options.media)
-    _check_cors(options.server)
-    _check_metrics_port(options.observability, options.server)
+    check_engine(options.engine)
+    check_bodies(options.limits)
+    check_media(options.media)
+    check_cors(options.server)
+    check_metrics_port(options.observability, options.server)
     return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
 
 
@@ -217,68 +216,6 @@ def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
 def _check_demo(values: dict[str, Any]) -> None:
     if values.get("model") and "demo" in values:
         raise InvalidOption(f"--demo: needs that no model is named, given the model {values['model']!r}")
-
-
-def _check_batch(values: dict[str, Any]) -> None:
-    """One step must be able to decode every sequence of the batch."""
-    engine = _convert(EngineConfig, values)
-    assert isinstance(engine, EngineConfig)
-    if engine.max_num_batched_tokens < engine.max_num_seqs:
-        raise InvalidOption(
-            f"--max-num-batched-tokens: must be >= --max-num-seqs, {engine.max_num_seqs}, "
-            f"given {engine.max_num_batched_tokens}"
-        )
-
-
-def _check_types(engine: EngineConfig) -> None:
-    """The backend says so too; here the engine's process need not be started for it."""
-    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
-        raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
-    if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
-        raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
-
-
-def _check_prefix_cache(engine: EngineConfig) -> None:
-    if engine.prefix_cache_dir and not engine.prefix_caching:
-        raise InvalidOption(f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it")
-
-
-def _check_bodies(limits: LimitsConfig) -> None:
-    """One body of the allowed length must fit."""
-    total = limits.max_body_bytes_total
-    if total is not None and total < limits.max_body_bytes:
-        raise InvalidOption(
-            f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, given {total}"
-        )
-
-
-def _check_media(media: MediaConfig) -> None:
-    path = media.allowed_local_media_path
-    if path and not Path(path).is_dir():
-        raise InvalidOption(f"--allowed-local-media-path: must be a directory, given {path!r}")
-    if media.max_media_bytes_total < media.max_media_bytes:
-        raise InvalidOption(
-            f"--max-media-bytes-total: must be >= --max-media-bytes, {media.max_media_bytes}, "
-            f"given {media.max_media_bytes_total}"
-        )
-
-
-def _check_cors(server: ServerConfig) -> None:
-    """What is allowed must be allowed to somebody."""
-    if server.allowed_origins:
-        return
-    default = ServerConfig()
-    for name in ("allowed_methods", "allowed_headers", "allow_credentials"):
-        if getattr(server, name) != getattr(default, name):
-            raise InvalidOption(f"{flag_of(name)}: needs --allowed-origins")
-
-
-def _check_metrics_port(observability: ObservabilityConfig, server: ServerConfig) -> None:
-    port = observability.metrics_port
-    if port is None and observability.metrics_host:
-        raise InvalidOption("--metrics-host: needs --metrics-port")
-    if port and port == server.port and not server.uds:
-        raise InvalidOption(f"--metrics-port: must differ from --port, given {port} for both")
 
 
 def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
