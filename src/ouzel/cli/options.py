@@ -24,9 +24,19 @@ from ouzel.config import (
     ObservabilityConfig,
     ServerConfig,
     StoreConfig,
+    VllmConfig,
 )
 
-RECORDS = (ModelConfig, EngineConfig, LimitsConfig, MediaConfig, ServerConfig, StoreConfig, ObservabilityConfig)
+RECORDS = (
+    ModelConfig,
+    EngineConfig,
+    VllmConfig,
+    LimitsConfig,
+    MediaConfig,
+    ServerConfig,
+    StoreConfig,
+    ObservabilityConfig,
+)
 ENVIRONMENT_PREFIX = "OUZEL_"
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
 _OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVINO Model Server's
@@ -38,12 +48,14 @@ class Options:
 
     model: ModelConfig
     engine: EngineConfig
+    vllm: VllmConfig
     limits: LimitsConfig
     media: MediaConfig
     server: ServerConfig
     store: StoreConfig
     observability: ObservabilityConfig
     remarks: tuple[str, ...] = ()  # for the log
+    given: frozenset[str] = frozenset()  # the options that somebody wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +181,14 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         values = _OVMS_DEFAULTS | values
     _check_demo(values)
     options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
-    check_engine(options.engine)
+    if not options.vllm.is_chosen:
+        check_engine(options.engine)
     check_bodies(options.limits)
     check_media(options.media)
     check_cors(options.server)
     check_metrics_port(options.observability, options.server)
-    return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
+    options = replace(options, remarks=tuple(remarks), given=frozenset(values))
+    return replace(options, server=with_all_keys(options.server, environment))
 
 
 def _read_file(path: Path) -> dict[str, Any]:

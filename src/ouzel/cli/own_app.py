@@ -12,6 +12,7 @@ from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.options import Options, flag_of, options_of
 from ouzel.cli.serve import engine_client, front_for
 from ouzel.cli.serve_command import begun
+from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.client.app_client import AppClient
 from ouzel.client.base import ApiClient
 from ouzel.config import ServerConfig, StoreConfig
@@ -33,6 +34,7 @@ def read_own_model(
     check_without_model(options.model)
     local = located(options.model)
     check_with_model(options.model, options.engine, local.directory)
+    check_vllm_model(options, local.directory)
     return options, local
 
 

@@ -53,16 +53,26 @@ async def serve(
 
 def engine_client(options: Options, local: LocalModel) -> EngineClient:
     """Returns the engine before its start; whoever asks for it closes it."""
+    start_link = None
+    if options.vllm.engine_url:
+        from ouzel.cli.vllm_engine import link_to_server  # noqa: PLC0415  seldom needed
+
+        start_link = link_to_server(options, local)
     return EngineClient(
         engine_spec(options, local),
         in_thread=not options.engine.engine_process,
+        start_link=start_link,
         max_queued_requests=options.limits.max_queued_requests,
         step_timeout_s=options.engine.step_timeout_s,
     )
 
 
 def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
-    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
+    """Names the factory rather than importing it: only the engine's process loads OpenVINO, or vLLM."""
+    if options.vllm.is_chosen:
+        from ouzel.cli.vllm_engine import child_spec  # noqa: PLC0415  seldom needed
+
+        return child_spec(options, local)
     draft = "" if local.draft is None else str(local.draft)
     model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
     return EngineSpec(

@@ -14,6 +14,7 @@ from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.options import Options
 from ouzel.cli.serve import serve
 from ouzel.cli.traces import open_traces
+from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.observability import configure_logging
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
         local = located(options.model)  # may download for minutes: not in the event loop
         check_with_model(options.model, options.engine, local.directory)
+        check_vllm_model(options, local.directory)
         uvloop.run(serve(options, local, listener, watching, traces))
     return 0
 
