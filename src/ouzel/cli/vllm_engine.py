@@ -73,11 +73,15 @@ def link_to_server(options: Options, local: LocalModel) -> StartLink:
         url = HttpClient(vllm.engine_url, api_key=vllm.engine_api_key, tls=tls).root
     except ApiFailure as failure:
         raise InvalidOption(f"--engine-url: {failure}") from failure
+    dtype = str(language.get("dtype") or language.get("torch_dtype") or "unknown")
+    quantisation = config.get("quantization_config")
+    method = quantisation.get("quant_method") if isinstance(quantisation, dict) else None
     facts = ServerFacts(
         url=url,
         model_type=str(config.get("model_type", "unknown")),
         vocab_size=vocab_size,
-        dtype=str(language.get("dtype") or language.get("torch_dtype") or "unknown"),
+        weights=str(method or dtype),
+        dtype=dtype,
         max_num_seqs=options.engine.max_num_seqs,
         max_model_len=options.model.max_model_len,
         has_priorities=vllm.engine_priorities,

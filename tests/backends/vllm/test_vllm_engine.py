@@ -40,7 +40,12 @@ def answer(request: EngineRequest, reasoning_marks: tuple[str, str] | None = Non
 def test_what_it_says_of_itself() -> None:
     info = make_engine(max_model_len=128, max_num_seqs=4, dtype="float16").info
 
-    assert (info.backend, info.model_type, info.device, info.precision) == ("vllm", "parrot", "cuda", "float16")
+    assert (info.backend, info.model_type, info.device, info.precision) == (
+        "vllm",
+        "parrot",
+        "cuda",
+        "float16 by vLLM 0.33.0",
+    )
     assert (info.max_model_len, info.max_num_seqs, info.block_size, info.num_blocks) == (128, 4, 16, 1000)
     assert info.has_grammars
     assert not (info.has_beam_search or info.has_prompt_lookup or info.has_drafts or info.has_vision)

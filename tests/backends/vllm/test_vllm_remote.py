@@ -24,7 +24,7 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # to read the system's certifi
 
 @asynccontextmanager
 async def linked(url: str, *, api_key: str = "", **facts: object) -> AsyncIterator[EngineClient]:
-    known = ServerFacts(url=url, model_type="parrot", vocab_size=2048, dtype="bfloat16", max_num_seqs=64)
+    known = ServerFacts(url=url, model_type="parrot", vocab_size=2048, weights="fp8", dtype="bfloat16", max_num_seqs=64)
     known = msgspec.structs.replace(known, **{"wait_s": 0.0, **facts})
 
     async def start(spec: EngineSpec) -> EngineLink:
@@ -61,9 +61,8 @@ async def becomes(client: EngineClient, state: EngineState) -> None:
 
 async def test_what_it_finds_out(client: EngineClient, server: VllmServer) -> None:
     info = client.info
-    assert (info.backend, info.model_type, info.device, info.weights) == (
-        *("vllm", "parrot", server.url, "those of vLLM 0.33.0"),
-    )
+    assert (info.backend, info.model_type, info.device) == ("vllm", "parrot", server.url)
+    assert (info.weights, info.precision) == ("fp8", "bfloat16 by vLLM 0.33.0")
     assert (info.max_model_len, info.block_size, info.num_blocks, info.kv_cache_dtype) == (4096, 16, 1000, "fp8")
     assert (info.has_grammars, info.has_beam_search) == (True, False)
 
@@ -189,6 +188,34 @@ async def test_a_request_that_fails_there(client: EngineClient) -> None:
     assert outputs[-1].finish_reason is FinishReason.ERROR
     assert "Internal server error" in (outputs[-1].error or "")
     assert client.state is EngineState.READY
+
+
+async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServer) -> None:
+    dropped = 0
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal dropped
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", server.port)
+        back = asyncio.create_task(pump(there_reader, writer))
+        while data := await reader.read(2**16):
+            if b"4711" in data and not dropped:  # the request, and its answer does not begin
+                dropped += 1
+                break
+            there_writer.write(data)
+        there_writer.close()
+        await back
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(2**16):
+            writer.write(data)
+        writer.close()
+
+    proxy = await asyncio.start_server(pass_on, "127.0.0.1", 0)
+    async with proxy, linked(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}") as client:
+        request = make_request([47, 11], max_tokens=3, seed=4711)
+        outputs = await read_all(client, request)
+
+    assert (dropped, tokens(outputs, request)) == (1, [47, 11, 47])
 
 
 async def test_a_server_that_goes_and_comes_back() -> None:

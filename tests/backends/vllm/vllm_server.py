@@ -37,7 +37,8 @@ class VllmServer:
         self.is_well = True
         self._api_key = api_key
         self._has_tokenizer = has_tokenizer
-        args = EngineArgs(model=model_directory(), enable_prefix_caching=True, kv_cache_dtype="auto", **arguments)
+        always = {"model": model_directory(), "enable_prefix_caching": True, "kv_cache_dtype": "auto"}
+        args = EngineArgs(**always | arguments)
         self._queries = self._hits = 0
         self._engine = LLMEngine(args, [lambda config, index: self])
         self._queues: dict[str, asyncio.Queue[Any]] = {}

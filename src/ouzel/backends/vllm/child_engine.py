@@ -13,6 +13,7 @@ import msgspec
 
 from ouzel.backends.vllm.sampling_fields import (
     FINISH_REASONS,
+    VERSION,
     Abilities,
     cache_salt_of,
     ended,
@@ -70,11 +71,13 @@ def create_engine(options: dict[str, object]) -> "VllmEngine":
 
 def _load(options: ChildOptions, stat_logger: Any) -> Any:
     try:
-        from vllm import EngineArgs, LLMEngine  # noqa: PLC0415  it reads the environment
+        from vllm import EngineArgs, LLMEngine, __version__  # noqa: PLC0415  it reads the environment
         from vllm.config import ReasoningConfig, StructuredOutputsConfig  # noqa: PLC0415
         from vllm.usage.usage_lib import UsageContext  # noqa: PLC0415
     except ImportError as error:
         raise ModelLoadError(f"vLLM 0.33 cannot be imported by --engine-python: {error}") from error
+    if not __version__.startswith(VERSION):
+        logger.warning("--engine-python has vLLM %s; this was written for %sx", __version__, VERSION)
     marks = options.reasoning_marks
     try:
         arguments = EngineArgs(
@@ -115,6 +118,8 @@ class VllmEngine:
 
     @property
     def info(self) -> EngineInfo:
+        from vllm import __version__  # noqa: PLC0415  see above
+
         config = self._engine.vllm_config
         model, cache, scheduler = config.model_config, config.cache_config, config.scheduler_config
         return EngineInfo(
@@ -122,7 +127,7 @@ class VllmEngine:
             model_type=model.hf_config.model_type,
             device=str(config.device_config.device_type),
             weights=str(model.quantization or model.dtype).removeprefix("torch."),
-            precision=str(model.dtype).removeprefix("torch."),
+            precision=str(model.dtype).removeprefix("torch.") + f" by vLLM {__version__}",
             kv_cache_dtype=str(cache.cache_dtype),
             vocab_size=model.get_vocab_size(),
             max_model_len=model.max_model_len,

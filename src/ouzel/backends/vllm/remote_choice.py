@@ -74,7 +74,7 @@ class RemoteChoice:
         self.index = index
         self.name = f"{request.request_id}-{index}"
         self._asked_at = time.monotonic()
-        self._has_begun = False
+        self.has_begun = False
         self._last: StepOutput | None = None  # held until the usage has come, with which vLLM ends
 
     @property
@@ -154,9 +154,9 @@ class RemoteChoice:
 
     def _timing(self) -> RequestTiming | None:
         """Returns, with the first piece, all the time before it: how long a request waited there is not told."""
-        if self._has_begun:
+        if self.has_begun:
             return None
-        self._has_begun = True
+        self.has_begun = True
         return RequestTiming(queue_s=0.0, prefill_s=time.monotonic() - self._asked_at)
 
     def _prompt_positions(self, positions: list[dict[int, _PromptLogprob] | None] | None) -> list[PositionLogprobs]:

@@ -178,7 +178,7 @@ class RemoteLink:
     async def _run(self, choice: RemoteChoice) -> None:
         key = choice.request.request_id, choice.index
         try:
-            final = await (self._asked(choice) if choice.is_whole else self._streamed(choice))
+            final = await self._answered(choice)
         except ApiFailure as failure:
             final = self._failed(choice, failure)
         except (AnswerError, msgspec.DecodeError) as error:
@@ -188,6 +188,17 @@ class RemoteLink:
             final = ended(*key, FinishReason.ERROR, error=f"the answer failed: {error}")
         if self._choices.pop(key, None) is not None:
             self._give(final)
+
+    async def _answered(self, choice: RemoteChoice) -> StepOutput:
+        """Asks again where the answer broke off before it began: servers close connections that nobody has used for a
+        few seconds, which may be just when one is used again."""
+        answer = self._asked if choice.is_whole else self._streamed
+        try:
+            return await answer(choice)
+        except ApiFailure as failure:
+            if failure.http_status or choice.has_begun:
+                raise
+        return await answer(choice)
 
     async def _streamed(self, choice: RemoteChoice) -> StepOutput:
         async with self._client.events(GENERATE, choice.body()) as events:

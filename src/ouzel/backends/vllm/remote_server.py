@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ouzel.backends.vllm.sampling_fields import Abilities
+from ouzel.backends.vllm.sampling_fields import VERSION, Abilities
 from ouzel.client.base import UNREADABLE, Answer, ApiClient, ApiFailure, failure_of
 from ouzel.types import EngineInfo, EngineStats
 
@@ -23,7 +23,6 @@ Content = TypeVar("Content")
 GENERATE, ABORT = "/inference/v1/generate", "/inference/v1/abort_requests"
 _OK, _BAD_REQUEST, _UNPROCESSABLE = 200, 400, 422
 _LOOK_EVERY_S = 1.0
-_VERSION = "0.33."
 _GRAMMAR = "start: <[0]>\n"  # the token 0: only guidance reads this
 _SAMPLE = re.compile(r"^(vllm:\w+)(?:\{[^}]*\})? ([-+.\deE]+)$", re.MULTILINE)
 _CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
@@ -36,6 +35,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     url: str  # for people
     model_type: str
     vocab_size: int
+    weights: str  # how they are quantised, else their type
     dtype: str
     max_num_seqs: int  # requests that count as running; others wait here
     max_model_len: int | None = None  # less than the server's, where it is to be less
@@ -93,8 +93,8 @@ class RemoteServer:
             backend="vllm",
             model_type=facts.model_type,
             device=facts.url,
-            weights=f"those of vLLM {version}",
-            precision=facts.dtype,
+            weights=facts.weights,
+            precision=f"{facts.dtype} by vLLM {version}",
             kv_cache_dtype=cache.get("cache_dtype", "unknown"),
             vocab_size=facts.vocab_size,
             max_model_len=context,
@@ -128,8 +128,8 @@ class RemoteServer:
     async def _version(self) -> str:
         answer = await self._client.ask("GET", "/version")
         version = _read(answer, _Version).version if answer.status == _OK else "unknown"
-        if not version.startswith(_VERSION):
-            logger.warning("%s is vLLM %s; this was written for %sx", self._facts.url, version, _VERSION)
+        if not version.startswith(VERSION):
+            logger.warning("%s is vLLM %s; this was written for %sx", self._facts.url, version, VERSION)
         return version
 
     async def _max_model_len(self) -> int:

@@ -14,6 +14,7 @@ import msgspec
 
 from ouzel.types import EngineRequest, FinishReason, Grammar, StepOutput
 
+VERSION = "0.33."  # of which this is written
 MAX_LOGPROB_TOKEN_IDS = 128  # vLLM's
 FINISH_REASONS = {
     "stop": FinishReason.STOP,

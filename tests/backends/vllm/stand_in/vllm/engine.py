@@ -11,7 +11,7 @@ from .exceptions import EngineDeadError, VLLMValidationError
 from .names import METHODS, CompletionOutput, EngineArgs, Logprob, RequestStateStats, SchedulerStats
 from .sampling_params import RequestOutputKind, SamplingParams
 
-START, END, FAILING, FATAL = 256, 257, 258, 259  # as in tests/api/serving.py
+START, END, FAILING, FATAL = 256, 257, 258, 259  # the last two as the first of a prompt
 BLOCK_SIZE, NUM_BLOCKS, MAX_MODEL_LEN, VOCAB_SIZE = 16, 1000, 4096, 2048
 
 
@@ -106,7 +106,7 @@ class LLMEngine:
             request.num_cached_tokens = self._hit(request)
             queries, hits = queries + len(request.prompt_token_ids), hits + request.num_cached_tokens
             self._running.append(request)
-        if any(FATAL in request.prompt_token_ids for request in self._running):
+        if any(request.prompt_token_ids[0] == FATAL for request in self._running):
             raise EngineDeadError("EngineCore encountered an issue.")
         outputs = [self._advance(request) for request in self._running]
         self._running = [request for request in self._running if not outputs_end(outputs, request)]
@@ -152,7 +152,7 @@ class LLMEngine:
         reason = stop_reason = None
         if token_id in (params.stop_token_ids or ()) and num_tokens > params.min_tokens:
             reason, stop_reason = "stop", token_id
-        elif FAILING in request.prompt_token_ids and num_tokens > 1:
+        elif request.prompt_token_ids[0] == FAILING and num_tokens > 1:
             reason = "error"
         elif (
             num_tokens >= params.max_tokens
