@@ -9,11 +9,12 @@ from ouzel.cli.inspect import run as inspect
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
-from ouzel.cli.vllm_engine import child_spec, link_to_server
-from ouzel.cli.vllm_options import check_vllm_model, engine_arguments
+from ouzel.cli.vllm_engine import child_spec, engine_arguments, link_to_server
+from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.demo import MODEL_DIRECTORY
 
 PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # a file; nothing runs it here
+M = LocalModel(Path("m"), "m")
 URL = ("--engine-url", "http://127.0.0.1:8000")
 
 
@@ -51,7 +52,13 @@ def parse(*arguments: str, **environment: str) -> Options:
         *(
             ((*URL, *option), f"{option[0].replace('--no-', '--')}: is not for --engine-url")
             for option in (
-                *(("--weights", "int8"), ("--precision", "bf16"), ("--kv-cache-gib", "1"), ("--no-prefix-caching",)),
+                *(
+                    ("--weights", "int8"),
+                    ("--replicas", "2"),
+                    ("--precision", "bf16"),
+                    ("--kv-cache-gib", "1"),
+                    ("--no-prefix-caching",),
+                ),
                 *(("--tensor-parallel-size", "2"), ("--engine-args", "{}"), ("--engine-python", __file__)),
             )
         ),
@@ -69,7 +76,7 @@ def test_options_that_are_refused(arguments: tuple[str, ...], message: str) -> N
 
 
 def test_what_nobody_wrote_is_left_to_vllm() -> None:
-    assert engine_arguments(parse(*PYTHON), "m") == {
+    assert engine_arguments(parse(*PYTHON), M) == {
         "model": "m",
         "tensor_parallel_size": 1,
         "enable_prefix_caching": True,
@@ -86,7 +93,7 @@ def test_options_become_arguments() -> None:
         *("--gpu-memory-utilization", "0.5", "--max-logprobs", "-1", "--engine-args", '{"enforce_eager": true}'),
         OUZEL_MAX_NUM_SEQS="256",
     )
-    assert engine_arguments(options, "m") == {
+    assert engine_arguments(options, M) == {
         "model": "m",
         "tensor_parallel_size": 4,
         "enable_prefix_caching": False,
@@ -102,9 +109,21 @@ def test_options_become_arguments() -> None:
     }
 
 
+def test_models_of_one_server_may_have_engines_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "ouzel.yaml"
+    file.write_text(
+        "weights: int4\nmodels:\n- {name: small, model: a/b}\n- {name: large, model: c/d, engine_url: 'http://gpu:8000'}\n"
+    )
+    with pytest.raises(InvalidOption, match="--model 2: --weights: is not for --engine-url"):
+        parse("--config", str(file))
+    file.write_text(file.read_text().replace("weights: int4\n", ""))
+    small, large = parse("--config", str(file)).all_models
+    assert (small.vllm.is_chosen, large.vllm.engine_url) == (False, "http://gpu:8000")
+
+
 def test_a_type_of_the_cache_that_only_vllm_has() -> None:
     options = parse(*PYTHON, "--engine-args", '{"kv_cache_dtype": "fp8"}')
-    assert engine_arguments(options, "m")["kv_cache_dtype"] == "fp8"
+    assert engine_arguments(options, M)["kv_cache_dtype"] == "fp8"
 
 
 def test_the_child_gets_the_marks_of_the_reasoning_where_they_are_tokens() -> None:
@@ -112,19 +131,19 @@ def test_the_child_gets_the_marks_of_the_reasoning_where_they_are_tokens() -> No
     plain, thinking = parse(*PYTHON), parse(*PYTHON, "--reasoning-parser", "qwen3")
 
     assert child_spec(plain, local).python == __file__
-    assert child_spec(plain, local).options["arguments"] == engine_arguments(plain, str(MODEL_DIRECTORY))
+    assert child_spec(plain, local).options["arguments"] == engine_arguments(plain, local)
     assert child_spec(thinking, local).options["reasoning_marks"] == ("<think>", "</think>")
 
 
 def test_models_that_only_openvino_can_serve(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").touch()
     with pytest.raises(InvalidOption, match="needs a model of safetensors"):
-        check_vllm_model(parse(*PYTHON), tmp_path)
-    check_vllm_model(parse(*URL), tmp_path)
+        check_vllm_model(parse(*PYTHON).vllm, tmp_path)
+    check_vllm_model(parse(*URL).vllm, tmp_path)
     (tmp_path / "openvino_model.xml").touch()
     with pytest.raises(InvalidOption, match="cannot serve an OpenVINO IR"):
-        check_vllm_model(parse(*URL), tmp_path)
-    check_vllm_model(parse(), tmp_path)
+        check_vllm_model(parse(*URL).vllm, tmp_path)
+    check_vllm_model(parse().vllm, tmp_path)
 
 
 def test_certificates_that_cannot_be_read() -> None:

@@ -11,7 +11,6 @@ from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import Options, add_options, known_flags, read_options
 from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.suggestion import did_you_mean
-from ouzel.cli.vllm_options import check_vllm
 
 
 class _Help(argparse.Action):
@@ -51,7 +50,6 @@ def read_command_line(
         flags = [*known_flags(), *other_flags]
         parser.error(_unknown_message(unknown, str(values.get("model", "")), command, flags))
     options = read_options(values, environment)
-    check_vllm(options)
     ovms_flags.check_profile(options.server.profile)
     return replace(options, remarks=(*options.remarks, *ovms_flags.remarks))
 

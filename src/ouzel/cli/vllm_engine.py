@@ -6,7 +6,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.model_options import output_format
 from ouzel.cli.options import Options
-from ouzel.cli.vllm_options import engine_arguments
+from ouzel.cli.vllm_options import arguments_of
 from ouzel.engine_client import EngineSpec
 from ouzel.engine_client.links import EngineLink, StartLink
 from ouzel.errors import ModelLoadError
@@ -29,13 +29,19 @@ def child_spec(options: Options, local: LocalModel) -> EngineSpec:
     return EngineSpec(
         factory=_FACTORY,
         options={
-            "arguments": engine_arguments(options, str(local.directory)),
+            "arguments": engine_arguments(options, local),
             "reasoning_marks": _reasoning_marks(options, local),
         },
         python=options.vllm.engine_python,
         log_level=options.observability.log_level,
         log_format=options.observability.log_format,
     )
+
+
+def engine_arguments(options: Options, local: LocalModel) -> dict[str, object]:
+    """Returns those of vLLM's EngineArgs."""
+    arguments = arguments_of(options.vllm, options.model, options.engine, options.given)
+    return arguments | {"model": str(local.directory), "max_logprobs": options.limits.max_logprobs}
 
 
 def _reasoning_marks(options: Options, local: LocalModel) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""What the options mean where vLLM is the engine: which become arguments of its own, and which are refused.
+"""What a model's options mean where vLLM is its engine: which become arguments of vLLM's, and which are refused.
 
 An option that somebody wrote is honoured or refused, never ignored. One that nobody wrote leaves vLLM its own default.
 """
@@ -10,12 +10,12 @@ import msgspec
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import IR_FILES
-from ouzel.cli.options import Options, flag_of
-from ouzel.config import VllmConfig
+from ouzel.cli.option_records import flag_of
+from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 
 _OF_OPENVINO = (
     *("draft_model", "mtp", "weights", "device", "state_cache_gib", "prompt_lookup", "prefix_cache_dir"),
-    *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process"),
+    *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )
 _OF_THE_ENGINE = ("precision", "kv_cache_dtype", "kv_cache_gib", "max_num_batched_tokens", "prefix_caching")
 _OF_A_CHILD = ("engine_python", "tensor_parallel_size", "gpu_memory_utilization", "engine_args")
@@ -43,18 +43,16 @@ _FIXED = (
 )
 
 
-def check_vllm(options: Options) -> None:
-    """Raises InvalidOption for options that do not go together with the engine that is chosen."""
-    vllm, given = options.vllm, options.given
+def check_vllm(vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]) -> None:
+    """Raises InvalidOption for options that do not go together with the engine; `given` are those that are written."""
     if not vllm.is_chosen:
         _refuse(given, (*_OF_A_CHILD, *_OF_A_SERVER), "needs --engine vllm")
         return
     if vllm.engine_url:
         if vllm.engine != "vllm" and "engine" in given:
             raise InvalidOption(f"--engine: must be vllm beside --engine-url, given {vllm.engine}")
-        _refuse(
-            given, (*_OF_OPENVINO, *_OF_THE_ENGINE, *_OF_A_CHILD), "is not for --engine-url, whose server has its own"
-        )
+        refused = (*_OF_OPENVINO, *_OF_THE_ENGINE, *_OF_A_CHILD)
+        _refuse(given, refused, "is not for --engine-url, whose server has its own")
         return
     if not vllm.engine_python:
         raise InvalidOption("--engine vllm: needs --engine-python, or --engine-url")
@@ -62,7 +60,7 @@ def check_vllm(options: Options) -> None:
     _refuse(given, _OF_A_SERVER, "needs --engine-url")
     if not Path(vllm.engine_python).is_file():
         raise InvalidOption(f"--engine-python: must be a Python interpreter, given {vllm.engine_python!r}")
-    engine_arguments(options, "")
+    arguments_of(vllm, model, engine, given)
 
 
 def _refuse(given: Collection[str], names: Collection[str], reason: str) -> None:
@@ -71,37 +69,36 @@ def _refuse(given: Collection[str], names: Collection[str], reason: str) -> None
             raise InvalidOption(f"{flag_of(name)}: {reason}")
 
 
-def check_vllm_model(options: Options, directory: Path) -> None:
+def check_vllm_model(vllm: VllmConfig, directory: Path) -> None:
     """Raises InvalidOption for a model that only OpenVINO can serve."""
-    if not options.vllm.is_chosen:
+    if not vllm.is_chosen:
         return
     if any((directory / name).is_file() for name in IR_FILES):
         raise InvalidOption(f"--engine vllm: cannot serve an OpenVINO IR, given {directory}")
-    if not options.vllm.engine_url and next(directory.glob("*.gguf"), None) is not None:
+    if not vllm.engine_url and next(directory.glob("*.gguf"), None) is not None:
         raise InvalidOption(f"--engine vllm: needs a model of safetensors, given GGUF in {directory}")
 
 
-def engine_arguments(options: Options, model: str) -> dict[str, object]:
-    """Returns those of vLLM's EngineArgs. Raises InvalidOption."""
-    engine, given = options.engine, options.given
+def arguments_of(
+    vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]
+) -> dict[str, object]:
+    """Returns those of vLLM's EngineArgs that the options say. Raises InvalidOption."""
     arguments: dict[str, object] = {
-        "model": model,
-        "tensor_parallel_size": options.vllm.tensor_parallel_size,
+        "tensor_parallel_size": vllm.tensor_parallel_size,
         "enable_prefix_caching": engine.prefix_caching,
-        "max_logprobs": options.limits.max_logprobs,
         "dtype": _mapped("precision", engine.precision, _DTYPES),
         "kv_cache_dtype": _mapped("kv_cache_dtype", engine.kv_cache_dtype, _CACHE_DTYPES),
     }
     for name in ("max_num_seqs", "max_num_batched_tokens"):
         if name in given:
             arguments[name] = getattr(engine, name)
-    if options.model.max_model_len is not None:
-        arguments["max_model_len"] = options.model.max_model_len
+    if model.max_model_len is not None:
+        arguments["max_model_len"] = model.max_model_len
     if engine.kv_cache_gib is not None:
         arguments["kv_cache_memory_bytes"] = int(engine.kv_cache_gib * 2**30)
-    if options.vllm.gpu_memory_utilization is not None:
-        arguments["gpu_memory_utilization"] = options.vllm.gpu_memory_utilization
-    return arguments | _further(options.vllm)
+    if vllm.gpu_memory_utilization is not None:
+        arguments["gpu_memory_utilization"] = vllm.gpu_memory_utilization
+    return arguments | _further(vllm)
 
 
 def _mapped(name: str, value: str, words: Mapping[str, str]) -> str:

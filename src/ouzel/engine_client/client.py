@@ -152,6 +152,11 @@ class EngineClient:
         return self._hang_watch.step_age_s
 
     @property
+    def open_request_ids(self) -> tuple[str, ...]:
+        """Returns the ids of requests that were submitted and have not ended."""
+        return self._requests.ids()
+
+    @property
     def max_admitted(self) -> int:
         """Returns how many requests may run or wait at a time."""
         return self.info.max_num_seqs + self._max_queued_requests
