@@ -56,6 +56,7 @@ StartLink = Callable[[EngineSpec], Awaitable[EngineLink]]
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT_PACKAGE = (
     "import importlib.util as i, sys; "
+    "i.find_spec('msgspec') or sys.exit(f'ouzel: {sys.executable} has no msgspec: is it the Python of the engine?'); "
     f"s = i.spec_from_file_location('ouzel', {str(_PACKAGE / '__init__.py')!r}, "
     f"submodule_search_locations=[{str(_PACKAGE)!r}]); "
     "m = sys.modules['ouzel'] = i.module_from_spec(s); s.loader.exec_module(m); "

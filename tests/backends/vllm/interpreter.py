@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.backends.vllm.conftest import STAND_IN
 
 
-def make_interpreter(directory: Path, *, has_vllm: bool = True) -> str:
+def make_interpreter(directory: Path, *, has_vllm: bool = True, has_msgspec: bool = True) -> str:
     """Makes it in `directory`; returns its path."""
     venv.create(directory, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -16,7 +16,8 @@ def make_interpreter(directory: Path, *, has_vllm: bool = True) -> str:
     found = find_spec("msgspec")
     assert found is not None
     assert found.origin is not None
-    (packages / "msgspec").symlink_to(Path(found.origin).parent)
+    if has_msgspec:
+        (packages / "msgspec").symlink_to(Path(found.origin).parent)
     if has_vllm:
         (packages / "vllm").symlink_to(STAND_IN / "vllm")
     return str(directory / "bin" / "python")

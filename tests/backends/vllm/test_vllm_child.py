@@ -105,6 +105,14 @@ async def test_a_model_that_vllm_cannot_load(python: str) -> None:
     await client.close()
 
 
+async def test_an_interpreter_of_something_else(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    client = EngineClient(spec(make_interpreter(tmp_path, has_msgspec=False)))
+    with pytest.raises(ModelLoadError, match="the engine stopped unexpectedly"):
+        await client.start()
+    await client.close()
+    assert "has no msgspec: is it the Python of the engine?" in capfd.readouterr().err
+
+
 async def test_an_interpreter_without_vllm(python: str, tmp_path: Path) -> None:
     bare = make_interpreter(tmp_path, has_vllm=False)
     client = EngineClient(spec(bare))
