@@ -94,18 +94,18 @@ class Adapters:
             self._events.append(AdapterUnloaded(name))
 
     def settle(self, in_use: Callable[[], Collection[Adapter | None]], *, is_idle: bool) -> None:
-        """Takes what is loaded by now, and clears what nobody uses any more."""
-        if is_idle and self._loads:
-            wait([self._loads[0].reading], _WAIT_S)
-        for load in [load for load in self._loads if load.reading.done()]:
-            self._loads.remove(load)
-            self._take(load)
+        """Clears what nobody uses any more, and takes what is loaded by now."""
         if self._leaving:
             used = in_use()
             for adapter in [adapter for adapter in self._leaving if adapter not in used]:
                 self._leaving.remove(adapter)
                 self._clear(adapter.slot)
                 self._events.append(AdapterUnloaded(adapter.name))
+        if is_idle and self._loads:
+            wait([self._loads[0].reading], _WAIT_S)
+        for load in [load for load in self._loads if load.reading.done()]:
+            self._loads.remove(load)
+            self._take(load)
 
     def _take(self, load: _Load) -> None:
         error = load.reading.exception()

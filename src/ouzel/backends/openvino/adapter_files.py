@@ -1,4 +1,4 @@
-"""An adapter is a directory of PEFT's: `adapter_config.json` says what it is, `adapter_model.safetensors` holds A and B.
+"""An adapter is a directory of PEFT's: `adapter_config.json` says what it is, `adapter_model.safetensors` has A and B.
 
 For each matrix W [rows, columns] that it adapts, W x becomes W x + scale * B (A x). What else PEFT can write is
 refused by name: there is nothing in an adapter that is left out in silence.
@@ -170,7 +170,8 @@ class AdapterFiles:
         values: dict[str, float] = {}
         for name, module in self._modules.items():
             own = [value for regex, value in by_regex.items() if module in found[regex]]
-            values |= {name: value for value in own[:1]}
+            if own:
+                values[name] = own[0]
         return values
 
 

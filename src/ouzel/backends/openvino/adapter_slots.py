@@ -50,8 +50,7 @@ class AdapterSlots:
         for name in files.names:
             a, b = files.read(name)
             self._put(A_PREFIX + name, slot, a.T)
-            order = self._matrices[name].row_order
-            self._put(B_PREFIX + name, slot, (b if order is None else b[list(order)]).T)
+            self._put(B_PREFIX + name, slot, in_order(b, self._matrices[name].row_order).T)
         return files.digest()
 
     def _put(self, name: str, slot: int, matrix: NDArray[np.float32]) -> None:
@@ -72,7 +71,8 @@ class AdapterSlots:
             for name, tensor in self._tensors(used).items():
                 self._request.keep(name, tensor)
             self._present = used
-        return row_inputs(batch.adapter_slots, len(batch.token_ids), batch.sampled_rows)
+        inputs = row_inputs(batch.adapter_slots, len(batch.token_ids), batch.sampled_rows)
+        return {name: array for name, array in inputs.items() if self._request.has_input(name)}
 
     def _tensors(self, used: range) -> dict[str, ov.Tensor]:
         if used not in self._kept:
@@ -88,6 +88,13 @@ class AdapterSlots:
                 yield stack.name, ov.Tensor(values, ov.Shape(values.shape), self._dtype)
             else:
                 yield stack.name, ov.Tensor(self._dtype, ov.Shape(stack.no_rank))
+
+
+def in_order(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
+    """Brings the rows of B to the order in which the graph has the matrix's, of each so many."""
+    if order is None:
+        return matrix
+    return matrix.reshape(-1, len(order), matrix.shape[1])[:, order].reshape(matrix.shape)
 
 
 def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _Stack]]:

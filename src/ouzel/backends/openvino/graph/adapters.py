@@ -25,7 +25,7 @@ class AdaptedMatrix:
     name: str  # of the tensor, without `.weight`
     num_columns: int
     num_rows: int
-    row_order: tuple[int, ...] | None  # in which the graph has its rows
+    row_order: tuple[int, ...] | None  # in which the graph has its rows, of each so many
 
 
 @dataclass(frozen=True, slots=True)
