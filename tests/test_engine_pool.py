@@ -90,16 +90,16 @@ async def found_by(num_engines: int, *, num_sessions: int = 24, num_turns: int =
 
 def create_caching_engine(options: dict[str, object]) -> Engine:
     """A factory."""
-    runner = FakeRunner(num_blocks=4096, block_size=16, max_model_len=1024, max_num_seqs=32, max_num_batched_tokens=512)
+    runner = FakeRunner(num_blocks=16384, block_size=16, max_model_len=4096, max_num_seqs=32, max_num_batched_tokens=512)
     return EngineCore(runner)
 
 
 async def converse(pool: EnginePool, number: int, num_turns: int) -> None:
     """A third of the sessions have a beginning in common."""
-    prompt = [1 + number % 3] * 64 + [number] * 32
+    prompt = [1 + number % 3] * 640 + [number] * 320
     for turn in range(num_turns):
         prompt += token_ids(await read_all(pool, make_request(prompt, max_tokens=16)))
-        prompt += [(number + turn) % 97] * (20 + number % 7)
+        prompt += [(number + turn) % 97] * (300 + number % 7)
 
 
 async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() -> None:
