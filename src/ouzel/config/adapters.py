@@ -9,7 +9,7 @@ def read_adapters(entries: Iterable[str]) -> dict[str, str]:
     for entry in entries:
         name, separator, path = entry.partition("=")
         if not (name and separator and path):
-            raise ValueError(f"lora must be NAME=PATH, given {entry!r}")
+            raise ValueError(f"lora must be NAME=PATH, found {entry!r}")
         if name in adapters:
             raise ValueError(f"lora names {name!r} twice")
         adapters[name] = path

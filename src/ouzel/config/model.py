@@ -130,8 +130,6 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         read_weights(self.weights)
-        adapters = read_adapters(self.lora)
-        if self.max_loras is not None and self.max_loras < len(adapters):
-            raise ValueError(f"max_loras must be >= {len(adapters)}, as many as lora names, given {self.max_loras}")
+        read_adapters(self.lora)
         if self.mtp and self.draft_model:
             raise ValueError(f"mtp and draft_model exclude each other, given {self.draft_model}")
