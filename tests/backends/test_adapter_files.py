@@ -129,6 +129,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "experts": (says(target_parameters=["mlp.experts.gate_up_proj"]), "target_parameters"),
     "tokens": (says(trainable_token_indices=[1]), "trainable_token_indices"),
     "replicated layers": (says(layer_replication=[[0, 2]]), "layer_replication"),
+    "KaSA": (says(kasa_config={"beta": 1e-4}), "kasa_config"),
     "aLoRA": (says(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
     "PiSSA": (says(init_lora_weights="pissa_niter_16"), "init_lora_weights"),
     "a bad pattern": (says(alpha_pattern={"(": 1}), "is no pattern"),

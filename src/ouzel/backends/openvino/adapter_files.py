@@ -48,6 +48,10 @@ _REFUSED = {
     "layer_replication": "replicated layers are not supported",
     "alora_invocation_tokens": "adapters that begin within a prompt (aLoRA) are not supported",
     "arrow_config": "Arrow routing is not supported",
+    "use_bdlora": "block-diagonal adapters are not supported",
+    "kasa_config": "KaSA is not supported",
+    "monteclora_config": "MonteCLoRA is not supported",
+    "velora_config": "VeLoRA is not supported",
 }
 
 Rank = Annotated[int, Meta(ge=1)]
