@@ -127,13 +127,13 @@ class Front:
         grace_s = self._options.limits.drain_grace_s
         if grace_s:
             logger.info("stopping: health checks are answered with 503, requests are taken for %.0f s more", grace_s)
-            for served in self._catalogue:
+            for served in self._catalogue.bases:
                 served.model.engine.leave()
             await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
 
     async def close(self) -> None:
         """Closes the store; engines are closed first, since what they still make is kept. Then traces are sent."""
-        for served in self._catalogue:
+        for served in self._catalogue.bases:
             await asyncio.to_thread(served.model.renderer.close)
         if self._store is not None:
             await self._store.close()
