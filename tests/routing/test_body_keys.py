@@ -258,6 +258,10 @@ def test_a_conversation_is_a_session_as_are_the_responses_in_it() -> None:
     assert len(sessions) == 1
 
 
-@pytest.mark.parametrize("chained_id", [new_id("resp"), new_id("conv"), "resp_abc", "", "thread-\ud800"])
+@pytest.mark.parametrize(
+    "chained_id",
+    [new_id("resp"), new_id("conv"), "resp_abc", "", "thread-\ud800"],
+    ids=["response", "conversation", "short", "empty", "no text"],
+)
 def test_the_root_of_an_id_is_the_one_that_our_ids_have(chained_id: str) -> None:
     assert root_of(chained_id) == root_of_our_ids(chained_id)

@@ -16,6 +16,7 @@ from ouzel.api.http.paths import MeantPaths, UnknownPath
 from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
+from ouzel.api.openai import model_loading
 from ouzel.api.operations import OPERATIONS, paths_of, routes_of
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.site import playground
@@ -41,7 +42,9 @@ def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespa
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(
-            app, server.api_key, OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set())
+            app,
+            server.api_key,
+            OPEN_PATHS | playground.PATHS | model_loading.PATHS | ({"/metrics"} if server.open_metrics else set()),
         )
     app = Hosts(app, allowed_hosts(server))
     profile = server.profile

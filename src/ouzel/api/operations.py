@@ -19,7 +19,7 @@ from ouzel.api.ollama import chat as ollama_chat
 from ouzel.api.ollama import generate as ollama_generate
 from ouzel.api.ollama import management as ollama_management
 from ouzel.api.ollama import models as ollama_models
-from ouzel.api.openai import about, chat, completions, health, models, render, tokenize
+from ouzel.api.openai import about, chat, completions, health, model_loading, models, render, tokenize
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
@@ -45,6 +45,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *models.OPERATIONS,
+    *model_loading.OPERATIONS,
     *health.OPERATIONS,
     *about.OPERATIONS,
     *invocations.OPERATIONS,

@@ -6,37 +6,43 @@ the chat template. The address is taken before that (`listener.py`).
 
 import asyncio
 import gc
-import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.model_host import ModelHost
 from ouzel.cli.options import Options
-from ouzel.cli.processors import shares_of_processors
 from ouzel.cli.signals import first_of, stop_signals
-from ouzel.config import EngineConfig
-from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
 from ouzel.observability.progress_bar import progress_bar
 from ouzel.types import EngineInfo
 
 if TYPE_CHECKING:
     from ouzel.cli.front import Front
+    from ouzel.cli.reloading import Reread
     from ouzel.observability.traces import Traces
 
 _GC_THRESHOLDS = (50_000, 20, 20)  # each time, all objects of thousands of connections may be looked at
 
 
 async def serve(
-    options: Options, local: LocalModel, listener: Listener, watching: Listener | None, traces: "Traces | None"
+    options: Options,
+    models: Sequence[LocalModel],
+    listener: Listener,
+    watching: Listener | None,
+    *,
+    traces: "Traces | None",
+    reread: "Reread | None" = None,
 ) -> None:
-    """Serves until told to stop. Raises OuzelError when it cannot start."""
+    """Serves until told to stop; `models` are those of `options.all_models`.
+
+    `reread` reads the options again, where there is a file of them. Raises OuzelError when it cannot start.
+    """
     stopping, hurrying = stop_signals()
-    engine = engines_of(options, local)
+    host = ModelHost(options)
     front: Front | None = None
     try:
-        opening = asyncio.create_task(front_for(options, local, engine, traces))
+        opening = asyncio.create_task(front_for(options, models, host, traces))
         await first_of(opening, asyncio.create_task(stopping.wait()))
         if stopping.is_set():
             opening.cancel()
@@ -46,81 +52,37 @@ async def serve(
         gc.collect()
         gc.freeze()  # modules and the tokenizer stay: going through them again would stop the event loop for 25 ms
         gc.set_threshold(*_GC_THRESHOLDS)
-        async with front.watched(watching):
+        async with front.watched(watching), front.reloading(reread):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
-        await engine.close()
+        await host.close()
         if front is not None:
             await front.close()
 
 
-def engines_of(options: Options, local: LocalModel) -> Engines:
-    """Returns the engine, or several, before their start; whoever asks for them closes them."""
-    max_queued_requests = options.limits.max_queued_requests
-    members = [
-        EngineClient(
-            spec,
-            in_thread=not options.engine.engine_process,
-            max_queued_requests=max_queued_requests,
-            step_timeout_s=options.engine.step_timeout_s,
-        )
-        for spec in engine_specs(options, local)
-    ]
-    return members[0] if len(members) == 1 else EnginePool(members, max_queued_requests=max_queued_requests)
-
-
-def engine_specs(options: Options, local: LocalModel) -> list[EngineSpec]:
-    num_replicas = options.engine.replicas
-    if num_replicas == 1:
-        return [engine_spec(options, local, options.engine)]
-    return [
-        engine_spec(options, local, replica_config(options.engine, number), processors=processors)
-        for number, processors in enumerate(shares_of_processors(num_replicas))
-    ]
-
-
-def replica_config(engine: EngineConfig, number: int) -> EngineConfig:
-    """Divides what several engines cannot have in common: a directory is written by one of them."""
-    if not engine.prefix_cache_dir:
-        return engine
-    return msgspec.structs.replace(
-        engine,
-        prefix_cache_dir=os.path.join(engine.prefix_cache_dir, f"replica-{number}"),
-        prefix_cache_dir_gib=engine.prefix_cache_dir_gib / engine.replicas,
-    )
-
-
-def engine_spec(
-    options: Options, local: LocalModel, engine: EngineConfig, *, processors: tuple[int, ...] = ()
-) -> EngineSpec:
-    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
-    draft = "" if local.draft is None else str(local.draft)
-    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
-    return EngineSpec(
-        factory="ouzel.cli.engines:openvino_engine",
-        options={
-            "model": msgspec.to_builtins(model),
-            "engine": msgspec.to_builtins(engine),
-            "memory_share": 1 / engine.replicas,
-        },
-        log_level=options.observability.log_level,
-        log_format=options.observability.log_format,
-        processors=processors,
-    )
-
-
-async def front_for(options: Options, local: LocalModel, engine: Engines, traces: "Traces | None") -> "Front":
-    """Starts the engine, and opens what answers for it meanwhile. Raises OuzelError."""
+async def front_for(
+    options: Options, models: Sequence[LocalModel], host: ModelHost, traces: "Traces | None"
+) -> "Front":
+    """Starts the first model's engine, and opens what answers meanwhile; then come the others. Raises OuzelError."""
+    first, *others = zip(options.all_models, models, strict=True)
     with progress_bar(is_wanted=options.observability.log_format == "text"):
-        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
+        engines = host.engines_of(*first)
+        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engines.start())
         try:
             await asyncio.to_thread(_import_front)
             from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
 
-            return await open_front(options, local, engine, starting, traces)
+            front = await open_front(options, models[0], engines, starting, host=host, traces=traces)
         finally:
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
+        try:
+            for settings, local in others:
+                front.add(await host.serve(settings, local))
+        except BaseException:
+            await front.close()
+            raise
+    return front
 
 
 def _import_front() -> None:

@@ -40,14 +40,14 @@ class Models:
 
     async def list(self, request: Request) -> Response:
         served = [each.model for each in self._catalogue]
-        return json_response(ModelList([_object(name, model) for model in served for name in model.names]))
+        return json_response(ModelList([model_object(name, model) for model in served for name in model.names]))
 
     async def retrieve(self, request: Request) -> Response:
         name = request.path_params["name"]
-        return json_response(_object(name, self._catalogue.find(name).model))
+        return json_response(model_object(name, self._catalogue.find(name).model))
 
 
-def _object(name: str, model: ServedModel) -> ModelObject:
+def model_object(name: str, model: ServedModel) -> ModelObject:
     max_model_len = model.engine.info.max_model_len
     return ModelObject(
         id=name,

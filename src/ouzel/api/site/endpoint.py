@@ -58,10 +58,11 @@ class Site:
 
     def _index(self, request: Request) -> Index:
         config, paths = self._config, {operation.path for operation in self._operations}
+        models = [each.model for each in self._catalogue]
         url = f"{request.url.scheme}://{request.url.netloc}{config.root_path}"
         return Index(
             models=tuple(self._catalogue.names),
-            max_model_len=self._catalogue.first.model.engine.info.max_model_len,
+            max_model_len=models[0].engine.info.max_model_len if models else None,
             needs_api_key=bool(config.api_key),
             keeps_conversations=self._keeps_conversations,
             max_logprobs=self._max_logprobs,
