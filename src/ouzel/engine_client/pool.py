@@ -29,7 +29,8 @@ _IN_ORDER = (  # a pool's state is the first of these that one of its engines is
     EngineState.FAILED,
     EngineState.CLOSED,
 )
-_BLOCKS_REMEMBERED = 2  # as many as the engines have: what they evicted may be among them
+
+_TOKENS_OF_A_KEY = 64  # about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
 
 
 class EnginePool:
@@ -43,6 +44,7 @@ class EnginePool:
         self._num_restarts = dict.fromkeys(self._by_name, 0)  # that the policy knows of
         self._policy: RoutingPolicy = PrefixPolicy()
         self._info: EngineInfo | None = None
+        self._key_tokens = _TOKENS_OF_A_KEY
         self._owners: dict[str, EngineClient] = {}  # of open requests
 
     # Life
@@ -52,7 +54,9 @@ class EnginePool:
         await first.start()
         infos = [first.info, *await asyncio.gather(*(member.start() for member in others))]
         max_model_len = min(info.max_model_len for info in infos)
-        self._policy = PrefixPolicy(max_blocks=_BLOCKS_REMEMBERED * sum(info.num_blocks for info in infos))
+        num_blocks = min(info.num_blocks for info in infos)
+        self._key_tokens = max(1, _TOKENS_OF_A_KEY // first.info.block_size) * first.info.block_size  # whole blocks
+        self._policy = PrefixPolicy(max_blocks=num_blocks * len(infos), cache_tokens=num_blocks * first.info.block_size)
         self._info = msgspec.structs.replace(first.info, max_model_len=max_model_len)
         return self._info
 
@@ -156,7 +160,7 @@ class EnginePool:
         return token_keys(
             [*request.prompt_token_ids, *output_ids],
             salt=request.cache_salt,
-            block_size=self.info.block_size,
+            block_size=self._key_tokens,
             pictures=[(image.runs[0][0], image.digest) for image in request.images],
             known=known,
         )

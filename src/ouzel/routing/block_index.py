@@ -1,90 +1,107 @@
-"""The index remembers which replicas have which blocks, as far as they were told to compute them.
+"""The index mirrors what the replicas' caches have, as far as it follows from what they were given.
 
 Rules
 1. A replica is a bit, and a block's holders are a number: what all replicas have of a prompt is found in one pass.
-2. The index is bounded: the block that was used longest ago goes first, and of one chain the end before the beginning.
-3. Forgetting a replica gives its bit up, at once. Bits that were given up are cleared in all blocks only when there are
-   many, for that takes long.
+2. Each replica's blocks are in the order of use, and the one that was used longest ago goes first; of one prompt the
+   end goes before the beginning. Engines evict alike, so that with the size of a cache the mirror is close.
+3. All replicas together have `max_blocks` at most, each an equal share.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
-_MAX_STALE_BITS = 64
+from ouzel.routing.keys import RequestKeys, length_of
+
+
+class _Mirror:
+    def __init__(self, bit: int) -> None:
+        self.bit = bit
+        self.blocks: OrderedDict[bytes, int] = OrderedDict()  # used longest ago first; tokens of each
+        self.num_tokens = 0
 
 
 class BlockIndex:
-    def __init__(self, max_blocks: int) -> None:
+    def __init__(self, max_blocks: int, cache_tokens: int | None = None) -> None:
+        """A replica caches so many tokens; without a number it seems to keep all that there is memory for here."""
         self._max_blocks = max_blocks
-        self._holders: OrderedDict[bytes, int] = OrderedDict()  # used longest ago first
-        self._bits: dict[str, int] = {}
-        self._live = 0  # all bits in use
-        self._num_bits = 0
+        self._cache_tokens = cache_tokens
+        self._mirrors: dict[str, _Mirror] = {}
+        self._names: dict[int, str] = {}  # by bit
+        self._holders: dict[bytes, int] = {}  # by block: bits
 
     def __len__(self) -> int:
-        return len(self._holders)
+        """Counts blocks as often as there are replicas that have them."""
+        return sum(len(mirror.blocks) for mirror in self._mirrors.values())
 
-    def num_held(self, blocks: Sequence[bytes], replicas: Iterable[str]) -> dict[str, int]:
+    def num_held(self, blocks: Sequence[bytes]) -> dict[str, int]:
         """Returns how many of the blocks, from the first on, each replica has that has any."""
-        names = {bit: replica for replica in replicas if (bit := self._bits.get(replica))}
-        holding = sum(names)
         held: dict[str, int] = {}
+        holding = self._holders.get(blocks[0], 0) if blocks else 0
         for count, block in enumerate(blocks):
             still = self._holders.get(block, 0) & holding
             if still != holding:
-                if count:
-                    held |= dict.fromkeys(_chosen(names, holding ^ still), count)
+                held |= dict.fromkeys(self._replicas(holding ^ still), count)
                 holding = still
                 if not holding:
                     return held
-        return held | dict.fromkeys(_chosen(names, holding), len(blocks)) if blocks else held
+        return held | dict.fromkeys(self._replicas(holding), len(blocks))
 
-    def add(self, blocks: Sequence[bytes], replica: str) -> None:
+    def num_held_by(self, replica: str, blocks: Sequence[bytes]) -> int:
+        mirror = self._mirrors.get(replica)
+        return 0 if mirror is None else sum(1 for _ in takewhile(mirror.blocks.__contains__, blocks))
+
+    def add(self, keys: RequestKeys, replica: str) -> None:
         """Notes that a replica has the blocks of a prompt."""
-        bit = self._bit_of(replica)
-        holders = self._holders
-        for block in reversed(blocks):
-            holders[block] = holders.get(block, 0) | bit
-            holders.move_to_end(block)
-        while len(holders) > self._max_blocks:
-            holders.popitem(last=False)
+        mirror = self._mirror(replica)
+        for number in range(len(keys.blocks) - 1, -1, -1):
+            block = keys.blocks[number]
+            if block in mirror.blocks:
+                mirror.blocks.move_to_end(block)
+            else:
+                mirror.blocks[block] = length = length_of(number, keys.unit)
+                mirror.num_tokens += length
+                self._holders[block] = self._holders.get(block, 0) | mirror.bit
+        self._evict(mirror)
 
     def forget(self, replica: str) -> None:
-        bit = self._bits.pop(replica, 0)
-        self._live ^= bit
-        if self._num_bits - len(self._bits) > _MAX_STALE_BITS:
-            self._clear_stale_bits()
+        mirror = self._mirrors.pop(replica, None)
+        if mirror is None:
+            return
+        del self._names[mirror.bit]
+        for block in mirror.blocks:
+            self._drop(block, mirror.bit)
 
-    def _bit_of(self, replica: str) -> int:
-        bit = self._bits.get(replica)
-        if bit is None:
-            bit = self._bits[replica] = 1 << self._num_bits
-            self._num_bits += 1
-            self._live |= bit
-        return bit
+    def _mirror(self, replica: str) -> _Mirror:
+        mirror = self._mirrors.get(replica)
+        if mirror is None:
+            bit = 1
+            while bit in self._names:
+                bit <<= 1
+            mirror = self._mirrors[replica] = _Mirror(bit)
+            self._names[bit] = replica
+            for other in self._mirrors.values():
+                self._evict(other)  # its share is smaller now
+        return mirror
 
-    def _clear_stale_bits(self) -> None:
-        """Gives the replicas the lowest bits, and drops blocks that nobody has."""
-        new = {old: 1 << number for number, old in enumerate(self._bits.values())}
-        moved: dict[int, int] = {}  # holders, of which there are few kinds
-        kept: OrderedDict[bytes, int] = OrderedDict()
-        for block, holders in self._holders.items():
-            live = holders & self._live
-            if live not in moved:
-                moved[live] = sum(bit for old, bit in new.items() if live & old)
-            if moved[live]:
-                kept[block] = moved[live]
-        self._holders = kept
-        self._bits = {replica: new[old] for replica, old in self._bits.items()}
-        self._num_bits = len(self._bits)
-        self._live = (1 << self._num_bits) - 1
+    def _evict(self, mirror: _Mirror) -> None:
+        share = self._max_blocks // len(self._mirrors)
+        max_tokens = mirror.num_tokens if self._cache_tokens is None else self._cache_tokens
+        while len(mirror.blocks) > share or mirror.num_tokens > max_tokens:
+            block, length = mirror.blocks.popitem(last=False)
+            mirror.num_tokens -= length
+            self._drop(block, mirror.bit)
 
+    def _drop(self, block: bytes, bit: int) -> None:
+        holders = self._holders[block] ^ bit
+        if holders:
+            self._holders[block] = holders
+        else:
+            del self._holders[block]
 
-def _chosen(names: dict[int, str], bits: int) -> list[str]:
-    """Returns the replicas that have these bits."""
-    chosen = []
-    while bits:
-        bit = bits & -bits
-        chosen.append(names[bit])
-        bits ^= bit
-    return chosen
+    def _replicas(self, bits: int) -> Iterator[str]:
+        """Gives the replicas that have these bits."""
+        while bits:
+            bit = bits & -bits
+            yield self._names[bit]
+            bits ^= bit

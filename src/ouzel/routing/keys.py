@@ -38,10 +38,15 @@ def end_of(num_pieces: int, unit: int) -> int:
     return unit * (PIECES_PER_LENGTH * ((1 << doublings) - 1) + (rest << doublings))
 
 
+def length_of(piece: int, unit: int) -> int:
+    """Returns the length of the piece with this number."""
+    return unit << (piece // PIECES_PER_LENGTH)
+
+
 def pieces(size: int, unit: int, *, first: int = 0) -> Iterator[tuple[int, int]]:
     """Gives begin and end of the whole pieces of what has this size, from piece number `first` on."""
     begin = end_of(first, unit)
-    while (end := begin + (unit << (first // PIECES_PER_LENGTH))) <= size:
+    while (end := begin + length_of(first, unit)) <= size:
         yield begin, end
         begin = end
         first += 1
@@ -64,27 +69,30 @@ def token_keys(
     """Returns the exact keys of a prompt; or of prompt and output, when its request has ended.
 
     Requests that may not share a cache have different salts: the cache salt and the adapter's name. `pictures` are the
-    digests of what some tokens stand for, with the position of the first of these, ascending. Without a `session` the
+    digests of what some tokens stand for, with the position of the first of these. Without a `session` the
     prompt's first piece is it. `known` are the keys of a beginning of the same tokens, which are not made again.
     """
-    root = blake2b(salt.encode(errors="replace"), digest_size=_DIGEST_BYTES).digest()
     blocks = [] if known is None else list(known.blocks)
-    pending = [] if not pictures else list(pictures)
-    parent = blocks[-1] if blocks else root
-    shown = 0
+    parent = blocks[-1] if blocks else chained(b"", salt.encode(errors="replace"))
     start = end_of(len(blocks), block_size)
-    while shown < len(pending) and pending[shown][0] < start:
-        shown += 1
+    try:
+        content = array("I", token_ids[start:]).tobytes()
+    except OverflowError:  # no vocabulary has such ids, and the engine will say so
+        return RequestKeys(session or b"", (), len(token_ids), block_size)
+    size = array("I").itemsize
     for begin, end in pieces(len(token_ids), block_size, first=len(blocks)):
-        content = array("q", token_ids[begin:end]).tobytes()
-        while shown < len(pending) and pending[shown][0] < end:
-            position, digest = pending[shown]
-            content += (position - begin).to_bytes(8, "little") + digest
-            shown += 1
-        parent = chained(parent, content)
+        shown = _shown(pictures, begin, end) if pictures else b""
+        parent = chained(parent, content[size * (begin - start) : size * (end - start)] + shown)
         blocks.append(parent)
     if known is not None:
         session = known.session
     elif session is None:
-        session = blocks[0] if blocks else chained(root, array("q", token_ids).tobytes())
+        session = blocks[0] if blocks else chained(parent, content)
     return RequestKeys(session, tuple(blocks), len(token_ids), block_size)
+
+
+def _shown(pictures: Sequence[tuple[int, bytes]], begin: int, end: int) -> bytes:
+    """Returns what tells the tokens [begin, end) apart from equal ids that stand for other pictures."""
+    return b"".join(
+        (position - begin).to_bytes(8, "little") + digest for position, digest in pictures if begin <= position < end
+    )

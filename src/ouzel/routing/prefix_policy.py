@@ -7,10 +7,11 @@ Rules
    gathers them on the replicas that have it, and their load comes later.
 3. Equal replicas are told apart by rendezvous hashing of the session: so routers that know nothing of each other agree.
 4. A chain whose history the server has is taken to be where it was last; an unknown one to be where rendezvous puts it.
-5. What a replica has is what it was given. It may have evicted some of it: so `max_blocks` should be near what the
-   replicas can hold. Nothing here does I/O, and all memory is bounded.
+5. What a replica has is what it was given, less what it must have evicted where it is known how much it can cache
+   (`cache_tokens`). Nothing here does I/O, and all memory is bounded.
 """
 
+import heapq
 import itertools
 import math
 import time
@@ -29,15 +30,16 @@ _QUANTUM_TOKENS = 64  # less work than that makes no difference
 _UNKNOWN_HISTORY_TOKENS = 2000  # of a chain that nobody here knows
 _MAX_CHAINS = 1 << 16
 _MAX_HALF_LIVES = 50.0  # then recent work is counted anew: numbers stay small
+_MAX_COMPARED = 128  # candidates; of more of them likely ones are picked first
 _MASK = (1 << 64) - 1
 
 
 class Weights(msgspec.Struct, frozen=True):
     """They were tuned by `benchmarks/routing`."""
 
-    unfinished_tokens: float = 300.0  # that an unfinished request counts for
+    unfinished_tokens: float = 50.0  # that an unfinished request counts for
     recent: float = 0.1  # share of the recent work that counts
-    half_life_s: float = 83.0  # after which work counts as half as recent
+    half_life_s: float = 80.0  # after which work counts as half as recent
 
 
 class _Replica:
@@ -62,10 +64,12 @@ class PrefixPolicy:
         self,
         *,
         max_blocks: int = 1 << 18,
+        cache_tokens: int | None = None,
         weights: Weights = Weights(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._index = BlockIndex(max_blocks)
+        """`max_blocks` of all replicas together are remembered; `cache_tokens` is what each can cache, where known."""
+        self._index = BlockIndex(max_blocks, cache_tokens)
         self._weights = weights
         self._clock = clock
         self._replicas: dict[str, _Replica] = {}
@@ -79,31 +83,22 @@ class PrefixPolicy:
         return len(self._index)
 
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
-        replicas = [self._replica(name) for name in candidates]
+        session = _number(b"" if keys is None else keys.session)
         held = {} if keys is None else self._held(keys, candidates)
-        of_recent = self._weights.recent * self._recent_scale()
-        of_unfinished = self._weights.unfinished_tokens
-        costs = [
-            (
-                replica.num_uncomputed_tokens
-                + of_unfinished * len(replica.unfinished)
-                + of_recent * replica.recent
-                - held.get(replica.name, 0)
-            )
-            // _QUANTUM_TOKENS
-            for replica in replicas
-        ]
-        order = sorted(zip(costs, replicas, strict=True), key=itemgetter(0))
-        equal = [replica for cost, replica in order if cost == order[0][0]]
+        are_few = keys is None or len(candidates) <= _MAX_COMPARED
+        compared = candidates if are_few else _likely(candidates, held, session)
+        order = self._by_cost([self._replica(name) for name in compared], held)
+        equal = [replica.name for cost, replica in order if cost == order[0][0]]
         if len(equal) > 1:
-            equal.sort(key=_rendezvous(b"" if keys is None else keys.session), reverse=True)
-        return [replica.name for replica in equal] + [replica.name for _, replica in order[len(equal) :]]
+            equal.sort(key=lambda name: _rank(self._replicas[name], session), reverse=True)
+        best = equal + [replica.name for _, replica in order[len(equal) :]]
+        return best if are_few else list(dict.fromkeys(itertools.chain(best, candidates)))
 
     def routed(self, keys: RequestKeys | None, replica: str) -> Ticket:
         num_tokens = 0
         state = self._replica(replica)
         if keys is not None:
-            num_tokens = max(0, self._prompt_tokens(keys) - self._held(keys, [replica]).get(replica, 0))
+            num_tokens = self._uncomputed_tokens(keys, state)
             self._add(keys, state)
         ticket = Ticket(next(self._numbers), replica, num_tokens, keys)
         state.unfinished[ticket.number] = num_tokens
@@ -138,34 +133,52 @@ class PrefixPolicy:
         state = self._replicas.get(ticket.replica)
         return state if state is not None and ticket.number in state.unfinished else None
 
+    def _by_cost(self, replicas: list[_Replica], held: dict[str, int]) -> list[tuple[float, _Replica]]:
+        """Returns the replicas with the work that is expected of them beside the whole prompt, the least first."""
+        of_recent = self._weights.recent * self._recent_scale()
+        of_unfinished = self._weights.unfinished_tokens
+        costs = [
+            (
+                replica.num_uncomputed_tokens
+                + of_unfinished * len(replica.unfinished)
+                + of_recent * replica.recent
+                - held.get(replica.name, 0)
+            )
+            // _QUANTUM_TOKENS
+            for replica in replicas
+        ]
+        return sorted(zip(costs, replicas, strict=True), key=itemgetter(0))
+
     def _held(self, keys: RequestKeys, candidates: Sequence[str]) -> dict[str, int]:
         """Returns how many tokens of the prompt those are expected to have that have any."""
-        if not keys.is_continued:
-            num_held = self._index.num_held(keys.blocks, candidates)
-            return {replica: keys.num_tokens_in(count) for replica, count in num_held.items()}
-        known = self._chain(keys)
-        if known is not None:
+        if not keys.is_continued or not candidates:
+            return {name: keys.num_tokens_in(count) for name, count in self._index.num_held(keys.blocks).items()}
+        if (known := self._chain(keys)) is not None:
             return {known[0].name: known[1]}
-        best = max(map(self._replica, candidates), key=_rendezvous(keys.session))
+        session = _number(keys.session)
+        best = max(map(self._replica, candidates), key=lambda replica: _rank(replica, session))
         return {best.name: _UNKNOWN_HISTORY_TOKENS}
+
+    def _uncomputed_tokens(self, keys: RequestKeys, state: _Replica) -> int:
+        """Returns how much of the prompt the replica is expected to compute."""
+        if not keys.is_continued:
+            return keys.num_tokens - keys.num_tokens_in(self._index.num_held_by(state.name, keys.blocks))
+        known = self._chain(keys)
+        return keys.num_tokens if known is None or known[0] is state else keys.num_tokens + known[1]
 
     def _chain(self, keys: RequestKeys) -> tuple[_Replica, int] | None:
         """Returns where a chain was last and how long it had become, if that replica is still there."""
         known = self._chains.get(keys.session)
         return known if known is not None and self._replicas.get(known[0].name) is known[0] else None
 
-    def _prompt_tokens(self, keys: RequestKeys) -> int:
-        if not keys.is_continued:
-            return keys.num_tokens
-        known = self._chain(keys)
-        return keys.num_tokens + (_UNKNOWN_HISTORY_TOKENS if known is None else known[1])
-
     def _add(self, keys: RequestKeys, state: _Replica) -> None:
         """Notes that the replica has the prompt."""
         if not keys.is_continued:
-            self._index.add(keys.blocks, state.name)
+            self._index.add(keys, state.name)
             return
-        self._chains[keys.session] = (state, self._prompt_tokens(keys))
+        known = self._chain(keys)
+        history = _UNKNOWN_HISTORY_TOKENS if known is None else known[1]
+        self._chains[keys.session] = (state, history + keys.num_tokens)
         self._chains.move_to_end(keys.session)
         if len(self._chains) > _MAX_CHAINS:
             self._chains.popitem(last=False)
@@ -181,15 +194,19 @@ class PrefixPolicy:
         return 1.0
 
 
-def _rendezvous(session: bytes) -> Callable[[_Replica], int]:
-    """Returns a rank for each replica, which depends on it and the session only."""
-    number = _number(session)
+def _likely(candidates: Sequence[str], held: dict[str, int], session: int) -> list[str]:
+    """Returns those that have most of the prompt, and as many from a place on that the session chooses."""
+    half = _MAX_COMPARED // 2
+    holders = heapq.nlargest(half, (name for name in candidates if name in held), key=held.__getitem__)
+    place = session % len(candidates)
+    others = itertools.islice(itertools.chain(candidates[place:], candidates), half)
+    return list(dict.fromkeys(itertools.chain(holders, others)))
 
-    def rank(replica: _Replica) -> int:
-        mixed = ((replica.seed ^ number) * 0x9E3779B97F4A7C15) & _MASK
-        return ((mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9) & _MASK
 
-    return rank
+def _rank(replica: _Replica, session: int) -> int:
+    """Returns a number that depends on the replica and the session only: the highest is the session's own replica."""
+    mixed = ((replica.seed ^ session) * 0x9E3779B97F4A7C15) & _MASK
+    return ((mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9) & _MASK
 
 
 def _number(content: bytes) -> int:
