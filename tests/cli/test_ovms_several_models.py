@@ -36,6 +36,8 @@ def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(tmp
         (models / name / "graph.pbtxt").write_text(graph_of(f'models_path: "{MODEL_DIRECTORY}" {options}'))
     (models / "resnet" / "1").mkdir(parents=True)
 
+    long_graph = (models / "long" / "graph.pbtxt").read_text()
+
     def list_models(*listed: str) -> None:
         entries = [{"config": {"name": name, "base_path": name}} for name in (*listed, "resnet")]
         config.write_text(json.dumps({"model_config_list": entries}))
@@ -53,6 +55,9 @@ def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(tmp
         list_models("long", "wrong")
         wait_for(http, "long")  # the file is looked at
 
+        (models / "long" / "graph.pbtxt").write_text("node {")
+        kept = http.post(RELOAD)
+        (models / "long" / "graph.pbtxt").write_text(long_graph)
         config.write_text("{")
         broken = http.post(RELOAD)
         config.unlink()
@@ -65,6 +70,7 @@ def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(tmp
         server.process.send_signal(signal.SIGHUP)
         wait_for(http, "short")
 
+    assert (kept.status_code, list(kept.json())) == (200, ["long"])
     assert (broken.status_code, gone.status_code) == (500, 500)
     assert broken.json() == {"error": "Reloading config file failed. Check server logs for more info."}
     assert gone.json() == {"error": "Config file not found or cannot open."}
