@@ -68,6 +68,7 @@ def test_both_lists_name_models_by_paths_from_the_file(tmp_path: Path) -> None:
     assert (options.warnings, options.problems) == ((), {})
     assert options.remarks == (
         "OpenVINO Model Server's monitoring has no meaning here: metrics are always at /metrics",
+        "y: OpenVINO Model Server's subconfig has no meaning here",
     )
 
 

@@ -22,7 +22,7 @@ _OF_CLASSIC_MODELS = frozenset(
     {
         *("batch_size", "shape", "layout", "mean", "scale", "color_format", "precision", "model_version_policy"),
         *("nireq", "stateful", "idle_sequence_cleanup", "low_latency_transformation", "max_sequence_number"),
-        *("custom_loader_options", "allow_cache"),
+        *("custom_loader_options", "allow_cache", "subconfig"),
     }
 )
 _SCHEMES = ("s3://", "gs://", "az://", "azfs://", "as://")
@@ -38,7 +38,6 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     base_path: str = ""
     graph_path: str = ""
-    subconfig: str = ""
     target_device: str = ""
     plugin_config: dict[str, object] | str = ""
 
