@@ -152,10 +152,11 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
     entries = [listed("x", "x"), listed("x", "x"), listed("gone", "gone"), listed("g", "x", graph_path="no.pbtxt")]
 
+    origin = f"--config_path {tmp_path}/config.json"
     assert read(tmp_path, {"model_config_list": entries}).problems == {
-        "x": "x: must be the name of one model, given twice",
-        "gone": f"gone: there is no directory {tmp_path}/gone",
-        "g": f"g: {tmp_path}/x/no.pbtxt: No such file or directory",
+        "x": f"{origin}: x: must be the name of one model, given twice",
+        "gone": f"{origin}: gone: there is no directory {tmp_path}/gone",
+        "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
     }
     assert "must name a language model" in read(tmp_path, {"model_config_list": []}).problems[""]
 

@@ -48,11 +48,11 @@ def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels
     config = read_ovms_config(path, ours)
     entries = tuple(entry for entry in config.entries if _is_valid(entry, ours, config))
     if not (entries or config.problems or is_named):
-        config.problems[""] = f"--config_path {path}: must name a language model"
+        config.problems[""] = "must name a language model"
     return OvmsModels(
         own=own,
         entries=entries,
-        problems=config.problems,
+        problems={name: f"--config_path {path}: {problem}" for name, problem in config.problems.items()},
         warnings=tuple(config.warnings),
         remarks=(*remarks, *config.remarks),
         has_file=True,
