@@ -211,6 +211,7 @@ class ServerSetup:
     sampling_defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     store_url: str | None = None
     step_timeout_s: float = 300
+    max_tokens_limit: int | None = None
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
     image_processor: ImageProcessor | None = None  # of a model that sees
@@ -240,7 +241,7 @@ class ServerSetup:
             engine=engine,
             output_format=self.output_format,
             vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
-            max_tokens_limit=self.limits.max_tokens_limit,
+            max_tokens_limit=self.max_tokens_limit,
             shares_prefix_cache=self.shares_prefix_cache,
             refuses_unknown_tools=self.refuses_unknown_tools,
             created=1_700_000_000,

@@ -62,7 +62,7 @@ async def load_served_model(
         engine=engine,
         output_format=chosen_format,
         vocabulary=_grammar_vocabulary(tokenizer),
-        max_tokens_limit=options.limits.max_tokens_limit,
+        max_tokens_limit=options.model.max_tokens_limit,
         shares_prefix_cache=options.engine.shared_prefix_cache,
         guides_tools=options.model.enable_tool_guided_generation,
         refuses_unknown_tools=options.model.unknown_tools == "refuse",

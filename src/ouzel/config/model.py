@@ -93,6 +93,17 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    max_tokens_limit: (
+        Annotated[
+            int,
+            Meta(ge=1),
+            option(
+                "Most tokens that a request may ask for, and what it gets when it does not say.",
+                unset="what the context leaves",
+            ),
+        ]
+        | None
+    ) = None
     chat_template: Annotated[str, option("A Jinja file with the chat template.", unset="the model's own")] = ""
     tool_parser: Annotated[
         str,

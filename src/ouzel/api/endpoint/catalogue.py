@@ -6,7 +6,7 @@ does not find it any more.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from ouzel.api.endpoint.model_loader import ModelLoader
 from ouzel.api.endpoint.services import Services, SharedServices
@@ -34,6 +34,7 @@ class Catalogue:
         self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
         self._served: list[Services] = []
         self._on_removal: list[Callable[[Services], None]] = []
+        self._reload: Callable[[], Awaitable[None]] | None = None
         self.shared = SharedServices.of(limits, config, store, lambda: [each.preparer for each in self._served])
         for model in models:
             self.add(model)
@@ -149,6 +150,16 @@ class Catalogue:
         self.remove(services)
         await asyncio.shield(services.model.engine.adapters.unload(name))
         logger.info("adapter %s is unloaded", name)
+
+    def reload_by(self, reload: Callable[[], Awaitable[None]]) -> None:
+        """Has models come and go by `reload` when a client asks for that."""
+        self._reload = reload
+
+    async def reload(self) -> None:
+        """Reads again which models there are. Raises InvalidRequest where no file says so; OuzelError."""
+        if self._reload is None:
+            raise InvalidRequest("this server has read its models from no file: --config or --config_path names one")
+        await self._reload()
 
     def _needed_loader(self) -> ModelLoader:
         if self._loader is None:
