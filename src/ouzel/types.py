@@ -8,6 +8,8 @@ import msgspec
 from ouzel.observability.progress import Progress
 from ouzel.sampling import SamplingParams
 
+Task = Literal["generate", "embed", "score"]  # what an engine makes of a prompt: tokens, a vector, scores
+
 CUSTOM_ARGUMENT = "input"  # models write a custom tool's text as the one argument of a function, under this name
 
 
@@ -105,6 +107,17 @@ class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=Tr
     predicted_token_ids: list[int] = []  # of the output, as the client expects it
 
 
+class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A vector is made of each of a request's texts, instead of tokens; the choice of that index ends with it.
+
+    `prompt_token_ids` are the texts one after the other, n of them; more than one where the engine says that it may be.
+    """
+
+    text_lens: tuple[int, ...] = ()  # tokens of each; empty: there is one
+    second_begins: tuple[int, ...] = ()  # where the second text of a pair begins in each; empty: there are no pairs
+    token_ids: tuple[int, ...] = ()  # the vector is their logits behind the last token; empty: what the model makes
+
+
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The engine reads an accepted request as this: token ids only."""
 
@@ -119,6 +132,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     reasoning_budget: ReasoningBudget | None = None
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
     speculation: SpeculationParams = SpeculationParams()
+    pooling: Pooling | None = None
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -145,6 +159,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_proposed_tokens: int = 0  # of the whole choice so far: that were computed on a guess,
     num_accepted_tokens: int = 0  # and of them those that came
     score: float | None = None  # of a beam search's winner; index 0 has the highest
+    vector: bytes | None = None  # float32, little-endian: what pooling comes to, with the finish reason
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +184,9 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_drafts: bool = False  # it guesses tokens with a smaller model, or a layer of its own
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
+    task: Task = "generate"
+    vector_size: int = 0  # values of a vector; 0: it makes none
+    max_texts: int = 1  # of one pooling request
     cache_identity: str = ""  # what is cached under another means something else; it can be a file's name
 
 

@@ -62,6 +62,8 @@ def ovms(*arguments: str) -> Options:
         (("--tool_parser", "hermes3"), "model", "tool_parser", "hermes3"),
         (("--enable_tool_guided_generation", "true"), "model", "enable_tool_guided_generation", True),
         (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
+        (("--task", "embeddings"), "model", "task", "embed"),
+        (("--task=rerank",), "model", "task", "score"),
     ],
 )
 def test_a_flag_of_theirs_is_an_option_of_ours(
@@ -105,7 +107,7 @@ def test_what_has_no_meaning_is_named() -> None:
     ("arguments", "message"),
     [
         (("--config_path", "c.json"), "--config_path: start a server for each model, given 'c.json'"),
-        (("--task", "embeddings"), "--task: this server generates text, given 'embeddings'"),
+        (("--task", "speech2text"), "--task: this server has text_generation, embeddings, rerank, given 'speech2text'"),
         (("--pull",), "--pull: the start downloads what is not there, given 'true'"),
         (("--pipeline_type", "VLM"), "--pipeline_type: there is one pipeline, for text, given 'VLM'"),
         (("--rest_port", "many"), "--port: .*given 'many'"),

@@ -6,10 +6,13 @@ A flag that has no meaning here is named in the log; one that would change which
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.config.model import TaskOption
 
 Values = dict[str, object]
 Meaning = Callable[[str], Values]
@@ -35,7 +38,16 @@ def _weights(value: str) -> Values:
     return {"weights": {"fp16": "bf16", "fp32": "f32"}.get(value, value)}
 
 
+def _task(value: str) -> Values:
+    """Raises InvalidOption for what is done with pictures and sounds."""
+    if value not in _TASKS:
+        raise InvalidOption(f"--task: this server has {', '.join(_TASKS)}, given {value!r}")
+    return {"task": _TASKS[value]}
+
+
+_TASKS: Mapping[str, TaskOption] = {"text_generation": "generate", "embeddings": "embed", "rerank": "score"}
 MEANINGS: Mapping[str, Meaning] = {
+    "task": _task,
     "rest_port": _same("port"),
     "rest_bind_address": _same("host"),
     "model_path": _same("model"),
@@ -63,7 +75,6 @@ MEANINGS: Mapping[str, Meaning] = {
     "enable_tool_guided_generation": _same("enable_tool_guided_generation"),
 }
 REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
-    "task": (("text_generation",), "this server generates text"),
     "pipeline_type": (("AUTO", "LM", "LM_CB"), "there is one pipeline, for text"),
     "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
     "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
@@ -112,6 +123,8 @@ class OvmsFlags:
 def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
     """Raises InvalidOption for those that are refused."""
     known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, _REPOSITORY]
+    if _is_own_task(arguments):
+        known.remove("task")
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
         known.append(_GRPC_PORT)  # elsewhere it is ours
     parser = OneLineParser(prog="ouzel", add_help=False, allow_abbrev=False)
@@ -133,6 +146,13 @@ def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
         remarks=tuple(f"OpenVINO Model Server's --{name} has no meaning here" for name in remarks),
         rest=tuple(rest),
     )
+
+
+def _is_own_task(arguments: Sequence[str]) -> bool:
+    """Tells whether `--task` has a value of ours, which has other words for the same."""
+    values = [argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")]
+    values += [value for flag, value in pairwise(arguments) if flag == "--task"]
+    return any(value in get_args(TaskOption) for value in values)
 
 
 def _check_refused(name: str, value: str) -> None:

@@ -9,6 +9,7 @@ from ouzel.config.option import option
 from ouzel.config.weights import read_weights
 
 Demo = Literal["text", "vision"]
+TaskOption = Literal["auto", "generate", "embed", "score"]
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +35,20 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8, Qwen3-Next, DeepSeek-V3, "
             "GLM-4.7-Flash): no answer changes."
+        ),
+    ] = False
+    task: Annotated[
+        TaskOption,
+        option(
+            "What the model is for: generate text, embed texts (/v1/embeddings) or score pairs (/v1/rerank). auto goes "
+            "by its files; those of a Qwen3-Reranker may not tell, then it is score."
+        ),
+    ] = "auto"
+    matryoshka: Annotated[
+        bool,
+        option(
+            "Requests for embeddings may ask for fewer `dimensions`, though the model's files do not say that it was "
+            "trained for it."
         ),
     ] = False
     demo: Annotated[

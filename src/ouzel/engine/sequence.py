@@ -61,6 +61,7 @@ class Sequence:
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
+        self.vector: bytes | None = None  # of the prompt, where that is asked for
         self.error_param: str | None = None
         self.session: Session | None = None  # of a request with a grammar, once that is compiled
         budget = request.reasoning_budget
