@@ -52,6 +52,14 @@ bench-engine *arguments:
 compare *arguments:
     uv run --group bench python -m benchmarks.compare {{ arguments }}
 
+# deploy/ by the tools of those for whom it is made, which it installs
+deploy-check:
+    uv run python -m tools.deploy.check
+
+# What the image has, built and started without a container tool; needs root
+image-check *arguments:
+    uv run python -m tools.deploy.image {{ arguments }}
+
 # What CI runs
 ci:
     .ci/run

@@ -28,7 +28,7 @@ from ouzel.generation import (
 )
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from ouzel.observability import EngineReading, Metrics
+from ouzel.observability import EngineReading, Metrics, exposition
 from ouzel.parsers.base import Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import Prompt, PromptRenderer
@@ -402,8 +402,8 @@ async def test_a_bug_of_ours_is_counted_as_an_error(run: Run, engine: EngineClie
 
 def counts(metrics: Metrics, *names: str) -> list[float]:
     reading = EngineReading(num_restarts=0, step_age_s=0, block_size=16, num_blocks=1)
-    exposition = metrics.exposition(reading)
-    return [metric(exposition, f"ouzel_{name}") for name in names]
+    text = exposition([(metrics, [reading])])
+    return [metric(text, f"ouzel_{name}") for name in names]
 
 
 async def test_tokens_are_counted_as_they_come(run: Run, engine: EngineClient) -> None:

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from ouzel.observability import EngineReading, Metrics
+from ouzel.observability import EngineReading, Metrics, exposition
 
 READING = EngineReading(
     num_restarts=1,
@@ -35,7 +35,7 @@ NAMES_OF_ROUTERS = (
 
 
 def families(metrics: Metrics) -> dict[str, Metric]:
-    found = list(text_string_to_metric_families(metrics.exposition(READING)))
+    found = list(text_string_to_metric_families(exposition([(metrics, [READING])])))
     by_name = {family.name: family for family in found}
     assert len(by_name) == len(found)
     return by_name

@@ -43,10 +43,10 @@ def _cell(cell: Cell | None) -> str:
     return f"{text} (**{cell.ratio.median:.2f}**, {cell.ratio.low:.2f} to {cell.ratio.high:.2f})"
 
 
-def with_section(document: str, section: str) -> str:
+def with_section(document: str, section: str, *, begin: str = BEGIN, end: str = END) -> str:
     """Returns the document with what is between the two marks replaced. Raises ValueError where they are not there."""
-    if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
-        raise ValueError(f"{BEGIN} and then {END} must stand in the document once")
-    before, _, rest = document.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{section.strip()}\n{END}{after}"
+    if document.count(begin) != 1 or document.count(end) != 1 or document.index(begin) > document.index(end):
+        raise ValueError(f"{begin} and then {end} must stand in the document once")
+    before, _, rest = document.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{section.strip()}\n{end}{after}"

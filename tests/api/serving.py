@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from ouzel import __version__
-from ouzel.api.app import create_app
+from ouzel.api.app import app_of
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.http.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.backends.fake_runner import FakeRunner
@@ -31,6 +32,7 @@ from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Delta, Family, Parser
@@ -216,6 +218,7 @@ class ServerSetup:
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
+    further: tuple["ServerSetup", ...] = ()  # of models beside this one: names, engine and what reads texts
 
     def engine_spec(self) -> EngineSpec:
         always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
@@ -252,6 +255,39 @@ class ServerSetup:
         if processor is None:
             return None
         return ImageReader(processor, MediaLoader(self.media), max_model_len, self.video_processor)
+
+
+class ThreadHost:
+    """Implements `ModelLoader` with engines in threads: what is loaded is a parrot with the name it is given."""
+
+    def __init__(self, limits: LimitsConfig) -> None:
+        self._limits = limits
+        self.engines: list[EngineClient] = []
+
+    async def serve(self, setup: ServerSetup) -> ServedModel:
+        engine = EngineClient(
+            setup.engine_spec(),
+            in_thread=True,
+            max_queued_requests=self._limits.max_queued_requests,
+            step_timeout_s=setup.step_timeout_s,
+        )
+        self.engines.append(engine)
+        await engine.start()
+        return setup.model_on(engine)
+
+    async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        if fields.get("model") != "parrot":
+            raise InvalidRequest(f"there is no directory {fields.get('model')}", param="model")
+        return await self.serve(ServerSetup(names=(str(fields["name"]),)))
+
+    async def unload(self, model: ServedModel) -> None:
+        await model.engine.drain(self._limits.drain_timeout_s)
+        await model.engine.close()
+        model.renderer.close()
+
+    async def close(self) -> None:
+        for engine in self.engines:
+            await engine.close()
 
 
 class RunningServer:
@@ -301,17 +337,12 @@ class RunningServer:
     async def _serve(self) -> None:
         setup, self._loop = self._setup, asyncio.get_running_loop()
         limits = setup.limits
-        self.engine = EngineClient(
-            setup.engine_spec(),
-            in_thread=True,
-            max_queued_requests=limits.max_queued_requests,
-            step_timeout_s=setup.step_timeout_s,
-        )
-        await self.engine.start()
-        self.model = setup.model_on(self.engine)
+        host = ThreadHost(limits)
+        self.model, *further = [await host.serve(each) for each in (setup, *setup.further)]
+        self.engine = host.engines[0]
         url = setup.store_url
         store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
-        app = create_app(self.model, limits, setup.config, store)
+        app = app_of(Catalogue([self.model, *further], limits, setup.config, store, loader=host))
         self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:
@@ -320,7 +351,7 @@ class RunningServer:
         await serving
         if store is not None:
             await store.close()
-        await self.engine.close()
+        await host.close()
         self.model.renderer.close()
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.document.openapi import body_schemas, document
-from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.prompts.shaped_messages import COMMON_ROLES
@@ -91,8 +91,8 @@ def test_the_roles_are_those_that_are_read() -> None:
 
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:
-    services = Services.of(server.model, LimitsConfig(), ServerConfig(), None)
-    routes = routes_of(OPERATIONS, services)
+    catalogue = Catalogue([server.model], LimitsConfig(), ServerConfig(), None)
+    routes = routes_of(OPERATIONS, catalogue)
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
     described = {operation.path for operation in DOCUMENTED}
     for path in paths - described:

@@ -8,6 +8,7 @@ import time
 import pytest
 from starlette.types import Message
 
+from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import open_exchange
@@ -69,7 +70,7 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(num_bytes: int, num_t
             await endpoint(scope, receive, send)
 
         async def post_many() -> None:
-            threads, door = PreparationThreads(), Door(server.model, metrics, limits)
+            threads, door = PreparationThreads(), Door(server.model, metrics, BodyReader(limits))
             endpoint = GeneratingEndpoint(chats, server.model, metrics, door, streams=Streams(10), threads=threads)
             await asyncio.gather(*(post(endpoint) for _ in range(16)))
             threads.close()

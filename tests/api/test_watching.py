@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from ouzel.api.app import watching_app_of
-from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.requests import chat, error_of, metric, wait_until
 from tests.api.serving import RunningServer, running_server
@@ -25,8 +25,8 @@ def guarded() -> Iterator[RunningServer]:
 @pytest_asyncio.fixture
 async def watching(guarded: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the app behind the port of metrics."""
-    services = Services.of(guarded.model, LimitsConfig(), ServerConfig(api_key=("sk-first",)), None)
-    transport = httpx.ASGITransport(watching_app_of(services))
+    catalogue = Catalogue([guarded.model], LimitsConfig(), ServerConfig(api_key=("sk-first",)), None)
+    transport = httpx.ASGITransport(watching_app_of(catalogue))
     async with httpx.AsyncClient(transport=transport, base_url="http://watch") as client:
         yield client
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.cli.app import main
-from ouzel.cli.options import RECORDS, Option, options_of
+from ouzel.cli.option_records import RECORDS, Option, options_of
 
 OPTIONS = [option for record in RECORDS for option in options_of(record)]
 COLUMNS, ROWS = 100, 50  # of a terminal
@@ -79,6 +79,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line for line in headings if len(line) < 50] == [
         "Common options",
         "Model",
+        "Several models",
         "Engine",
         "Limits of requests",
         "Pictures, videos and PDFs in requests",

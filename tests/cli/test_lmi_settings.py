@@ -7,7 +7,8 @@ import pytest
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import MEANINGS, Setting
-from ouzel.cli.options import RECORDS, Options, options_of
+from ouzel.cli.option_records import RECORDS, options_of
+from ouzel.cli.options import Options
 from ouzel.config import MediaConfig
 from tests.cli.test_options import parse
 

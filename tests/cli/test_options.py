@@ -5,7 +5,8 @@ import pytest
 
 from ouzel.cli.command_line import read_command_line
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.options import RECORDS, Options, options_of
+from ouzel.cli.option_records import RECORDS, options_of
+from ouzel.cli.options import Options
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:

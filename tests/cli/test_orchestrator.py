@@ -7,7 +7,7 @@ import yaml
 
 from ouzel.api.operations import OPERATIONS
 from ouzel.cli.command_line import read_command_line
-from ouzel.observability import EngineReading, Metrics
+from ouzel.observability import EngineReading, Metrics, exposition
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
 
@@ -30,8 +30,10 @@ def test_the_pod_of_the_document() -> None:
 
 def test_the_metrics_of_the_document_are_there() -> None:
     text = DOCUMENT.read_text()
-    exposition = Metrics("m").exposition(EngineReading(num_restarts=0, step_age_s=0.0, block_size=16, num_blocks=1))
+    metrics_text = exposition(
+        [(Metrics("m"), [EngineReading(num_restarts=0, step_age_s=0.0, block_size=16, num_blocks=1)])]
+    )
 
     named = set(re.findall(r"`((?:vllm:|ouzel_)[a-z_]+)`", text))
     assert len(named) >= 9
-    assert [name for name in named if f"# TYPE {name} " not in exposition] == []
+    assert [name for name in named if f"# TYPE {name} " not in metrics_text] == []

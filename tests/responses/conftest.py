@@ -91,7 +91,8 @@ class Maker:
     @property
     def has_computed(self) -> bool:
         """Tells whether the engine has made a step."""
-        return self._model.engine.stats() is not None
+        [engine] = self._model.engine.members
+        return engine.stats() is not None
 
     @contextmanager
     def held_store(self) -> Iterator[None]:
@@ -134,8 +135,8 @@ async def maker(engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureF
     model = served(engine)
     threads, metrics = PreparationThreads(), Metrics("parrot")
     compactor = Compactor(model, threads, Summariser(model, LimitsConfig(), threads, metrics))
-    preparer = Preparer(model, LimitsConfig(), store, threads, compactor)
-    runs = Runs(model, metrics, preparer, store)
+    preparer = Preparer(model, LimitsConfig(), store, threads, compactor=compactor, metrics=metrics)
+    runs = Runs(lambda: [preparer], store)
     yield Maker(runs, store, other_store, file, model, preparer, lambda: caplog.get_records("call"))
     await runs.close()
     await store.close()

@@ -4,7 +4,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
-from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.http.edge import BeginSpan, Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
@@ -16,6 +16,7 @@ from ouzel.api.http.paths import MeantPaths, UnknownPath
 from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
+from ouzel.api.openai import model_loading
 from ouzel.api.operations import OPERATIONS, paths_of, routes_of
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.site import playground
@@ -29,18 +30,21 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 
     `store` keeps responses; without one they are gone once they are answered.
     """
-    return app_of(Services.of(model, limits, server, store))
+    return app_of(Catalogue([model], limits, server, store))
 
 
-def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
+def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespan:
     """Requests are traced by the span that `begin_span` makes, if there is one."""
-    server = services.config
+    shared = catalogue.shared
+    server = shared.config
     paths = paths_of(OPERATIONS, server)
-    app: ASGIApp = MethodRouter(routes_of(OPERATIONS, services), redirect_slashes=False, default=UnknownPath(paths))
+    app: ASGIApp = MethodRouter(routes_of(OPERATIONS, catalogue), redirect_slashes=False, default=UnknownPath(paths))
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(
-            app, server.api_key, OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set())
+            app,
+            server.api_key,
+            OPEN_PATHS | playground.PATHS | model_loading.PATHS | ({"/metrics"} if server.open_metrics else set()),
         )
     app = Hosts(app, allowed_hosts(server))
     profile = server.profile
@@ -53,21 +57,21 @@ def app_of(services: Services, begin_span: BeginSpan | None = None) -> Lifespan:
     app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})
     if server.allowed_origins:
         app = _cors(app, server)
-    runs = services.runs
+    runs = shared.runs
     return Lifespan(
         Upgrades(Edge(MeantPaths(app, paths), begin_span)),
         watch=runs.watch,
         drain=runs.drain,
-        close=services.close,
-        drain_timeout_s=services.limits.drain_timeout_s,
+        close=shared.close,
+        drain_timeout_s=shared.limits.drain_timeout_s,
     )
 
 
-def watching_app_of(services: Services) -> ASGIApp:
+def watching_app_of(catalogue: Catalogue) -> ASGIApp:
     """Returns an app of the probes and metrics alone, open to all who reach it; it needs no lifespan."""
     watching = [operation for operation in OPERATIONS if operation.is_watching]
-    unknown = UnknownPath(paths_of(watching, services.config))
-    router = MethodRouter(routes_of(watching, services), redirect_slashes=False, default=unknown)
+    unknown = UnknownPath(paths_of(watching, catalogue.shared.config))
+    router = MethodRouter(routes_of(watching, catalogue), redirect_slashes=False, default=unknown)
     return Edge(ErrorAnswers(router, {}))
 
 

@@ -8,9 +8,10 @@ from ouzel.api.anthropic import count_tokens, messages
 from ouzel.api.anthropic import models as anthropic_models
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
-from ouzel.api.document.openapi import OpenApi
-from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.endpoint.services import Services
+from ouzel.api.document.endpoint import OpenApi
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_switch import ModelSwitch
+from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping
@@ -19,7 +20,17 @@ from ouzel.api.ollama import embed as ollama_embed
 from ouzel.api.ollama import generate as ollama_generate
 from ouzel.api.ollama import management as ollama_management
 from ouzel.api.ollama import models as ollama_models
-from ouzel.api.openai import about, chat, completions, embeddings, health, models, render, tokenize
+from ouzel.api.openai import (
+    about,
+    chat,
+    completions,
+    embeddings,
+    health,
+    model_loading,
+    models,
+    render,
+    tokenize,
+)
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
@@ -49,6 +60,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *models.OPERATIONS,
+    *model_loading.OPERATIONS,
     *health.OPERATIONS,
     *about.OPERATIONS,
     *invocations.OPERATIONS,
@@ -68,7 +80,7 @@ OPERATIONS: tuple[Operation, ...] = (
         method="get",
         path="/",
         summary="What this server is and how to reach it; a page for browsers.",
-        endpoint=lambda services: Site(services, DOCUMENTED).index,
+        overall=lambda catalogue: Site(catalogue, DOCUMENTED).index,
         answers=(Index,),
         has_page=True,
     ),
@@ -76,23 +88,24 @@ OPERATIONS: tuple[Operation, ...] = (
         method="get",
         path="/about",
         is_documented=False,
-        endpoint=lambda services: Site(services, DOCUMENTED).about,
+        overall=lambda catalogue: Site(catalogue, DOCUMENTED).about,
     ),
     Operation(
         method="get",
         path="/v1/openapi.json",
         prefixes=("", *PREFIXES),
         is_documented=False,
-        endpoint=lambda services: _document(services).document,
+        overall=lambda catalogue: _document(catalogue).document,
     ),
     *playground.OPERATIONS,
 )
 DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
 
 
-def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
-    """Makes each endpoint, once; those of a header or the server's profile come before what they stand for."""
-    return [route for operation in _own(operations, services.config) for route in _routes(operation, services)]
+def routes_of(operations: Iterable[Operation], catalogue: Catalogue) -> list[BaseRoute]:
+    """Makes each endpoint; those of a header or the server's profile come before what they stand for."""
+    config = catalogue.shared.config
+    return [route for operation in _own(operations, config) for route in _routes(operation, catalogue)]
 
 
 def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
@@ -109,8 +122,8 @@ def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
     )
 
 
-def _document(services: Services) -> OpenApi:
-    return OpenApi(DOCUMENTED, root_path=services.config.root_path, model_names=services.model.names)
+def _document(catalogue: Catalogue) -> OpenApi:
+    return OpenApi(DOCUMENTED, root_path=catalogue.shared.config.root_path, model_names=lambda: catalogue.names)
 
 
 def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:
@@ -119,8 +132,8 @@ def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operatio
     return sorted(own, key=lambda operation: (operation.header is None, operation.profile is None))
 
 
-def _routes(operation: Operation, services: Services) -> Iterable[BaseRoute]:
-    endpoint = operation.endpoint(services)
+def _routes(operation: Operation, catalogue: Catalogue) -> Iterable[BaseRoute]:
+    endpoint = _endpoint(operation, catalogue)
     if operation.method == "websocket":
         return [SocketRoute(path, endpoint) for path in operation.paths]
     method, is_watching, needed = operation.method.upper(), operation.is_watching, operation.header
@@ -128,3 +141,10 @@ def _routes(operation: Operation, services: Services) -> Iterable[BaseRoute]:
         MethodRoute(path, endpoint, method=method, is_watching=is_watching, needed_header=needed)
         for path in operation.paths
     ]
+
+
+def _endpoint(operation: Operation, catalogue: Catalogue) -> Endpoint:
+    if operation.overall is not None:
+        return operation.overall(catalogue)
+    assert operation.endpoint is not None, operation.path
+    return ModelSwitch(catalogue, operation.endpoint, operation.choice, takes_body=operation.method == "post")

@@ -37,7 +37,10 @@ class _AddedTokens(msgspec.Struct):
 
 
 def openvino_engine(options: dict[str, object]) -> Engine:
-    """`options` holds the fields of ModelConfig, whose `model` is a local directory, and of EngineConfig."""
+    """`options` holds the fields of ModelConfig, whose `model` is a local directory, and of EngineConfig.
+
+    Of several engines each has its `memory_share` of what is free.
+    """
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
     directory = Path(model.model)
@@ -45,7 +48,7 @@ def openvino_engine(options: dict[str, object]) -> Engine:
         return PoolingEngine(create_encoder_runner(model, engine))
     with ThreadPoolExecutor(1) as threads:  # it takes most of a second for a large vocabulary
         reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
-        runner = create_runner(model, engine)
+        runner = create_runner(model, engine, memory_share=msgspec.convert(options.get("memory_share", 1.0), float))
         tokenizer = reading.result()
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)

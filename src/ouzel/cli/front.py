@@ -12,17 +12,19 @@ from starlette.types import ASGIApp
 
 import ouzel
 from ouzel.api.app import app_of, watching_app_of
-from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.model_host import ModelHost
 from ouzel.cli.options import Options
+from ouzel.cli.reloading import Reread, reloading
 from ouzel.cli.served_model import load_served_model
 from ouzel.cli.signals import first_of
 from ouzel.cli.store import store_of
 from ouzel.cli.watching import watched
-from ouzel.engine_client import EngineClient
+from ouzel.engine_client import Engines
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 from ouzel.types import EngineInfo
@@ -36,8 +38,10 @@ logger = logging.getLogger(__name__)
 async def open_front(
     options: Options,
     local: LocalModel,
-    engine: EngineClient,
+    engine: Engines,
     starting: asyncio.Task[EngineInfo],
+    *,
+    host: ModelHost,
     traces: "Traces | None",
 ) -> "Front":
     """Waits for the engine that is `starting`. Raises OuzelError."""
@@ -48,31 +52,47 @@ async def open_front(
         if store is not None:
             await store.close()
         raise
-    return Front(options, model, store, traces)
+    return Front(options, model, store, host=host, traces=traces)
 
 
 class Front:
-    def __init__(self, options: Options, model: ServedModel, store: Store | None, traces: "Traces | None") -> None:
+    def __init__(
+        self,
+        options: Options,
+        model: ServedModel,
+        store: Store | None,
+        *,
+        host: ModelHost,
+        traces: "Traces | None",
+    ) -> None:
         self._options = options
-        self._model = model
         self._store = store
+        self._host = host
         self._traces = traces
-        services = Services.of(model, options.limits, options.server, store)
-        self._app = app_of(services, None if traces is None else traces.begin_request)
-        self._watching_app: ASGIApp = watching_app_of(services)
+        catalogue = self._catalogue = Catalogue([model], options.limits, options.server, store, loader=host)
+        self._app = app_of(catalogue, None if traces is None else traces.begin_request)
+        self._watching_app: ASGIApp = watching_app_of(catalogue)
 
     @property
     def app(self) -> ASGIApp:
         """The whole API, for those who ask it without a server."""
         return self._app
 
+    def add(self, model: ServedModel) -> None:
+        """Raises InvalidRequest where one of its names is taken."""
+        self._catalogue.add(model)
+
     def watched(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
         return watched(self._watching_app, self._options.limits, listener)
 
+    def reloading(self, reread: Reread | None) -> AbstractAsyncContextManager[None]:
+        """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
+        return reloading(self._options, reread, self._catalogue, self._host)
+
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""
-        options, model = self._options, self._model
+        options, model = self._options, self._catalogue.first.model
         server = HttpServer(self._app, options.limits, listener.tls)
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
         await first_of(serving, asyncio.create_task(server.listening.wait()))
@@ -107,12 +127,14 @@ class Front:
         grace_s = self._options.limits.drain_grace_s
         if grace_s:
             logger.info("stopping: health checks are answered with 503, requests are taken for %.0f s more", grace_s)
-            self._model.engine.leave()
+            for served in self._catalogue:
+                served.model.engine.leave()
             await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
 
     async def close(self) -> None:
-        """Closes the store; the engine is closed first, since what it still makes is kept. Then traces are sent."""
-        await asyncio.to_thread(self._model.renderer.close)
+        """Closes the store; engines are closed first, since what they still make is kept. Then traces are sent."""
+        for served in self._catalogue:
+            await asyncio.to_thread(served.model.renderer.close)
         if self._store is not None:
             await self._store.close()
         if self._traces is not None:

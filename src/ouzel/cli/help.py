@@ -4,7 +4,8 @@ import shutil
 import textwrap
 from collections.abc import Iterable
 
-from ouzel.cli.options import CONFIG_DESCRIPTION, RECORDS, Option, options_of
+from ouzel.cli.option_records import RECORDS, Option, options_of
+from ouzel.cli.options import CONFIG_DESCRIPTION
 
 _INVOCATION_COLUMNS = 30
 _MAX_COLUMNS = 120

@@ -12,7 +12,7 @@ import msgspec
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import IR_FILES
-from ouzel.cli.options import flag_of
+from ouzel.cli.option_records import flag_of
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
 from ouzel.errors import ModelLoadError
 

@@ -3,133 +3,52 @@
 import argparse
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints  # Any: option values are typed by msgspec.convert
-
-import msgspec
-from msgspec import inspect
+from typing import Any  # option values are typed by `converted`
 
 from ouzel.cli.api_keys import with_all_keys
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.lmi_settings import read_lmi_settings
+from ouzel.cli.model_settings import ModelSettings, all_settings
+from ouzel.cli.option_checks import check_limits, check_media, check_server
+from ouzel.cli.option_records import ENVIRONMENT_PREFIX, RECORDS, converted, options_of
 from ouzel.cli.suggestion import did_you_mean
 from ouzel.config import (
     EngineConfig,
     LimitsConfig,
     MediaConfig,
     ModelConfig,
+    ModelsConfig,
     ObservabilityConfig,
     ServerConfig,
     StoreConfig,
 )
 
-RECORDS = (ModelConfig, EngineConfig, LimitsConfig, MediaConfig, ServerConfig, StoreConfig, ObservabilityConfig)
-ENVIRONMENT_PREFIX = "OUZEL_"
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
 _OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVINO Model Server's
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Holds all that the user asked for."""
+    """Holds all that the user asked for; `model` and `engine` are of the model that is started or asked for."""
 
     model: ModelConfig
+    models: ModelsConfig
     engine: EngineConfig
     limits: LimitsConfig
     media: MediaConfig
     server: ServerConfig
     store: StoreConfig
     observability: ObservabilityConfig
+    all_models: tuple[ModelSettings, ...]  # of a server
+    values: Mapping[str, Any] = field(repr=False)  # by option, as they were written: for models that come later
+    has_file: bool  # some may be from --config
     remarks: tuple[str, ...] = ()  # for the log
 
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """Describes one field of one record, as the command line needs it."""
-
-    name: str
-    description: str
-    default_text: str  # for people
-    heading: str
-    choices: tuple[str, ...]
-    metavar: str
-    is_flag: bool
-    is_list: bool
-    is_secret: bool
-    is_common: bool
-
-    @property
-    def flag(self) -> str:
-        return flag_of(self.name)
-
-    @property
-    def variable(self) -> str:
-        return ENVIRONMENT_PREFIX + self.name.upper()
-
-    @property
-    def invocation(self) -> str:
-        """Returns `--max-num-seqs N`, or `--[no-]store` for what is on or off."""
-        return f"--[no-]{self.flag[2:]}" if self.is_flag else f"{self.flag} {self.metavar}"
-
-    @property
-    def help(self) -> str:
-        """Returns the description with the choices and the default."""
-        facts = ["repeatable"] if self.is_list else []
-        facts += [f"one of {', '.join(self.choices)}"] if self.choices else []
-        return f"{self.description} ({'; '.join([*facts, f'default: {self.default_text}'])})"
-
-
-def flag_of(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-@cache
-def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
-    """Returns the record's fields; a field without a description is a mistake of ours."""
-    struct = inspect.type_info(record)
-    assert isinstance(struct, inspect.StructType)
-    choices = {name: tuple(map(str, get_args(hint))) for name, hint in get_type_hints(record).items()}
-    return tuple(_option(field, choices[field.name], getattr(record, "heading", "")) for field in struct.fields)
-
-
-def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Option:
-    """`choices` are in the order of the record, since msgspec sorts them."""
-    alternatives = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
-    described = alternatives[0]
-    assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
-    kind = described.type
-    schema = described.extra_json_schema or {}
-    is_list = isinstance(kind, inspect.VarTupleType)
-    last_word = field.name.upper().rpartition("_")[2]
-    return Option(
-        name=field.name,
-        description=schema["description"],
-        default_text=_default_text(field.default) or schema["unset"],
-        heading=schema["heading"] or heading,
-        choices=choices if isinstance(kind, inspect.LiteralType) else (),
-        metavar="N" if isinstance(kind, inspect.IntType) else last_word.removesuffix("S" if is_list else ""),
-        is_flag=isinstance(kind, inspect.BoolType),
-        is_list=is_list,
-        is_secret=schema["writeOnly"],
-        is_common=schema["isCommon"],
-    )
-
-
-def _default_text(default: object) -> str:
-    """Returns what help shows of a default; nothing for an empty one."""
-    match default:
-        case None:
-            return ""
-        case bool():
-            return "on" if default else "off"
-        case float():
-            return f"{default:g}"
-        case tuple():
-            return ", ".join(default)
-        case _:
-            return str(default)
+    def of(self, settings: ModelSettings) -> "Options":
+        """Returns those of one of the models."""
+        return replace(self, model=settings.model, engine=settings.engine)
 
 
 def known_flags() -> list[str]:
@@ -146,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         for option in options_of(record):
             if option.name != "model":  # positional
                 action = argparse.BooleanOptionalAction if option.is_flag else "append" if option.is_list else "store"
-                parser.add_argument(option.flag, default=argparse.SUPPRESS, action=action)
+                parser.add_argument(option.flag, dest=option.name, default=argparse.SUPPRESS, action=action)
 
 
 def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
@@ -167,14 +86,23 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
     if values.get("profile") == "ovms":
         values = _OVMS_DEFAULTS | values
     _check_demo(values)
-    _check_batch(values)
-    options = Options(*(_convert(record, values) for record in RECORDS))  # type: ignore[arg-type]
-    _check_types(options.engine)
-    _check_prefix_cache(options.engine)
-    _check_bodies(options.limits)
-    _check_media(options.media)
-    _check_cors(options.server)
-    _check_metrics_port(options.observability, options.server)
+    models = all_settings(values)
+    options = Options(
+        model=models[0].model,
+        models=converted(ModelsConfig, values),
+        engine=models[0].engine,
+        limits=converted(LimitsConfig, values),
+        media=converted(MediaConfig, values),
+        server=converted(ServerConfig, values),
+        store=converted(StoreConfig, values),
+        observability=converted(ObservabilityConfig, values),
+        all_models=models,
+        values=values,
+        has_file=bool(config_path),
+    )
+    check_limits(options.limits)
+    check_media(options.media)
+    check_server(options.server, options.observability)
     return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
 
 
@@ -217,81 +145,3 @@ def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
 def _check_demo(values: dict[str, Any]) -> None:
     if values.get("model") and "demo" in values:
         raise InvalidOption(f"--demo: needs that no model is named, given the model {values['model']!r}")
-
-
-def _check_batch(values: dict[str, Any]) -> None:
-    """One step must be able to decode every sequence of the batch."""
-    engine = _convert(EngineConfig, values)
-    assert isinstance(engine, EngineConfig)
-    if engine.max_num_batched_tokens < engine.max_num_seqs:
-        raise InvalidOption(
-            f"--max-num-batched-tokens: must be >= --max-num-seqs, {engine.max_num_seqs}, "
-            f"given {engine.max_num_batched_tokens}"
-        )
-
-
-def _check_types(engine: EngineConfig) -> None:
-    """The backend says so too; here the engine's process need not be started for it."""
-    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
-        raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
-    if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
-        raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
-
-
-def _check_prefix_cache(engine: EngineConfig) -> None:
-    if engine.prefix_cache_dir and not engine.prefix_caching:
-        raise InvalidOption(f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it")
-
-
-def _check_bodies(limits: LimitsConfig) -> None:
-    """One body of the allowed length must fit."""
-    total = limits.max_body_bytes_total
-    if total is not None and total < limits.max_body_bytes:
-        raise InvalidOption(
-            f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, given {total}"
-        )
-
-
-def _check_media(media: MediaConfig) -> None:
-    path = media.allowed_local_media_path
-    if path and not Path(path).is_dir():
-        raise InvalidOption(f"--allowed-local-media-path: must be a directory, given {path!r}")
-    if media.max_media_bytes_total < media.max_media_bytes:
-        raise InvalidOption(
-            f"--max-media-bytes-total: must be >= --max-media-bytes, {media.max_media_bytes}, "
-            f"given {media.max_media_bytes_total}"
-        )
-
-
-def _check_cors(server: ServerConfig) -> None:
-    """What is allowed must be allowed to somebody."""
-    if server.allowed_origins:
-        return
-    default = ServerConfig()
-    for name in ("allowed_methods", "allowed_headers", "allow_credentials"):
-        if getattr(server, name) != getattr(default, name):
-            raise InvalidOption(f"{flag_of(name)}: needs --allowed-origins")
-
-
-def _check_metrics_port(observability: ObservabilityConfig, server: ServerConfig) -> None:
-    port = observability.metrics_port
-    if port is None and observability.metrics_host:
-        raise InvalidOption("--metrics-host: needs --metrics-port")
-    if port and port == server.port and not server.uds:
-        raise InvalidOption(f"--metrics-port: must differ from --port, given {port} for both")
-
-
-def _convert(record: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
-    """Converts one option at a time, so that the message can name the one at fault."""
-    names = record.__struct_fields__
-    for name in names:
-        if name in values:
-            try:
-                msgspec.convert({name: values[name]}, record, strict=False)
-            except msgspec.ValidationError as error:
-                [option] = [option for option in options_of(record) if option.name == name]
-                reason = str(error).partition(" - at ")[0]
-                reason = f"must be one of {', '.join(option.choices)}" if option.choices else reason
-                value = "a value that is not shown" if option.is_secret else repr(values[name])
-                raise InvalidOption(f"{option.flag}: {reason}, given {value}") from error
-    return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)

@@ -8,15 +8,17 @@ from dataclasses import replace
 from ouzel.cli.command_line import read_command_line
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel, located
+from ouzel.cli.model_host import ModelHost
 from ouzel.cli.model_options import check_with_model, check_without_model
-from ouzel.cli.options import Options, flag_of, options_of
-from ouzel.cli.serve import engine_client, front_for
+from ouzel.cli.option_records import flag_of, options_of
+from ouzel.cli.options import Options
+from ouzel.cli.serve import front_for
 from ouzel.cli.serve_command import begun
 from ouzel.client.app_client import AppClient
 from ouzel.client.base import ApiClient
-from ouzel.config import ServerConfig, StoreConfig
+from ouzel.config import ModelsConfig, ServerConfig, StoreConfig
 
-_OF_SERVING = (ServerConfig, StoreConfig)
+_OF_SERVING = (ModelsConfig, ServerConfig, StoreConfig)
 _ALSO_OF_SERVING = ("otlp_traces_endpoint", "metrics_port", "metrics_host")
 
 
@@ -39,10 +41,10 @@ def read_own_model(
 @asynccontextmanager
 async def own_app(options: Options, local: LocalModel) -> AsyncGenerator[ApiClient, None]:
     """Loads the model, and closes all at the end. Raises OuzelError."""
-    engine = engine_client(options, local)
+    host = ModelHost(options)
     front = None
     try:
-        front = await front_for(_unserved(options), local, engine, None)
+        front = await front_for(_unserved(options), [local], host, None)
         client = AppClient(front.app)
         await client.start()
         try:
@@ -50,7 +52,7 @@ async def own_app(options: Options, local: LocalModel) -> AsyncGenerator[ApiClie
         finally:
             await client.close()
     finally:
-        await engine.close()
+        await host.close()
         if front is not None:
             await front.close()
 
@@ -70,4 +72,5 @@ def _refuse_flags_of_serving(arguments: Sequence[str], *, command: str) -> None:
 
 def _unserved(options: Options) -> Options:
     """Who is in this process needs no key, and nothing that it asks is to be found in the store of a server."""
-    return replace(options, server=ServerConfig(), store=StoreConfig(store=False))
+    alone = options.all_models[:1]
+    return replace(options, all_models=alone, server=ServerConfig(), store=StoreConfig(store=False))

@@ -6,34 +6,43 @@ the chat template. The address is taken before that (`listener.py`).
 
 import asyncio
 import gc
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.model_host import ModelHost
 from ouzel.cli.options import Options
 from ouzel.cli.signals import first_of, stop_signals
-from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.observability.progress_bar import progress_bar
 from ouzel.types import EngineInfo
 
 if TYPE_CHECKING:
     from ouzel.cli.front import Front
+    from ouzel.cli.reloading import Reread
     from ouzel.observability.traces import Traces
 
 _GC_THRESHOLDS = (50_000, 20, 20)  # each time, all objects of thousands of connections may be looked at
 
 
 async def serve(
-    options: Options, local: LocalModel, listener: Listener, watching: Listener | None, traces: "Traces | None"
+    options: Options,
+    models: Sequence[LocalModel],
+    listener: Listener,
+    watching: Listener | None,
+    *,
+    traces: "Traces | None",
+    reread: "Reread | None" = None,
 ) -> None:
-    """Serves until told to stop. Raises OuzelError when it cannot start."""
+    """Serves until told to stop; `models` are those of `options.all_models`.
+
+    `reread` reads the options again, where there is a file of them. Raises OuzelError when it cannot start.
+    """
     stopping, hurrying = stop_signals()
-    engine = engine_client(options, local)
+    host = ModelHost(options)
     front: Front | None = None
     try:
-        opening = asyncio.create_task(front_for(options, local, engine, traces))
+        opening = asyncio.create_task(front_for(options, models, host, traces))
         await first_of(opening, asyncio.create_task(stopping.wait()))
         if stopping.is_set():
             opening.cancel()
@@ -43,48 +52,37 @@ async def serve(
         gc.collect()
         gc.freeze()  # modules and the tokenizer stay: going through them again would stop the event loop for 25 ms
         gc.set_threshold(*_GC_THRESHOLDS)
-        async with front.watched(watching):
+        async with front.watched(watching), front.reloading(reread):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
-        await engine.close()
+        await host.close()
         if front is not None:
             await front.close()
 
 
-def engine_client(options: Options, local: LocalModel) -> EngineClient:
-    """Returns the engine before its start; whoever asks for it closes it."""
-    return EngineClient(
-        engine_spec(options, local),
-        in_thread=not options.engine.engine_process,
-        max_queued_requests=options.limits.max_queued_requests,
-        step_timeout_s=options.engine.step_timeout_s,
-    )
-
-
-def engine_spec(options: Options, local: LocalModel) -> EngineSpec:
-    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
-    draft = "" if local.draft is None else str(local.draft)
-    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
-    return EngineSpec(
-        factory="ouzel.cli.engines:openvino_engine",
-        options={"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(options.engine)},
-        log_level=options.observability.log_level,
-        log_format=options.observability.log_format,
-    )
-
-
-async def front_for(options: Options, local: LocalModel, engine: EngineClient, traces: "Traces | None") -> "Front":
-    """Starts the engine, and opens what answers for it meanwhile. Raises OuzelError."""
+async def front_for(
+    options: Options, models: Sequence[LocalModel], host: ModelHost, traces: "Traces | None"
+) -> "Front":
+    """Starts the first model's engine, and opens what answers meanwhile; then come the others. Raises OuzelError."""
+    first, *others = zip(options.all_models, models, strict=True)
     with progress_bar(is_wanted=options.observability.log_format == "text"):
-        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engine.start())
+        engines = host.engines_of(*first)
+        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engines.start())
         try:
             await asyncio.to_thread(_import_front)
             from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
 
-            return await open_front(options, local, engine, starting, traces)
+            front = await open_front(options, models[0], engines, starting, host=host, traces=traces)
         finally:
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
+        try:
+            for settings, local in others:
+                front.add(await host.serve(settings, local))
+        except BaseException:
+            await front.close()
+            raise
+    return front
 
 
 def _import_front() -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import uvloop
 
@@ -25,12 +26,15 @@ def run(arguments: Sequence[str]) -> int:
     observability = options.observability
     has_metrics_port = observability.metrics_port is not None
     options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))
-    check_without_model(options.model)
+    for settings in options.all_models:
+        check_without_model(settings.model)
     traces = open_traces(observability.otlp_traces_endpoint)
     with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
-        local = located(options.model)  # may download for minutes: not in the event loop
-        check_with_model(options.model, options.engine, local.directory)
-        uvloop.run(serve(options, local, listener, watching, traces))
+        models = [located(settings.model) for settings in options.all_models]  # may download for minutes
+        for settings, local in zip(options.all_models, models, strict=True):
+            check_with_model(settings.model, settings.engine, local.directory)
+        reread = partial(read_command_line, arguments) if options.has_file else None
+        uvloop.run(serve(options, models, listener, watching, traces=traces, reread=reread))
     return 0
 
 

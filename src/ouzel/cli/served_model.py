@@ -11,7 +11,7 @@ from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.model_options import output_format
 from ouzel.cli.options import Options
 from ouzel.config import MediaConfig
-from ouzel.engine_client import EngineClient
+from ouzel.engine_client import Engines
 from ouzel.errors import ModelLoadError
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
@@ -37,7 +37,7 @@ _REASONING_FIELDS = {
 
 
 async def load_served_model(
-    options: Options, local: LocalModel, engine: EngineClient, starting: asyncio.Task[EngineInfo]
+    options: Options, local: LocalModel, engine: Engines, starting: asyncio.Task[EngineInfo]
 ) -> ServedModel:
     """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
     tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)

@@ -12,6 +12,7 @@ from msgspec import Meta
 from ouzel.config.limits import LimitsConfig
 from ouzel.config.media import MediaConfig
 from ouzel.config.model import ModelConfig
+from ouzel.config.models import ModelsConfig
 from ouzel.config.observability import ObservabilityConfig
 from ouzel.config.option import option
 
@@ -21,6 +22,7 @@ __all__ = [
     "LimitsConfig",
     "MediaConfig",
     "ModelConfig",
+    "ModelsConfig",
     "ObservabilityConfig",
     "ServerConfig",
     "StoreConfig",
@@ -106,6 +108,15 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("How long a step may take until the engine counts as hung and is replaced."),
     ] = 300.0
     num_threads: Annotated[int, Meta(ge=0), option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
+    replicas: Annotated[
+        int,
+        Meta(ge=1),
+        option(
+            "Engines of the model, each with its part of the processors and of the memory; requests go to where their "
+            "beginning is cached and the least work waits.",
+            is_common=True,
+        ),
+    ] = 1
     engine_process: Annotated[bool, option("Run the engine in a child process (else in a thread).")] = True
 
 
@@ -197,6 +208,17 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             "A file with further keys, one per line; empty lines and # lines are skipped.",
             unset="none",
             is_common=True,
+        ),
+    ] = ""
+    admin_api_key: Annotated[
+        str,
+        Meta(pattern=r"^[!-~]*$"),
+        option(
+            "A key for those who load and unload models while the server runs. Other users of the machine can read "
+            "flags: prefer OUZEL_ADMIN_API_KEY.",
+            unset="none: nobody may",
+            is_secret=True,
+            heading="Several models",
         ),
     ] = ""
     open_metrics: Annotated[bool, option("/metrics needs no API key.")] = False

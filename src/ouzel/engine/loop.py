@@ -37,6 +37,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     heartbeat_every_s: float = 1.0
     log_format: LogFormat = "text"
+    processors: tuple[int, ...] = ()  # that its process may use; none: all
 
 
 def load_engine(spec: EngineSpec) -> Engine:

@@ -13,15 +13,16 @@ Rules
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
-from ouzel.engine_client.collector import Collector
+from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.engine_state import EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, start_process, start_thread
-from ouzel.errors import STOPS, EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
+from ouzel.engine_client.open_requests import OpenRequests
+from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
 from ouzel.observability.progress import tell_progress
 from ouzel.types import (
     AbortRequest,
@@ -62,14 +63,14 @@ class EngineClient:
         self._in_thread = in_thread
         self._max_queued_requests = max_queued_requests
         self._link: EngineLink | None = None
-        self._collectors: dict[str, Collector] = {}
         self._outgoing: list[EngineCommand] = []
         self._info: EngineInfo | None = None
         self._stats: EngineStats | None = None
         self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
-        self._num_admitted = 0
+        self._admission = Admission()
         self._supervisor: asyncio.Task[None] | None = None
         self._status = EngineStatus()
+        self._requests = OpenRequests(self._status.announce)
         self.num_restarts = 0
 
     @property
@@ -102,9 +103,9 @@ class EngineClient:
         self._status.enter(EngineState.DRAINING, "the server is shutting down")
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                while self._collectors:
+                while self._requests:
                     await self._status.change()
-        for request_id in tuple(self._collectors):
+        for request_id in self._requests.ids():
             self.abort(request_id)
 
     async def close(self) -> None:
@@ -133,7 +134,12 @@ class EngineClient:
     @property
     def num_unfinished(self) -> int:
         """Counts the requests between `admit` and the end of their block."""
-        return self._num_admitted
+        return self._admission.num_admitted
+
+    @property
+    def members(self) -> Sequence["EngineClient"]:
+        """Returns itself: of one engine there is no other."""
+        return (self,)
 
     def stats(self) -> EngineStats | None:
         return self._stats
@@ -144,6 +150,11 @@ class EngineClient:
         return self._hang_watch.step_age_s
 
     @property
+    def open_request_ids(self) -> tuple[str, ...]:
+        """Returns the ids of requests that were submitted and have not ended."""
+        return self._requests.ids()
+
+    @property
     def max_admitted(self) -> int:
         """Returns how many requests may run or wait at a time."""
         return self.info.max_num_seqs + self._max_queued_requests
@@ -151,36 +162,27 @@ class EngineClient:
     @property
     def num_free(self) -> int:
         """Returns how many requests `admit` would take now."""
-        return self.max_admitted - self._num_admitted if self.state is EngineState.READY else 0
+        return self.max_admitted - self.num_unfinished if self.state is EngineState.READY else 0
 
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
         """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
         if self.state not in (EngineState.READY, EngineState.LEAVING):
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
-        if self._num_admitted + num_requests > self.max_admitted:
-            there_are = f"{self._num_admitted} requests run or wait, the limit is {self.max_admitted}"
-            raise Overloaded(f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0)
-        self._num_admitted += num_requests
-        try:
+        with self._admission.places(num_requests, of=self.max_admitted):
             yield
-        finally:
-            self._num_admitted -= num_requests
 
     async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
         """Gives all that is new since the last read, one merged output per choice; ends after the last final output."""
         if not self._is_running or self._link is None:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
-        if request.request_id in self._collectors:
-            raise EngineFailed(f"request_id {request.request_id!r} is in use")
-        collector = self._collectors[request.request_id] = Collector(request)
+        collector = self._requests.open(request)
         self._send(AddRequest(request))
         try:
             while not collector.is_finished:
                 yield await collector.read()
         finally:
-            if self._collectors.get(request.request_id) is collector:
-                self._forget(request.request_id)
+            if self._requests.leave(request.request_id, collector):
                 self._send(AbortRequest(request.request_id))
 
     def abort(self, request_id: str, index: int | None = None) -> None:
@@ -201,13 +203,8 @@ class EngineClient:
     def _flush(self) -> None:
         commands, self._outgoing = self._outgoing, []
         for command in self._link.send(commands) if commands and self._link is not None else []:
-            if isinstance(command, AddRequest) and command.request.request_id in self._collectors:
-                self._collectors[command.request.request_id].lose("the engine cannot be given the request")
-                self._forget(command.request.request_id)
-
-    def _forget(self, request_id: str) -> None:
-        del self._collectors[request_id]
-        self._status.announce()
+            if isinstance(command, AddRequest) and command.request.request_id in self._requests:
+                self._requests.lose(command.request.request_id, "the engine cannot be given the request")
 
     async def _supervise(self) -> None:
         try:
@@ -264,7 +261,7 @@ class EngineClient:
             match event:
                 case StepResult(outputs, stats):
                     self._stats = stats
-                    self._distribute(outputs)
+                    self._requests.distribute(outputs)
                 case Heartbeat():
                     self._hang_watch.feel(event)
                 case EngineLoading(progress):
@@ -284,17 +281,9 @@ class EngineClient:
         self._lose_requests(reason)
         self._status.enter(EngineState.FAILED, reason)
 
-    def _distribute(self, outputs: list[StepOutput]) -> None:
-        for output in outputs:
-            if (collector := self._collectors.get(output.request_id)) is not None:  # else its reader has left
-                collector.put(output)
-                if collector.is_complete:
-                    self._forget(output.request_id)
-
     def _lose_requests(self, reason: str) -> None:
         """Gives every open choice its final output, which the engine cannot give any more."""
         self._stats = None
         self._outgoing.clear()
-        for request_id, collector in tuple(self._collectors.items()):
-            collector.lose(reason)
-            self._forget(request_id)
+        for request_id in self._requests.ids():
+            self._requests.lose(request_id, reason)

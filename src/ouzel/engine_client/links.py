@@ -182,6 +182,8 @@ def run_child(fd: int) -> None:
     reader = connection.makefile("rb")
     spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
     configure_logging(spec.log_level, spec.log_format)
+    if spec.processors:
+        os.sched_setaffinity(0, spec.processors)
     inbox: Inbox = SimpleQueue()
     outbox: SimpleQueue[EngineEvent | None] = SimpleQueue()
     threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()

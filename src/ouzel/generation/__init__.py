@@ -7,7 +7,7 @@ Stop strings are text, so they are found here and not in the engine: the choice 
 and the tokens it made beyond the match are not counted. Closing `Generation.events()` aborts what is unfinished.
 """
 
-from ouzel.engine_client import EngineState
+from ouzel.engine_client import EngineClient, EngineState
 from ouzel.generation.accept import accept
 from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
@@ -34,6 +34,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Delta",
     "DocumentPart",
     "Durations",
+    "EngineClient",
     "EngineState",
     "Event",
     "Finished",

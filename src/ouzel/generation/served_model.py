@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from ouzel.engine_client import EngineClient
+from ouzel.engine_client import Engines
 from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN, OutputFormat
@@ -21,7 +21,7 @@ class ServedModel:
     tokenizer: Tokenizer
     renderer: PromptRenderer
     sampling_defaults: SamplingDefaults
-    engine: EngineClient
+    engine: Engines
     output_format: OutputFormat
     vocabulary: GrammarVocabulary
     max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking

@@ -4,10 +4,10 @@ Every metric is `ouzel_<stem>`. Those that vLLM also has are written a second ti
 versions and of those that routers in use read, so that dashboards, autoscalers and routers work as they are.
 """
 
-import time
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from ouzel.observability.series import Counter, Histogram, Kind, family_text
+from ouzel.observability.engine_reading import EngineReading, families_of, total
+from ouzel.observability.series import Counter, Histogram
 
 SECONDS_TO_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
 SECONDS_BETWEEN_TOKENS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20)
@@ -48,35 +48,6 @@ NAMES_OF_VLLM = {
     "prefix_cache_queries": ("prefix_cache_queries", "gpu_prefix_cache_queries"),
     "prefix_cache_hits": ("prefix_cache_hits", "gpu_prefix_cache_hits"),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineReading:
-    """A scrape reads this off the engine; it is zeros before its first step."""
-
-    num_restarts: int
-    step_age_s: float
-    block_size: int
-    num_blocks: int
-    num_running: int = 0
-    num_waiting: int = 0
-    num_used_blocks: int = 0
-    num_state_slots: int = 0
-    num_used_state_slots: int = 0
-    num_prefix_query_tokens: int = 0
-    num_prefix_hit_tokens: int = 0
-    num_preemptions: int = 0
-    num_images_encoded: int = 0
-    num_image_hits: int = 0
-    num_drafts: int = 0
-    num_draft_tokens: int = 0
-    num_accepted_tokens: int = 0
-    encoding_s: float = 0.0
-    num_store_bytes: int = 0
-    num_store_written: int = 0
-    num_store_loaded: int = 0
-    num_store_damaged: int = 0
-    num_store_skipped: int = 0
 
 
 class Metrics:
@@ -156,13 +127,17 @@ class Metrics:
     def request_refused(self) -> None:
         self._refused.inc()
 
-    def exposition(self, engine: EngineReading) -> str:
-        """Returns everything in Prometheus' text format, under our names and then under vLLM's."""
-        families = self._families | _families_of(engine, self._labels)
-        texts = [family.text(f"ouzel_{stem}") for stem, family in families.items()]
+    def families(self, engines: Sequence[EngineReading]) -> Iterator[tuple[str, str]]:
+        """Gives everything in Prometheus' text format, as pairs of a family's name and text: under our names, and then
+        under vLLM's, where a pool of engines is one, as those take it who read these.
+        """
+        own = families_of([(self._labels | {"engine": str(number)}, reading) for number, reading in enumerate(engines)])
+        for stem, family in (self._families | own).items():
+            yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
+        together = self._families | families_of([(self._labels, total(engines))])
         for stem, names in NAMES_OF_VLLM.items():
-            texts += [families[stem].text(f"vllm:{name}") for name in names]
-        return "".join(texts)
+            for name in names:
+                yield f"vllm:{name}", together[stem].text(f"vllm:{name}")
 
     def _histogram(self, stem: str, bounds: tuple[float, ...], documentation: str) -> Histogram:
         histogram = self._families[stem] = Histogram(documentation, self._labels, bounds)
@@ -173,53 +148,15 @@ class Metrics:
         return counter
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One number of the engine's, as it is at the time of the scrape."""
-
-    kind: Kind
-    documentation: str
-    labels: dict[str, str]
-    value: float
-
-    def text(self, name: str) -> str:
-        suffix = "_total" if self.kind == "counter" else ""
-        return family_text(name, self.kind, self.documentation, [(suffix, self.labels, self.value)])
+def exposition(models: Sequence[tuple[Metrics, Sequence[EngineReading]]]) -> str:
+    """Returns the metrics of all models and their engines; a family's samples stand together."""
+    texts: dict[str, str] = {}
+    for metrics, engines in models:
+        for name, text in metrics.families(engines):
+            texts[name] = texts[name] + _samples(text) if name in texts else text
+    return "".join(texts.values())
 
 
-def _families_of(engine: EngineReading, labels: dict[str, str]) -> dict[str, _Reading]:
-    sizes = {"block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}  # vLLM's labels
-    adapters = {"max_lora": "0", "running_lora_adapters": "", "waiting_lora_adapters": ""}
-    used_share = engine.num_used_blocks / max(engine.num_blocks, 1)
-    used_states = engine.num_used_state_slots / max(engine.num_state_slots, 1)
-
-    def gauge(documentation: str, value: float, further: dict[str, str] | None = None) -> _Reading:
-        return _Reading("gauge", documentation, labels | (further or {}), value)
-
-    def counter(documentation: str, value: float) -> _Reading:
-        return _Reading("counter", documentation, labels, value)
-
-    return {
-        "num_requests_running": gauge("Sequences in the batch.", engine.num_running),
-        "num_requests_waiting": gauge("Sequences waiting for the batch.", engine.num_waiting),
-        "kv_cache_usage_perc": gauge("Used share of the KV blocks, 0 to 1.", used_share),
-        "state_slots_usage_perc": gauge("Used share of the slots for recurrent states, kept ones too.", used_states),
-        "cache_config_info": gauge("Shape of the KV cache.", 1, sizes),
-        "lora_requests_info": gauge("Adapters in use, as routers ask for them; the time.", time.time(), adapters),
-        "prefix_cache_queries": counter("Prompt tokens looked up.", engine.num_prefix_query_tokens),
-        "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", engine.num_prefix_hit_tokens),
-        "prefix_store_bytes": gauge("Bytes of records in the prefix cache directory.", engine.num_store_bytes),
-        "prefix_store_written": counter("Blocks and states that were written to it.", engine.num_store_written),
-        "prefix_store_loaded": counter("Blocks and states that were taken from it.", engine.num_store_loaded),
-        "prefix_store_damaged": counter("Records of it that were dropped as damaged.", engine.num_store_damaged),
-        "prefix_store_skipped": counter("Blocks and states that it was too slow for.", engine.num_store_skipped),
-        "num_preemptions": counter("Sequences sent back to waiting.", engine.num_preemptions),
-        "spec_decode_num_drafts": counter("Sequences, of each step, that had tokens proposed.", engine.num_drafts),
-        "spec_decode_num_draft_tokens": counter("Tokens proposed.", engine.num_draft_tokens),
-        "spec_decode_num_accepted_tokens": counter("Proposed tokens that came.", engine.num_accepted_tokens),
-        "images_encoded": counter("Images that the vision encoder computed.", engine.num_images_encoded),
-        "image_hits": counter("Images of requests that were kept, encoded or in the KV cache.", engine.num_image_hits),
-        "image_encoding_seconds": counter("Time that the vision encoder took.", engine.encoding_s),
-        "engine_step_age_seconds": gauge("Time the engine has been at its present step.", engine.step_age_s),
-        "engine_restarts": counter("Times the engine was started again after it died.", engine.num_restarts),
-    }
+def _samples(family: str) -> str:
+    """Leaves out the two lines that say what a family is."""
+    return family.split("\n", 2)[2]

@@ -10,6 +10,7 @@ import msgspec
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel, accept
+from ouzel.observability import Metrics
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
 from ouzel.responses.compactor import Compactor
 from ouzel.responses.context import Context, context_of, context_of_its_own
@@ -46,6 +47,8 @@ class PreparedResponse:
     context: Context
     input_items: tuple[Item, ...]  # as they are kept; none for a response that is not
     body: bytes | None  # of one in the background: it may have to run again
+    model: ServedModel
+    metrics: Metrics
 
 
 class Preparer:
@@ -55,11 +58,14 @@ class Preparer:
         limits: LimitsConfig,
         store: Store | None,
         threads: PreparationThreads,
+        *,
         compactor: Compactor,
+        metrics: Metrics,
     ) -> None:
         self.threads = threads
+        self.model = model
+        self._metrics = metrics
         self._compactor = compactor
-        self._model = model
         self._limits = limits
         self._store = store
 
@@ -146,7 +152,7 @@ class Preparer:
         )
 
     def _check(self, fields: ResponsesRequest) -> CheckedBody:
-        return check_body(fields, self._model, self._limits, has_store=self._store is not None)
+        return check_body(fields, self.model, self._limits, has_store=self._store is not None)
 
     def _begin(
         self,
@@ -171,14 +177,14 @@ class Preparer:
             response_id=response_id,
             created_at=int(time.time()) if again is None else created_at_of(again),
             max_tokens=checked_body.options.max_tokens,
-            model_name=self._model.names[0],
+            model_name=self.model.names[0],
             is_kept=is_kept,
             prompt_token_ids=request.prompt.token_ids,
         )
         return PreparedResponse(
             request,
             response,
-            logprobs=_logprobs_of(fields, self._model),
+            logprobs=_logprobs_of(fields, self.model),
             reasoning_form=_reasoning_form_of(fields),
             tool_names=checked_body.chat.tool_names,
             is_stream=bool(fields.stream),
@@ -187,13 +193,15 @@ class Preparer:
             context=context,
             input_items=stored_items(context.items_to_keep) if is_kept else (),
             body=body if fields.background else None,
+            model=self.model,
+            metrics=self._metrics,
         )
 
     def _request(
         self, checked_body: CheckedBody, context: Context, response_id: str, arrival_s: float
     ) -> GenerationRequest:
-        prompt = render_input(checked_body, context.items, self._model)
-        return accept(checked_body.options, prompt, self._model, request_id=response_id, arrival_s=arrival_s)
+        prompt = render_input(checked_body, context.items, self.model)
+        return accept(checked_body.options, prompt, self.model, request_id=response_id, arrival_s=arrival_s)
 
 
 def _has_own_template(checked_body: CheckedBody) -> bool:

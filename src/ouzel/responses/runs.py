@@ -8,15 +8,14 @@ ours that another server has cancelled.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import msgspec
 
 from ouzel.errors import STOPS, OuzelError, StoreUnavailable, TryLater
-from ouzel.generation import Generation, ServedModel
-from ouzel.observability import Metrics
+from ouzel.generation import Generation
 from ouzel.responses.end_stored import fail_stored
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.preparer import PreparedResponse, Preparer
@@ -36,11 +35,10 @@ _LEFT_RUNNING = "the server stopped, or could not reach its store, while it made
 
 
 class Runs:
-    def __init__(self, model: ServedModel, metrics: Metrics, preparer: Preparer, store: Store | None) -> None:
+    def __init__(self, preparers: Callable[[], Sequence[Preparer]], store: Store | None) -> None:
+        """`preparers` are those of the models that are served now."""
         self.store = store
-        self._model = model
-        self._metrics = metrics
-        self._preparer = preparer
+        self._preparers = preparers
         self._runs: dict[str, Run] = {}
         self._left_ids: set[str] = set()  # of responses that the store takes to be ours, and that nobody makes
 
@@ -81,10 +79,10 @@ class Runs:
             group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
 
     async def drain(self, timeout_s: float) -> None:
-        """Lets the engine take no more, and waits for what it runs and until the ends of responses are kept."""
+        """Lets the engines take no more, and waits for what they run and until the ends of responses are kept."""
         loop = asyncio.get_running_loop()
         latest_s = loop.time() + timeout_s
-        await self._model.engine.drain(timeout_s)
+        await asyncio.gather(*(preparer.model.engine.drain(timeout_s) for preparer in self._preparers()))
         if self._runs:
             await asyncio.wait([run.task for run in self._runs.values()], timeout=max(latest_s - loop.time(), 0))
 
@@ -103,7 +101,7 @@ class Runs:
         progress: StoredProgress | None,
         key_id: str | None,
     ) -> Run:
-        generation = Generation(prepared.request, self._model, self._metrics, key_id=key_id)
+        generation = Generation(prepared.request, prepared.model, prepared.metrics, key_id=key_id)
         run = Run(prepared, generation, place, log=log, progress=progress)
         self._runs[run.id] = run
         run.task.add_done_callback(lambda _: self._forget(run))
@@ -132,9 +130,10 @@ class Runs:
             self._left_ids -= released
         abandoned = await store.take_abandoned()
         await self._settle(abandoned, partial(self._fail_left, store))
-        num_free = self._model.engine.num_free
-        queued = await store.take_queued(self._model.names, num_free) if num_free else []
-        await self._settle(queued, partial(self._run_again, store))
+        for preparer in self._preparers():
+            num_free = preparer.model.engine.num_free
+            queued = await store.take_queued(preparer.model.names, num_free) if num_free else []
+            await self._settle(queued, partial(self._run_again, store, preparer))
 
     async def _settle(
         self, responses: list[StoredResponse], settle: Callable[[StoredResponse], Awaitable[object]]
@@ -153,14 +152,14 @@ class Runs:
         logger.warning("response %s was left running: it has failed", stored.id)
         await fail_stored(store, stored, ResponseError("server_error", _LEFT_RUNNING))
 
-    async def _run_again(self, store: Store, stored: StoredResponse) -> None:
+    async def _run_again(self, store: Store, preparer: Preparer, stored: StoredResponse) -> None:
         """Raises TryLater where the engine or the store cannot take it now."""
         assert stored.request is not None
         logger.info("response %s was left in the queue: it runs now", stored.id)
         with ExitStack() as place:
             try:
-                place.enter_context(self._model.engine.admit())
-                prepared = await self._preparer.prepare(
+                place.enter_context(preparer.model.engine.admit())
+                prepared = await preparer.prepare(
                     stored.request, key_id=stored.key_id, arrival_s=time.perf_counter(), again=stored
                 )
             except TryLater:

@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.anthropic.errors import VERSION_HEADER
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
-from ouzel.errors import InvalidRequest, ModelNotFound
-from ouzel.generation import ServedModel
+from ouzel.errors import InvalidRequest
 
 _DEFAULT_LIMIT, _HIGHEST_LIMIT = 20, 1000
 _ACTIVE = "active"
@@ -35,13 +35,13 @@ class ModelPage(msgspec.Struct):
 
 
 class AnthropicModels:
-    def __init__(self, model: ServedModel) -> None:
-        self._model = model
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
 
     async def list(self, request: Request) -> Response:
         query = Query(request.query_params, "limit", "after_id", "before_id", "lifecycle", "beta")
         limit = query.integer("limit", _DEFAULT_LIMIT, lowest=1, highest=_HIGHEST_LIMIT)
-        names = list(self._model.names)
+        names = self._catalogue.names
         if query.has("lifecycle") and _ACTIVE not in query.texts("lifecycle"):
             names = []
         names, has_more = _page(names, query, limit)
@@ -49,19 +49,18 @@ class AnthropicModels:
         return json_response(ModelPage([self._info(name) for name in names], has_more, first_id, last_id))
 
     async def retrieve(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in self._model.names:
-            raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
-        return json_response(self._info(name))
+        return json_response(self._info(request.path_params["name"]))
 
     def _info(self, name: str) -> ModelInfo:
-        max_model_len = self._model.engine.info.max_model_len
+        """Raises ModelNotFound."""
+        model = self._catalogue.find(name).model
+        max_model_len = model.engine.info.max_model_len
         return ModelInfo(
             id=name,
             display_name=name,
-            created_at=datetime.fromtimestamp(self._model.created, UTC).isoformat().replace("+00:00", "Z"),
+            created_at=datetime.fromtimestamp(model.created, UTC).isoformat().replace("+00:00", "Z"),
             max_input_tokens=max_model_len,
-            max_tokens=min(self._model.max_tokens_limit or max_model_len, max_model_len),
+            max_tokens=min(model.max_tokens_limit or max_model_len, max_model_len),
         )
 
 
@@ -98,7 +97,7 @@ OPERATIONS = (
         header=VERSION_HEADER,
         is_documented=False,
         summary="What is served, in Anthropic's form.",
-        endpoint=lambda services: AnthropicModels(services.model).list,
+        overall=lambda catalogue: AnthropicModels(catalogue).list,
         query=_QUERY,
         answers=(ModelPage,),
         words="anthropic",
@@ -111,7 +110,7 @@ OPERATIONS = (
         header=VERSION_HEADER,
         is_documented=False,
         summary="One served model, in Anthropic's form.",
-        endpoint=lambda services: AnthropicModels(services.model).retrieve,
+        overall=lambda catalogue: AnthropicModels(catalogue).retrieve,
         answers=(ModelInfo,),
         words="anthropic",
     ),

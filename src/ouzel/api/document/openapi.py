@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 
 from ouzel import __version__, errors
 from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
@@ -38,14 +36,6 @@ _DESCRIPTION = (
     "are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a string. The real limits "
     "of n, top_logprobs and lengths are those of the server's options. With --profile ovms an error is one string."
 )
-
-
-class OpenApi:
-    def __init__(self, operations: Sequence[Operation], *, root_path: str, model_names: Sequence[str]) -> None:
-        self._body = msgspec.json.encode(document(operations, root_path=root_path, model_names=model_names))
-
-    async def document(self, request: Request) -> Response:
-        return Response(self._body, media_type="application/json")
 
 
 def document(operations: Sequence[Operation], *, root_path: str = "", model_names: Sequence[str] = ()) -> JsonObject:

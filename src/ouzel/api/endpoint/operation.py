@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_choice import ModelChoice, by_body
 from ouzel.api.endpoint.services import Services
 
 StructType = type[msgspec.Struct]
@@ -30,12 +32,17 @@ class QueryField:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """`endpoint` is made once for an application. Several `bodies`, `answers` or `chunks` are alternatives."""
+    """`endpoint` is made for each model, of which a request means one by `choice`; or else `overall`, for all of them.
+
+    Several `bodies`, `answers` or `chunks` are alternatives.
+    """
 
     method: Literal["get", "post", "delete", "websocket"]
     path: str
     summary: str = ""
-    endpoint: Callable[[Services], Endpoint]
+    endpoint: Callable[[Services], Endpoint] | None = None
+    overall: Callable[[Catalogue], Endpoint] | None = None
+    choice: ModelChoice = by_body
     prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
     has_slashes: bool = False  # the values of the path's parameters may
     profile: Literal["lmi", "ovms"] | None = None  # has it with that profile only, instead of the same path without

@@ -1,10 +1,12 @@
-"""Endpoints are made of the served model, its store, and what runs for all of them."""
+"""Endpoints are made of a served model, the store, and what runs for all of them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
+from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Dialect
 from ouzel.api.http.door import Door
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
@@ -23,42 +25,35 @@ _NUM_TOKENIZING = 1  # others have the processors too
 _MAX_WAITING_TEXTS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
-    """One application has one; `store` is None where nothing is kept."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedServices:
+    """All models of an application have these in common; `store` is None where nothing is kept."""
 
-    model: ServedModel
-    metrics: Metrics
     limits: LimitsConfig
     config: ServerConfig
     store: Store | None
-    door: Door
+    bodies: BodyReader
     streams: Streams
-    summariser: Summariser
-    preparer: Preparer
     runs: Runs
     threads: PreparationThreads
     tokenizing: WorkerThreads
 
     @classmethod
-    def of(cls, model: ServedModel, limits: LimitsConfig, config: ServerConfig, store: Store | None) -> "Services":
-        metrics = Metrics(model.names[0])
-        door = Door(model, metrics, limits)
-        threads = PreparationThreads()
-        summariser = Summariser(model, limits, threads, metrics)
-        preparer = Preparer(model, limits, store, threads, Compactor(model, threads, summariser))
+    def of(
+        cls,
+        limits: LimitsConfig,
+        config: ServerConfig,
+        store: Store | None,
+        preparers: Callable[[], Sequence[Preparer]],
+    ) -> "SharedServices":
         return cls(
-            model=model,
-            metrics=metrics,
             limits=limits,
             config=config,
             store=store,
-            door=door,
+            bodies=BodyReader(limits),
             streams=Streams(limits.stream_keepalive_s),
-            summariser=summariser,
-            preparer=preparer,
-            runs=Runs(model, metrics, preparer, store),
-            threads=threads,
+            runs=Runs(preparers, store),
+            threads=PreparationThreads(),
             tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
         )
 
@@ -66,6 +61,60 @@ class Services:
         await self.runs.close()
         self.threads.close()
         self.tokenizing.close()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Services:
+    """A served model has one, and its endpoints are made of it."""
+
+    model: ServedModel
+    shared: SharedServices
+    metrics: Metrics
+    door: Door
+    summariser: Summariser
+    preparer: Preparer
+
+    @classmethod
+    def of(cls, model: ServedModel, shared: SharedServices) -> "Services":
+        metrics = Metrics(model.names[0])
+        summariser = Summariser(model, shared.limits, shared.threads, metrics)
+        compactor = Compactor(model, shared.threads, summariser)
+        return cls(
+            model=model,
+            shared=shared,
+            metrics=metrics,
+            door=Door(model, metrics, shared.bodies),
+            summariser=summariser,
+            preparer=Preparer(model, shared.limits, shared.store, shared.threads, compactor=compactor, metrics=metrics),
+        )
+
+    @property
+    def limits(self) -> LimitsConfig:
+        return self.shared.limits
+
+    @property
+    def config(self) -> ServerConfig:
+        return self.shared.config
+
+    @property
+    def store(self) -> Store | None:
+        return self.shared.store
+
+    @property
+    def streams(self) -> Streams:
+        return self.shared.streams
+
+    @property
+    def runs(self) -> Runs:
+        return self.shared.runs
+
+    @property
+    def threads(self) -> PreparationThreads:
+        return self.shared.threads
+
+    @property
+    def tokenizing(self) -> WorkerThreads:
+        return self.shared.tokenizing
 
     def generating(self, dialect: Dialect) -> ASGIApp:
         return GeneratingEndpoint(

@@ -1,4 +1,4 @@
-"""The body of a request is read, while the client is there; once it is whole it takes a place in the engine's queue.
+"""The body of a request is read, while the client is there; once it is whole it takes a place in a model's queue.
 
 A server that is full says so before it reads anything.
 """
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from starlette.types import Receive, Scope
 
-from ouzel.api.http.body_budget import BodyBudget, Share
-from ouzel.api.http.exchange import ClientDisconnected, header
-from ouzel.api.http.refusal import raise_refusal
-from ouzel.config import LimitsConfig
-from ouzel.errors import BodyTimeout, InvalidRequest, Overloaded, PayloadTooLarge, UnsupportedEncoding
+from ouzel.api.http.body_budget import Share
+from ouzel.api.http.body_reader import BodyReader
+from ouzel.api.http.exchange import ClientDisconnected
+from ouzel.errors import Overloaded
 from ouzel.generation import ServedModel
 from ouzel.observability import Metrics
 
@@ -26,14 +25,12 @@ class Admitted:
 
 
 class Door:
-    """Bounds the bodies that are held, by their bytes, and the requests that wait for the engine, by its places."""
+    """Bounds the requests that wait for a model, by its places; the bodies of all models have one reader."""
 
-    def __init__(self, model: ServedModel, metrics: Metrics, limits: LimitsConfig) -> None:
+    def __init__(self, model: ServedModel, metrics: Metrics, bodies: BodyReader) -> None:
         self._engine = model.engine
         self._metrics = metrics
-        self._max_body_bytes = limits.max_body_bytes
-        self._body_timeout_s = limits.body_timeout_s
-        self._budget = BodyBudget(limits.most_body_bytes)
+        self._bodies = bodies
 
     @asynccontextmanager
     async def body(self, scope: Scope, receive: Receive) -> AsyncGenerator[Admitted, None]:
@@ -43,25 +40,16 @@ class Door:
         block's own counts as a refusal too.
         """
         self.place().close()  # a full server need not read it
-        with self._budget.share() as share:
+        with self._bodies.share() as share:
             with self._counting_refusals():
-                body = await self._read(scope, receive, share)
+                body = await self._bodies.read(scope, receive, share)
             with self.place() as place, self._counting_refusals():
                 async with cancelled_on_disconnect(receive):
                     yield Admitted(body, place)
 
-    async def _read(self, scope: Scope, receive: Receive, share: Share) -> bytes:
-        """Raises PayloadTooLarge and Overloaded as soon as they are known; what still arrives after that is dropped."""
-        _check_encoding(scope)
-        try:
-            async with asyncio.timeout(self._body_timeout_s):
-                return await _receive_body(scope, receive, self._max_body_bytes, share)
-        except TimeoutError:
-            raise BodyTimeout(f"the request body must arrive within {self._body_timeout_s:g} s") from None
-
     def share(self) -> AbstractContextManager[Share]:
         """Returns what a WebSocket takes of the bytes for bodies, until it is left."""
-        return self._budget.share()
+        return self._bodies.share()
 
     def place(self) -> ExitStack:
         """Takes a place, until the stack is left. Raises Overloaded or EngineUnavailable."""
@@ -77,43 +65,6 @@ class Door:
         except Overloaded:
             self._metrics.request_refused()
             raise
-
-
-def _check_encoding(scope: Scope) -> None:
-    """Raises UnsupportedEncoding for a compressed body."""
-    encoding = (header(scope, b"content-encoding") or "identity").strip().lower()
-    if encoding != "identity":
-        raise UnsupportedEncoding(f"Content-Encoding must be identity, given {encoding[:40]}")
-
-
-async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, share: Share) -> bytes:
-    announced = _announced_bytes(scope)
-    if announced is not None:
-        if announced > max_body_bytes:
-            raise _too_large(max_body_bytes)
-        share.expect(announced)
-    body = bytearray()  # pieces may be a byte long
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnected
-        body += message.get("body", b"")
-        if len(body) > max_body_bytes:
-            raise _too_large(max_body_bytes)
-        share.grow_to(len(body))
-        more = message.get("more_body", False)
-    raise_refusal(scope)
-    return bytes(body)
-
-
-def _announced_bytes(scope: Scope) -> int | None:
-    announced = header(scope, b"content-length")
-    return int(announced) if announced is not None and announced.isdecimal() else None
-
-
-def _too_large(max_body_bytes: int) -> InvalidRequest:
-    return PayloadTooLarge(f"the request body must be <= {max_body_bytes} bytes long")
 
 
 @asynccontextmanager

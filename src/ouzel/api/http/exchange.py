@@ -40,6 +40,7 @@ class Exchange:
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
     vectors: Followed | None = None  # where no text is made
+    body: bytes | None = None  # once it has been read
     framing: Framing = SSE  # of the stream, once it has begun
     route: str = ""  # as its path is spelled in the table of operations, once it is found there
     is_watching: bool = False  # a probe or a scrape, of which there are many

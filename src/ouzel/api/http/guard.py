@@ -38,6 +38,22 @@ class Guard:
         return matching[0]
 
 
+class AdminGuard:
+    """Lets those pass who change the server, which no other key is good for."""
+
+    def __init__(self, admin_key: str) -> None:
+        """An empty key is nobody's."""
+        self._key_id = key_id(admin_key.encode()) if admin_key else None
+
+    def check(self, scope: Scope) -> None:
+        """Raises Unauthenticated."""
+        if self._key_id is None:
+            raise Unauthenticated("this server has no --admin-api-key, so nobody may change what it serves")
+        sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
+            raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")
+
+
 def key_id(key: bytes) -> str:
     """Returns an opaque name of the key: it is the same after a restart, and there is no way back."""
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()

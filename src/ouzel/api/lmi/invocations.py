@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_choice import name_in
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer, Dialect
@@ -93,17 +95,27 @@ class Invocations:
         await self._generating(invocation)(scope, receive, send)
 
     def _check_model(self, scope: Scope, attributes: Mapping[str, str]) -> None:
-        """One model is served, under its names and those that LMI would make of them; there are no versions."""
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        path = scope["path_params"]
-        for key, places in (("model_name", [path, query, attributes]), ("model_version", [path, query, attributes])):
-            value = next((place[key] for place in places if place.get(key)), header(scope, key.encode()))
-            if value is not None and (key == "model_version" or value not in self._names):
+        """A model is served under its names and those that LMI would make of them; there are no versions."""
+        for key in ("model_name", "model_version"):
+            value = _named(scope, attributes, key)
+            if value is not None and (key == "model_version" or value not in _names_of(self._model)):
                 raise ModelNotFound(f"Model or workflow not found: {value[:100]}", param=key)
 
-    @property
-    def _names(self) -> set[str]:
-        return {*self._model.names, *(re.sub(r"\W", "_", name) for name in self._model.names)}
+
+def _by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Chooses by what is named beside the body, else by the body, in which a strange name changes nothing."""
+    name = _named(scope, _attributes(scope), "model_name") or name_in(body)
+    return next((each for each in catalogue if name in _names_of(each.model)), catalogue.first)
+
+
+def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
+    query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+    path = scope["path_params"]
+    return next((place[key] for place in (path, query, attributes) if place.get(key)), header(scope, key.encode()))
+
+
+def _names_of(model: ServedModel) -> set[str]:
+    return {*model.names, *(re.sub(r"\W", "_", name) for name in model.names)}
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -159,6 +171,7 @@ def _operation(path: str, *, has_slashes: bool = False) -> Operation:
         has_slashes=has_slashes,
         summary="LMI: a chat, a prompt, or LMI's own schema. OpenAI's fields need no model here.",
         endpoint=_endpoint,
+        choice=_by_name,
         bodies=(StandardRequest, ChatCompletionRequest, CompletionRequest),
         answers=(Generated, list[Generated], LmiChatCompletion, Completion),
         chunks=(Line, LmiChunk, Completion),
@@ -175,5 +188,5 @@ OPERATIONS = (
     _operation("/predictions/{model_name}"),
     _operation("/predictions/{model_name}/{model_version}"),
     _operation("/models/{model_name}/invoke", has_slashes=True),
-    Operation(method="post", path=CHAT_PATH, profile="lmi", is_documented=False, endpoint=_endpoint),
+    Operation(method="post", path=CHAT_PATH, profile="lmi", is_documented=False, endpoint=_endpoint, choice=_by_name),
 )

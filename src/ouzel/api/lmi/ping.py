@@ -4,8 +4,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
-from ouzel.generation import EngineState, ServedModel
+from ouzel.generation import EngineState
 
 
 class ModelStatus(msgspec.Struct):
@@ -13,16 +14,17 @@ class ModelStatus(msgspec.Struct):
 
 
 class Ping:
-    def __init__(self, model: ServedModel) -> None:
-        self._model = model
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
 
     async def ping(self, request: Request) -> Response:
-        """Answers 200 while requests are taken, else 503, with LMI's word for the state."""
-        state = self._model.engine.state
-        body = msgspec.json.format(msgspec.json.encode({self._model.names[0]: ModelStatus(_word(state))})) + b"\n"
+        """Answers 200 while requests are taken, else 503, with LMI's word for the state of each model."""
+        models = [each.model for each in self._catalogue]
+        states = {model.names[0]: ModelStatus(_word(model.engine.state)) for model in models}
+        body = msgspec.json.format(msgspec.json.encode(states)) + b"\n"
         return Response(
             body,
-            status_code=200 if state is EngineState.READY else 503,
+            status_code=200 if self._catalogue.state is EngineState.READY else 503,
             headers={"cache-control": "no-cache"},
             media_type="application/json",
         )
@@ -45,7 +47,7 @@ OPERATIONS = (
         method="get",
         path="/ping",
         summary="LMI's health check.",
-        endpoint=lambda services: Ping(services.model).ping,
+        overall=lambda catalogue: Ping(catalogue).ping,
         answers=(dict[str, ModelStatus],),
         is_probe=True,
     ),

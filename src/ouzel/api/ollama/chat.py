@@ -12,6 +12,7 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
 from ouzel.api.ollama.body import OllamaBody, read_body
 from ouzel.api.ollama.messages import read_messages
+from ouzel.api.ollama.model_name import by_tagged_name
 from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
 from ouzel.api.ollama.tool_calls import OllamaToolCall
 from ouzel.config import LimitsConfig
@@ -133,6 +134,7 @@ OPERATIONS = (
         path="/api/chat",
         summary="Ollama: answers a chat.",
         endpoint=lambda services: services.generating(Chats(services.model, services.limits)),
+        choice=by_tagged_name,
         bodies=(OllamaChatRequest,),
         answers=(OllamaChat,),
         chunks=(OllamaChat,),

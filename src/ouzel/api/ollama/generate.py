@@ -15,6 +15,7 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
 from ouzel.api.ollama.body import OllamaBody, read_body
 from ouzel.api.ollama.messages import pictures_in, with_pictures
+from ouzel.api.ollama.model_name import by_tagged_name
 from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
@@ -162,6 +163,7 @@ OPERATIONS = (
         path="/api/generate",
         summary="Ollama: answers a prompt, goes on from it, or fills in before a suffix.",
         endpoint=lambda services: services.generating(Generating(services.model, services.limits)),
+        choice=by_tagged_name,
         bodies=(OllamaGenerateRequest,),
         answers=(OllamaGenerated,),
         chunks=(OllamaGenerated,),

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.ollama.model_name import check_name
+from ouzel.api.ollama.model_name import by_tagged_name, check_name
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
@@ -56,7 +56,7 @@ def _refused(path: str, summary: str, message: str, method: Literal["post", "del
         method=method,
         path=path,
         summary=f"Ollama: {summary}; refused.",
-        endpoint=lambda _: _refusal(message),
+        overall=lambda _: _refusal(message),
         is_refused=True,
         words="ollama",
     )
@@ -68,6 +68,7 @@ OPERATIONS = (
         path="/api/pull",
         summary="Ollama: loads a model from its registry; the served model is there.",
         endpoint=lambda services: services.taking_body(Pulls(services.model).pull),
+        choice=by_tagged_name,
         bodies=(OllamaPullRequest,),
         answers=(OllamaStatus,),
         words="ollama",

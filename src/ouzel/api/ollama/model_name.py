@@ -2,6 +2,11 @@
 
 from collections.abc import Iterable
 
+from starlette.types import Scope
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_choice import name_in
+from ouzel.api.endpoint.services import Services
 from ouzel.errors import ModelNotFound
 
 _LATEST = ":latest"
@@ -16,6 +21,16 @@ def names_taken(served_names: Iterable[str]) -> list[str]:
     """Returns the names that a request may have: as they are, and with their tag."""
     names = list(served_names)
     return list(dict.fromkeys((*names, *map(full_name, names))))
+
+
+def by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Chooses the model; a name's tag may be left out. Raises ModelNotFound."""
+    name = name_in(body, has_old_field=True)
+    for each in catalogue:
+        if name and full_name(name) in map(full_name, each.model.names):
+            return each
+    check_name(name, ())
+    return catalogue.first
 
 
 def check_name(name: str | None, served_names: Iterable[str]) -> None:

@@ -12,10 +12,11 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.ollama.answer import rfc3339
-from ouzel.api.ollama.model_name import check_name, full_name
+from ouzel.api.ollama.model_name import by_tagged_name, check_name, full_name
 from ouzel.api.openai.models import capabilities_of
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
@@ -83,18 +84,30 @@ class OllamaVersion(msgspec.Struct):
     version: str
 
 
-class Models:
-    def __init__(self, model: ServedModel) -> None:
-        self._model = model
+async def tell_version(request: Request) -> Response:
+    return json_response(OllamaVersion(API_VERSION))
+
+
+class ModelLists:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
 
     async def tags(self, request: Request) -> Response:
-        return json_response(OllamaModels([self._listed(name) for name in self._model.names]))
+        return json_response(OllamaModels([card.listed(name) for card, name in self._cards()]))
 
     async def running(self, request: Request) -> Response:
-        return json_response(OllamaRunningModels([self._running(name) for name in self._model.names]))
+        return json_response(OllamaRunningModels([card.running(name) for card, name in self._cards()]))
 
-    async def version(self, request: Request) -> Response:
-        return json_response(OllamaVersion(API_VERSION))
+    def _cards(self) -> Iterator[tuple["ModelCard", str]]:
+        for each in self._catalogue:
+            card = ModelCard(each.model)
+            for name in each.model.names:
+                yield card, name
+
+
+class ModelCard:
+    def __init__(self, model: ServedModel) -> None:
+        self._model = model
 
     async def show(self, _: Request, body: bytes) -> OllamaModelCard:
         asked = decode_body(body, OllamaShowRequest)
@@ -117,7 +130,7 @@ class Models:
     def _modified_at(self) -> str:
         return rfc3339(self._model.created * 1_000_000_000)
 
-    def _listed(self, name: str) -> OllamaModel:
+    def listed(self, name: str) -> OllamaModel:
         full = full_name(name)
         size = self._model.facts.num_bytes or 0
         return OllamaModel(
@@ -130,8 +143,8 @@ class Models:
             capabilities=_capabilities(self._model),
         )
 
-    def _running(self, name: str) -> OllamaRunningModel:
-        listed = self._listed(name)
+    def running(self, name: str) -> OllamaRunningModel:
+        listed = self.listed(name)
         return OllamaRunningModel(
             listed.name,
             listed.model,
@@ -235,7 +248,7 @@ OPERATIONS = (
         method="get",
         path="/api/tags",
         summary="Ollama: what is served.",
-        endpoint=lambda services: Models(services.model).tags,
+        overall=lambda catalogue: ModelLists(catalogue).tags,
         answers=(OllamaModels,),
         words="ollama",
     ),
@@ -243,7 +256,7 @@ OPERATIONS = (
         method="get",
         path="/api/ps",
         summary="Ollama: what is loaded, which is the same.",
-        endpoint=lambda services: Models(services.model).running,
+        overall=lambda catalogue: ModelLists(catalogue).running,
         answers=(OllamaRunningModels,),
         words="ollama",
     ),
@@ -251,7 +264,8 @@ OPERATIONS = (
         method="post",
         path="/api/show",
         summary="Ollama: what a model is and can do.",
-        endpoint=lambda services: services.taking_body(Models(services.model).show),
+        endpoint=lambda services: services.taking_body(ModelCard(services.model).show),
+        choice=by_tagged_name,
         bodies=(OllamaShowRequest,),
         answers=(OllamaModelCard,),
         words="ollama",
@@ -260,7 +274,7 @@ OPERATIONS = (
         method="get",
         path="/api/version",
         summary="Ollama: the version whose API this is.",
-        endpoint=lambda services: Models(services.model).version,
+        overall=lambda _: tell_version,
         answers=(OllamaVersion,),
         words="ollama",
     ),

@@ -5,6 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel import __version__
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import ServedModel
@@ -35,17 +36,23 @@ class TokenizerConfig(msgspec.Struct, kw_only=True):
     add_eos_token: bool
 
 
-class About:
+async def tell_version(request: Request) -> Response:
+    return json_response(Version(__version__))
+
+
+class ServerLoad:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    async def tell(self, request: Request) -> Response:
+        return json_response(Load(sum(each.model.engine.num_unfinished for each in self._catalogue)))
+
+
+class TokenizerInfo:
     def __init__(self, model: ServedModel) -> None:
         self._model = model
 
-    async def version(self, request: Request) -> Response:
-        return json_response(Version(__version__))
-
-    async def load(self, request: Request) -> Response:
-        return json_response(Load(self._model.engine.num_unfinished))
-
-    async def tokenizer(self, request: Request) -> Response:
+    async def tell(self, request: Request) -> Response:
         return json_response(self._tokenizer_config())
 
     def _tokenizer_config(self) -> dict[str, object]:
@@ -72,21 +79,21 @@ OPERATIONS = (
         method="get",
         path="/version",
         summary="The server's version.",
-        endpoint=lambda services: About(services.model).version,
+        overall=lambda _: tell_version,
         answers=(Version,),
     ),
     Operation(
         method="get",
         path="/load",
         summary="How many requests run or wait.",
-        endpoint=lambda services: About(services.model).load,
+        overall=lambda catalogue: ServerLoad(catalogue).tell,
         answers=(Load,),
     ),
     Operation(
         method="get",
         path="/tokenizer_info",
         summary="The tokenizer's configuration: special tokens, chat template, limits.",
-        endpoint=lambda services: About(services.model).tokenizer,
+        endpoint=lambda services: TokenizerInfo(services.model).tell,
         answers=(TokenizerConfig,),
     ),
 )

@@ -4,9 +4,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.send import json_response
-from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
 
 
@@ -35,28 +35,28 @@ class ModelList(msgspec.Struct, tag_field="object", tag="list"):
 
 
 class Models:
-    def __init__(self, model: ServedModel) -> None:
-        self._model = model
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
 
     async def list(self, request: Request) -> Response:
-        return json_response(ModelList([self._object(name) for name in self._model.names]))
+        served = [each.model for each in self._catalogue]
+        return json_response(ModelList([model_object(name, model) for model in served for name in model.names]))
 
     async def retrieve(self, request: Request) -> Response:
         name = request.path_params["name"]
-        if name not in self._model.names:
-            raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
-        return json_response(self._object(name))
+        return json_response(model_object(name, self._catalogue.find(name).model))
 
-    def _object(self, name: str) -> ModelObject:
-        max_model_len = self._model.engine.info.max_model_len
-        return ModelObject(
-            id=name,
-            created=self._model.created,
-            max_model_len=max_model_len,
-            context_length=max_model_len,
-            architecture=_architecture(self._model),
-            capabilities=capabilities_of(self._model),
-        )
+
+def model_object(name: str, model: ServedModel) -> ModelObject:
+    max_model_len = model.engine.info.max_model_len
+    return ModelObject(
+        id=name,
+        created=model.created,
+        max_model_len=max_model_len,
+        context_length=max_model_len,
+        architecture=_architecture(model),
+        capabilities=capabilities_of(model),
+    )
 
 
 def _architecture(model: ServedModel) -> Architecture:
@@ -90,7 +90,7 @@ OPERATIONS = (
         path="/v1/models",
         prefixes=PREFIXES,
         summary="What is served. In Anthropic's form for who sends `anthropic-version`.",
-        endpoint=lambda services: Models(services.model).list,
+        overall=lambda catalogue: Models(catalogue).list,
         answers=(ModelList,),
     ),
     Operation(
@@ -99,7 +99,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         has_slashes=True,
         summary="One served model. In Anthropic's form for who sends `anthropic-version`.",
-        endpoint=lambda services: Models(services.model).retrieve,
+        overall=lambda catalogue: Models(catalogue).retrieve,
         answers=(ModelObject,),
     ),
 )

@@ -4,9 +4,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
-from ouzel.errors import ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 
 
@@ -26,27 +26,28 @@ class ModelState(msgspec.Struct):
 
 
 class Status:
-    def __init__(self, model: ServedModel) -> None:
-        self._model = model
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
 
     async def live(self, request: Request) -> Response:
         return _empty(200)
 
     async def ready(self, request: Request) -> Response:
-        """Answers 200 while requests are taken, else 503."""
-        return _empty(200 if self._model.engine.state is EngineState.READY else 503)
+        """Answers 200 while requests are taken, for whichever model, else 503."""
+        return _empty(200 if self._catalogue.state is EngineState.READY else 503)
 
     async def model_ready(self, request: Request) -> Response:
         """Answers the same for a model by its name."""
-        name = request.path_params["name"]
-        if name not in self._model.names:
-            raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
-        return await self.ready(request)
+        engine = self._catalogue.find(request.path_params["name"]).model.engine
+        return _empty(200 if engine.state is EngineState.READY else 503)
 
     async def config(self, request: Request) -> Response:
         """Answers by name, in TensorFlow Serving's shape."""
-        status = ModelState([_version(self._model.engine.state, self._model.engine.reason)])
-        return json_response(dict.fromkeys(self._model.names, status))
+        return json_response({name: _status(each.model) for each in self._catalogue for name in each.model.names})
+
+
+def _status(model: ServedModel) -> ModelState:
+    return ModelState([_version(model.engine.state, model.engine.reason)])
 
 
 def _version(state: EngineState, reason: str) -> VersionState:
@@ -73,14 +74,14 @@ OPERATIONS = (
         method="get",
         path="/v2/health/live",
         summary="KServe's: the server is there.",
-        endpoint=lambda services: Status(services.model).live,
+        overall=lambda catalogue: Status(catalogue).live,
         is_probe=True,
     ),
     Operation(
         method="get",
         path="/v2/health/ready",
         summary="KServe's: requests are taken.",
-        endpoint=lambda services: Status(services.model).ready,
+        overall=lambda catalogue: Status(catalogue).ready,
         is_probe=True,
     ),
     Operation(
@@ -88,14 +89,14 @@ OPERATIONS = (
         path="/v2/models/{name}/ready",
         has_slashes=True,
         summary="KServe's, of a model.",
-        endpoint=lambda services: Status(services.model).model_ready,
+        overall=lambda catalogue: Status(catalogue).model_ready,
         is_probe=True,
     ),
     Operation(
         method="get",
         path="/v1/config",
         summary="The state of each model, as OpenVINO Model Server tells it.",
-        endpoint=lambda services: Status(services.model).config,
+        overall=lambda catalogue: Status(catalogue).config,
         answers=(dict[str, ModelState],),
     ),
 )

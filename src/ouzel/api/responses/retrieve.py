@@ -8,6 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.http.door import cancelled_on_disconnect
 from ouzel.api.http.exchange import exchange_of
@@ -87,15 +88,19 @@ def _check_logprobs(response: ResponseObject) -> None:
             raise InvalidRequest(f"must not ask for {LOGPROBS}: the response was made without", field="include")
 
 
+def _retrieving(catalogue: Catalogue) -> RetrieveResponse:
+    shared = catalogue.shared
+    responses = StoredResponseEndpoints(shared.runs)
+    return RetrieveResponse(responses, shared.runs, stream_framing(shared.config), shared.streams)
+
+
 OPERATIONS = (
     Operation(
         method="get",
         path="/v1/responses/{response_id}",
         prefixes=PREFIXES,
         summary="A kept response, or its events once more.",
-        endpoint=lambda services: RetrieveResponse(
-            StoredResponseEndpoints(services.runs), services.runs, stream_framing(services.config), services.streams
-        ),
+        overall=_retrieving,
         query=(
             INCLUDE,
             QueryField("stream", {"type": "boolean"}, "Sends its events, and goes on with them until it ends."),

@@ -106,7 +106,7 @@ OPERATIONS = (
         path="/v1/responses/{response_id}",
         prefixes=PREFIXES,
         summary="Deletes a kept response; one that goes on is cancelled.",
-        endpoint=lambda services: StoredResponseEndpoints(services.runs).delete,
+        overall=lambda catalogue: StoredResponseEndpoints(catalogue.shared.runs).delete,
         answers=(DeletedResponse,),
     ),
     Operation(
@@ -114,7 +114,7 @@ OPERATIONS = (
         path="/v1/responses/{response_id}/cancel",
         prefixes=PREFIXES,
         summary="Cancels a response that goes on.",
-        endpoint=lambda services: StoredResponseEndpoints(services.runs).cancel,
+        overall=lambda catalogue: StoredResponseEndpoints(catalogue.shared.runs).cancel,
         answers=(ResponseObject,),
     ),
     Operation(
@@ -122,7 +122,7 @@ OPERATIONS = (
         path="/v1/responses/{response_id}/input_items",
         prefixes=PREFIXES,
         summary="The items that a response was made from, what it continued among them.",
-        endpoint=lambda services: StoredResponseEndpoints(services.runs).input_items,
+        overall=lambda catalogue: StoredResponseEndpoints(catalogue.shared.runs).input_items,
         query=PAGE,
         answers=(ItemList,),
     ),

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.endpoint.services import Services
 from ouzel.api.http.send import json_response
 from ouzel.api.site.index import Index
 from ouzel.api.site.page import index_page
@@ -32,11 +32,12 @@ _PAGE_HEADERS = _HEADERS | {
 
 
 class Site:
-    def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
-        self._model = services.model
-        self._config = services.config
-        self._max_logprobs = services.limits.max_logprobs
-        self._keeps_conversations = services.store is not None
+    def __init__(self, catalogue: Catalogue, operations: Sequence[Operation]) -> None:
+        shared = catalogue.shared
+        self._catalogue = catalogue
+        self._config = shared.config
+        self._max_logprobs = shared.limits.max_logprobs
+        self._keeps_conversations = shared.store is not None
         self._operations = operations
         root_path = self._config.root_path
         self._playground = PlaygroundFile("index.html", root_path=root_path) if self._config.playground else None
@@ -57,10 +58,11 @@ class Site:
 
     def _index(self, request: Request) -> Index:
         config, paths = self._config, {operation.path for operation in self._operations}
+        models = [each.model for each in self._catalogue]
         url = f"{request.url.scheme}://{request.url.netloc}{config.root_path}"
         return Index(
-            models=self._model.names,
-            max_model_len=self._model.engine.info.max_model_len,
+            models=tuple(self._catalogue.names),
+            max_model_len=models[0].engine.info.max_model_len if models else None,
             needs_api_key=bool(config.api_key),
             keeps_conversations=self._keeps_conversations,
             max_logprobs=self._max_logprobs,

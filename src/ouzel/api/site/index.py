@@ -9,7 +9,7 @@ from ouzel import __version__
 
 class Index(msgspec.Struct):
     models: Sequence[str]
-    max_model_len: int
+    max_model_len: int | None  # of the first; None while there is none
     needs_api_key: bool
     keeps_conversations: bool
     max_logprobs: int  # -1: the whole vocabulary

@@ -20,6 +20,9 @@ pre { padding: .7rem; border: 1px solid #8884; overflow-x: auto }
 
 def index_page(index: Index, operations: Sequence[Operation], *, root_path: str) -> str:
     names = ", ".join(f"<code>{escape(name)}</code>" for name in index.models)
+    answers = f"This server answers for {names}, with a context of {index.max_model_len} tokens."
+    if not names:
+        answers = "This server has no model now."
     key = " Requests need an API key." if index.needs_api_key else ""
     urls = _table((escape(client), _code(url)) for client, url in index.base_urls.items())
     endpoints = _table(
@@ -31,12 +34,12 @@ def index_page(index: Index, operations: Sequence[Operation], *, root_path: str)
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Ouzel: {escape(index.models[0])}</title>
+<title>Ouzel: {escape(_first(index))}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
 <h1>Ouzel {escape(index.version)}</h1>
-<p>This server answers for {names}, with a context of {index.max_model_len} tokens.{key}</p>
+<p>{answers}{key}</p>
 <h2>Base URLs</h2>
 {urls}
 <h2>Try it</h2>
@@ -50,7 +53,7 @@ def index_page(index: Index, operations: Sequence[Operation], *, root_path: str)
 
 
 def _command(index: Index) -> str:
-    body = json.dumps({"model": index.models[0], "prompt": "Once upon a time", "max_tokens": 32})
+    body = json.dumps({"model": _first(index), "prompt": "Once upon a time", "max_tokens": 32})
     key = ' \\\n  -H "Authorization: Bearer $API_KEY"' if index.needs_api_key else ""
     url = shlex.quote(f"{index.base_urls['OpenAI']}/completions")
     return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {shlex.quote(body)}"
@@ -58,6 +61,11 @@ def _command(index: Index) -> str:
 
 def _code(text: str) -> str:
     return f"<code>{escape(text)}</code>"
+
+
+def _first(index: Index) -> str:
+    """Returns the name of the first model, or what stands for one."""
+    return index.models[0] if index.models else "MODEL"
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:

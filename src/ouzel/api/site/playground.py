@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.endpoint.services import Services
 from ouzel.playground import DIRECTORY, file_names
 
 _PREFIX = "/playground/"
@@ -54,12 +54,12 @@ class PlaygroundFile:
         return Response(self._content, headers=headers, media_type=self._media_type)
 
 
-def _endpoint_of(name: str) -> Callable[[Services], Callable[[Request], Awaitable[Response]]]:
-    return lambda services: PlaygroundFile(name, root_path=services.config.root_path).__call__
+def _endpoint_of(name: str) -> Callable[[Catalogue], Callable[[Request], Awaitable[Response]]]:
+    return lambda catalogue: PlaygroundFile(name, root_path=catalogue.shared.config.root_path).__call__
 
 
 OPERATIONS = tuple(
-    Operation(method="get", path=_PREFIX + name, is_documented=False, is_playground=True, endpoint=_endpoint_of(name))
+    Operation(method="get", path=_PREFIX + name, is_documented=False, is_playground=True, overall=_endpoint_of(name))
     for name in file_names()
 )
 PATHS = frozenset(operation.path for operation in OPERATIONS)

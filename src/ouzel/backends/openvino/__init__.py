@@ -45,16 +45,19 @@ __all__ = ["create_runner"]
 logger = logging.getLogger(__name__)
 
 
-def create_runner(model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None = None) -> ModelRunner:
+def create_runner(
+    model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None = None, memory_share: float = 1.0
+) -> ModelRunner:
     """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend.
 
-    With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides.
+    With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides, of which this model
+    has a share.
     """
     started = time.perf_counter()
     core = ov.Core()
     check_options(core, engine)
     config = read_config(Path(model.model))
-    make = partial(checked_runner, core, config, model, engine, num_blocks=num_blocks)
+    make = partial(checked_runner, core, config, model, engine, num_blocks=num_blocks, memory_share=memory_share)
     runner = make() or make()
     assert runner is not None, "without its entry the model is not a cached one"
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
@@ -64,14 +67,20 @@ def create_runner(model: ModelConfig, engine: EngineConfig, *, num_blocks: int |
 
 
 def checked_runner(
-    core: ov.Core, config: HfConfig, model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None
+    core: ov.Core,
+    config: HfConfig,
+    model: ModelConfig,
+    engine: EngineConfig,
+    *,
+    num_blocks: int | None,
+    memory_share: float,
 ) -> OpenVINORunner | None:
     """Returns None where weights of an earlier start fail the self-check: their entry is gone then.
 
     Raises SelfCheckFailed where the weights were made just now.
     """
     language_model = load(core, Path(model.model), config, model)
-    runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks)
+    runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks, memory_share=memory_share)
     entry = language_model.cache_entry
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):
@@ -111,6 +120,7 @@ def make_runner(
     engine: EngineConfig,
     *,
     num_blocks: int | None = None,
+    memory_share: float = 1.0,
 ) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
@@ -120,7 +130,7 @@ def make_runner(
         if language_model.vision is not None:
             vision = VisionRunner(compile_vision(core, language_model.vision, engine), language_model.vision)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
-    free_bytes = available_bytes()
+    free_bytes = int(available_bytes() * memory_share)
     state_plan = plan_states(states, engine, free_bytes)
     max_num_seqs = state_plan.max_num_seqs
     if num_blocks is None:

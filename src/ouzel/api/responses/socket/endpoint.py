@@ -2,18 +2,15 @@
 
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.body_budget import Share
-from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
-from ouzel.config import LimitsConfig
 from ouzel.errors import Overloaded
-from ouzel.responses.preparer import Preparer
 from ouzel.responses.recent_responses import RecentHistories, RecentResponses
-from ouzel.responses.runs import Runs
 
 _MAX_RECENT = 64
 _RECENT_MESSAGES = 4  # so many of the longest ones are remembered on a connection
@@ -21,11 +18,10 @@ _RETRY_AFTER_S = 1.0
 
 
 class ResponsesSocket:
-    def __init__(self, runs: Runs, preparer: Preparer, door: Door, limits: LimitsConfig) -> None:
-        self._runs = runs
-        self._preparer = preparer
-        self._door = door
-        self._limits = limits
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._bodies = catalogue.shared.bodies
+        limits = self._limits = catalogue.shared.limits
         self._max_recent_bytes = _RECENT_MESSAGES * limits.max_body_bytes
         self._histories = RecentHistories(max(limits.most_body_bytes, self._max_recent_bytes))
         self._num_open = 0
@@ -40,8 +36,8 @@ class ResponsesSocket:
             await receive()  # connect
             await send({"type": "websocket.accept"})
             with (
-                self._door.share() as share,
-                self._door.share() as steers_share,
+                self._bodies.share() as share,
+                self._bodies.share() as steers_share,
                 self._histories.of_a_client(max_responses=_MAX_RECENT, max_bytes=self._max_recent_bytes) as recent,
             ):
                 steering = Steering(max_queued_bytes=self._limits.max_body_bytes, share=steers_share)
@@ -54,9 +50,7 @@ class ResponsesSocket:
     ) -> Connection:
         path = scope["raw_path"].decode("latin-1")
         responder = Responder(
-            self._runs,
-            self._preparer,
-            self._door,
+            self._catalogue,
             recent=recent,
             steering=steering,
             exchange=exchange_of(scope),
@@ -67,7 +61,7 @@ class ResponsesSocket:
             steering,
             self._limits,
             share=share,
-            threads=self._preparer.threads,
+            threads=self._catalogue.shared.threads,
             receive=receive,
             send=send,
         )
@@ -79,6 +73,6 @@ OPERATIONS = (
         path="/v1/responses",
         prefixes=PREFIXES,
         is_documented=False,  # OpenAPI has no WebSockets; that of POST names it
-        endpoint=lambda services: ResponsesSocket(services.runs, services.preparer, services.door, services.limits),
+        overall=ResponsesSocket,
     ),
 )

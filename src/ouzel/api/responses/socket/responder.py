@@ -5,7 +5,8 @@ import logging
 from contextlib import ExitStack, aclosing
 from http import HTTPStatus
 
-from ouzel.api.http.door import Door
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_choice import name_in
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import fault_of
 from ouzel.api.http.refusal_reason import reason_of
@@ -18,10 +19,9 @@ from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steering import Active, Steering, give_back
 from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import request_id_in_scope, span_in_scope
-from ouzel.responses.preparer import PreparedResponse, Preparer
+from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.run import Run
-from ouzel.responses.runs import Runs
 
 _NAME = "response.create"
 logger = logging.getLogger(__name__)
@@ -32,18 +32,15 @@ class Responder:
 
     def __init__(
         self,
-        runs: Runs,
-        preparer: Preparer,
-        door: Door,
+        catalogue: Catalogue,
         *,
         recent: RecentResponses,
         steering: Steering,
         exchange: Exchange,
         path: str,
     ) -> None:
-        self._runs = runs
-        self._preparer = preparer
-        self._door = door
+        self._catalogue = catalogue
+        self._runs = catalogue.shared.runs
         self._recent = recent
         self._steering = steering
         self._exchange = exchange
@@ -101,8 +98,9 @@ class Responder:
             span_in_scope.set(connection_span)
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
-        with self._door.place() as place:
-            prepared = await self._preparer.prepare_object(
+        services = self._catalogue.find(name_in(create.text))
+        with services.door.place() as place:
+            prepared = await services.preparer.prepare_object(
                 create.body,
                 key_id=exchange.key_id,
                 arrival_s=exchange.arrival_s,

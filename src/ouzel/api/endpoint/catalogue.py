@@ -1,0 +1,125 @@
+"""The catalogue knows the models that are served now, by the names that clients may send.
+
+Models come and go while requests run. Whoever has found one keeps it until its request is over; what is asked later
+does not find it any more.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ouzel.api.endpoint.model_loader import ModelLoader
+from ouzel.api.endpoint.services import Services, SharedServices
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import EngineState, ServedModel
+from ouzel.store.base import Store
+
+logger = logging.getLogger(__name__)
+
+
+class Catalogue:
+    """The first model is that of requests which name none."""
+
+    def __init__(
+        self,
+        models: Iterable[ServedModel],
+        limits: LimitsConfig,
+        config: ServerConfig,
+        store: Store | None,
+        loader: ModelLoader | None = None,
+    ) -> None:
+        """Without a `loader` these models stay."""
+        self._loader = loader
+        self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
+        self._served: list[Services] = []
+        self._on_removal: list[Callable[[Services], None]] = []
+        self.shared = SharedServices.of(limits, config, store, lambda: [each.preparer for each in self._served])
+        for model in models:
+            self.add(model)
+
+    def __iter__(self) -> Iterator[Services]:
+        return iter(tuple(self._served))
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    @property
+    def first(self) -> Services:
+        """Raises ModelNotFound where none is served."""
+        if not self._served:
+            raise ModelNotFound("this server has no model now", param="model")
+        return self._served[0]
+
+    @property
+    def names(self) -> list[str]:
+        return [name for each in self._served for name in each.model.names]
+
+    @property
+    def state(self) -> EngineState:
+        """Returns READY where any model takes requests, else the state of the first."""
+        states = [each.model.engine.state for each in self._served]
+        if not states:
+            return EngineState.CLOSED
+        return EngineState.READY if EngineState.READY in states else states[0]
+
+    @property
+    def reason(self) -> str:
+        """Says of the state to people why it is."""
+        state = self.state
+        reasons = [each.model.engine.reason for each in self._served if each.model.engine.state is state]
+        return reasons[0] if reasons else "this server has no model now"
+
+    def find(self, name: str | None) -> Services:
+        """Returns the model with that name, and the first where there is none. Raises ModelNotFound."""
+        if not name:
+            return self.first
+        for each in self._served:
+            if name in each.model.names:
+                return each
+        raise ModelNotFound(
+            f"the model {name[:100]!r} does not exist; this server has: {', '.join(self.names)}", param="model"
+        )
+
+    def add(self, model: ServedModel) -> Services:
+        """Serves a model from now on. Raises InvalidRequest where one of its names is taken."""
+        self._check_names(*model.names)
+        services = Services.of(model, self.shared)
+        self._served.append(services)
+        return services
+
+    def remove(self, services: Services) -> None:
+        """Serves a model no more; its engine is the caller's matter."""
+        self._served.remove(services)
+        for forget in self._on_removal:
+            forget(services)
+
+    async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        """Serves one more model, which these fields describe. Raises InvalidRequest."""
+        loader = self._needed_loader()
+        async with self._changing:
+            self._check_names(fields.get("name"))
+            model = await loader.load(fields)
+            self.add(model)
+        logger.info("model %s is served now", model.names[0])
+        return model
+
+    async def unload(self, name: str) -> None:
+        """Requests do not find it any more, and those that run may end. Raises ModelNotFound."""
+        loader, services = self._needed_loader(), self.find(name)
+        self.remove(services)
+        await asyncio.shield(loader.unload(services.model))  # whoever asks for it may go away
+
+    def _needed_loader(self) -> ModelLoader:
+        if self._loader is None:
+            raise InvalidRequest("the models of this server stay as they are")
+        return self._loader
+
+    def _check_names(self, *names: object) -> None:
+        for name in names:
+            if name in self.names:
+                raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field="name")
+
+    def on_removal(self, forget: Callable[[Services], None]) -> None:
+        """Has `forget` called with each model that is served no more."""
+        self._on_removal.append(forget)

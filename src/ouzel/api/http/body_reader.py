@@ -1,0 +1,79 @@
+"""Bodies are read as they come, each within its limits of bytes and time, all within one budget."""
+
+import asyncio
+from contextlib import AbstractContextManager
+
+from starlette.types import Receive, Scope
+
+from ouzel.api.http.body_budget import BodyBudget, Share
+from ouzel.api.http.exchange import ClientDisconnected, exchange_of, header
+from ouzel.api.http.refusal import raise_refusal
+from ouzel.config import LimitsConfig
+from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
+
+
+class BodyReader:
+    def __init__(self, limits: LimitsConfig) -> None:
+        self._max_body_bytes = limits.max_body_bytes
+        self._body_timeout_s = limits.body_timeout_s
+        self._budget = BodyBudget(limits.most_body_bytes)
+
+    def share(self) -> AbstractContextManager[Share]:
+        """Returns a part of the bytes for bodies, until it is left."""
+        return self._budget.share()
+
+    async def read(self, scope: Scope, receive: Receive, share: Share) -> bytes:
+        """Returns the body; once read it is there for whoever asks again, whose share then stays empty.
+
+        Raises PayloadTooLarge and Overloaded as soon as they are known, and what still arrives after that is dropped;
+        UnsupportedEncoding, BodyTimeout, and ClientDisconnected.
+        """
+        exchange = exchange_of(scope)
+        if exchange.body is None:
+            exchange.body = await self._read(scope, receive, share)
+        return exchange.body
+
+    async def _read(self, scope: Scope, receive: Receive, share: Share) -> bytes:
+        _check_encoding(scope)
+        try:
+            async with asyncio.timeout(self._body_timeout_s):
+                return await _receive_body(scope, receive, self._max_body_bytes, share)
+        except TimeoutError:
+            raise BodyTimeout(f"the request body must arrive within {self._body_timeout_s:g} s") from None
+
+
+def _check_encoding(scope: Scope) -> None:
+    """Raises UnsupportedEncoding for a compressed body."""
+    encoding = (header(scope, b"content-encoding") or "identity").strip().lower()
+    if encoding != "identity":
+        raise UnsupportedEncoding(f"Content-Encoding must be identity, given {encoding[:40]}")
+
+
+async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, share: Share) -> bytes:
+    announced = _announced_bytes(scope)
+    if announced is not None:
+        if announced > max_body_bytes:
+            raise _too_large(max_body_bytes)
+        share.expect(announced)
+    body = bytearray()  # pieces may be a byte long
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        body += message.get("body", b"")
+        if len(body) > max_body_bytes:
+            raise _too_large(max_body_bytes)
+        share.grow_to(len(body))
+        more = message.get("more_body", False)
+    raise_refusal(scope)
+    return bytes(body)
+
+
+def _announced_bytes(scope: Scope) -> int | None:
+    announced = header(scope, b"content-length")
+    return int(announced) if announced is not None and announced.isdecimal() else None
+
+
+def _too_large(max_body_bytes: int) -> InvalidRequest:
+    return PayloadTooLarge(f"the request body must be <= {max_body_bytes} bytes long")

@@ -1,0 +1,78 @@
+"""An engine is described here, to be made in a process of its own."""
+
+import os
+
+import msgspec
+
+from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.options import Options
+from ouzel.cli.processors import shares_of_processors
+from ouzel.config import EngineConfig
+from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
+
+
+def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0) -> Engines:
+    """Returns the engine of a model, or several, before their start; whoever asks for them closes them."""
+    max_queued_requests = options.limits.max_queued_requests
+    members = [
+        EngineClient(
+            spec,
+            in_thread=not options.engine.engine_process,
+            max_queued_requests=max_queued_requests,
+            step_timeout_s=options.engine.step_timeout_s,
+        )
+        for spec in engine_specs(options, local, memory_share)
+    ]
+    return members[0] if len(members) == 1 else EnginePool(members, max_queued_requests=max_queued_requests)
+
+
+def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
+    """Describes one for each replica. They have the `memory_share` together."""
+    num_replicas = options.engine.replicas
+    if num_replicas == 1:
+        return [engine_spec(options, local, options.engine, memory_share)]
+    return [
+        engine_spec(
+            options,
+            local,
+            replica_config(options.engine, number),
+            memory_share / num_replicas,
+            processors=processors,
+        )
+        for number, processors in enumerate(shares_of_processors(num_replicas))
+    ]
+
+
+def replica_config(engine: EngineConfig, number: int) -> EngineConfig:
+    """Divides what several engines cannot have in common: a directory is written by one of them."""
+    if not engine.prefix_cache_dir:
+        return engine
+    return msgspec.structs.replace(
+        engine,
+        prefix_cache_dir=os.path.join(engine.prefix_cache_dir, f"replica-{number}"),
+        prefix_cache_dir_gib=engine.prefix_cache_dir_gib / engine.replicas,
+    )
+
+
+def engine_spec(
+    options: Options,
+    local: LocalModel,
+    engine: EngineConfig,
+    memory_share: float,
+    *,
+    processors: tuple[int, ...] = (),
+) -> EngineSpec:
+    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
+    draft = "" if local.draft is None else str(local.draft)
+    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
+    return EngineSpec(
+        factory="ouzel.cli.engines:openvino_engine",
+        options={
+            "model": msgspec.to_builtins(model),
+            "engine": msgspec.to_builtins(engine),
+            "memory_share": memory_share,
+        },
+        log_level=options.observability.log_level,
+        log_format=options.observability.log_format,
+        processors=processors,
+    )

@@ -1,0 +1,79 @@
+"""Each of several models has the options of the server, and of its own those that differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any  # option values are typed by `converted`
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.option_checks import check_engine
+from ouzel.cli.option_records import converted, options_of
+from ouzel.cli.suggestion import did_you_mean
+from ouzel.config import EngineConfig, ModelConfig
+
+_NAME = "name"
+_NOT_ITS_OWN = ("served_model_name", "demo")  # the name is `name`, and a demo is none beside others
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    model: ModelConfig
+    engine: EngineConfig
+
+
+def all_settings(values: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
+    """Returns those of MODEL, or the demo, and of each `--model`, of which there may be some instead of MODEL.
+
+    Raises InvalidOption.
+    """
+    entries: Sequence[object] = values.get("models", ())
+    first = [settings_of(values)] if values.get("model") or not entries else []
+    if entries and not first and values.get("served_model_name"):
+        raise InvalidOption("--served-model-name: names MODEL; one of --model has its own, given no MODEL")
+    further = [settings_of_entry(entry, values, f"--model {number}") for number, entry in enumerate(entries, 1)]
+    names = [name for settings in further for name in settings.model.served_model_name]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InvalidOption(f"--model: each must have a name of its own, given {twice[0]!r} twice")
+    return (*first, *further)
+
+
+def settings_of(values: Mapping[str, Any]) -> ModelSettings:
+    """Raises InvalidOption."""
+    settings = ModelSettings(converted(ModelConfig, values), converted(EngineConfig, values))
+    check_engine(settings.engine)
+    return settings
+
+
+def settings_of_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:
+    """Reads NAME=MODEL, or a mapping; what it does not say is as in `values`. Raises InvalidOption, with `origin`."""
+    fields = entry_fields(entry, origin)
+    _check_keys(fields, origin)
+    own = {key: value for key, value in fields.items() if key != _NAME}
+    common = {key: value for key, value in values.items() if key not in _NOT_ITS_OWN}
+    try:
+        return settings_of(common | own | {"served_model_name": [fields[_NAME]]})
+    except InvalidOption as error:
+        raise InvalidOption(f"{origin}: {error}") from error
+
+
+def entry_fields(entry: object, origin: str = "the model") -> Mapping[str, Any]:
+    """Raises InvalidOption for what is neither NAME=MODEL nor a mapping."""
+    if isinstance(entry, str):
+        name, equals, model = entry.partition("=")
+        if not (name and equals and model):
+            raise InvalidOption(f"{origin}: must be NAME=MODEL, given {entry!r}")
+        return {_NAME: name, "model": model}
+    if not isinstance(entry, Mapping):
+        raise InvalidOption(f"{origin}: must be NAME=MODEL or a mapping, given {entry!r}")
+    return entry
+
+
+def _check_keys(entry: Mapping[str, Any], origin: str) -> None:
+    for key in (_NAME, "model"):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            raise InvalidOption(f"{origin}: must have a text {key!r}, given {entry.get(key)!r}")
+    known = {option.name for record in (ModelConfig, EngineConfig) for option in options_of(record)}
+    known = known - {*_NOT_ITS_OWN} | {_NAME}
+    unknown = sorted(set(map(str, entry)) - known)
+    if unknown:
+        raise InvalidOption(f"{origin}: a model has no option {', '.join(unknown)}{did_you_mean(unknown, known)}")

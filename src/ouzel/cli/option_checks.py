@@ -1,0 +1,80 @@
+"""Options that contradict each other, or this machine, are refused before anything is loaded."""
+
+from pathlib import Path
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.processors import num_processors
+from ouzel.config import EngineConfig, LimitsConfig, MediaConfig, ObservabilityConfig, ServerConfig
+
+
+def check_engine(engine: EngineConfig) -> None:
+    """Raises InvalidOption. The backend says of some so too; here the engine's process need not be started for it."""
+    if engine.max_num_batched_tokens < engine.max_num_seqs:  # one step must be able to decode every sequence
+        raise InvalidOption(
+            f"--max-num-batched-tokens: must be >= --max-num-seqs, {engine.max_num_seqs}, "
+            f"given {engine.max_num_batched_tokens}"
+        )
+    if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
+        raise InvalidOption(f"--kv-cache-dtype: f32 needs --precision f32, given {engine.precision}")
+    if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
+        raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
+    if engine.prefix_cache_dir and not engine.prefix_caching:
+        raise InvalidOption(f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it")
+    _check_replicas(engine)
+
+
+def _check_replicas(engine: EngineConfig) -> None:
+    if engine.replicas == 1:
+        return
+    if not engine.engine_process:
+        raise InvalidOption(f"--replicas: needs --engine-process, given {engine.replicas} without it")
+    if engine.device.startswith("CPU") and engine.replicas > num_processors():
+        raise InvalidOption(
+            f"--replicas: must be <= the processors that this program may use, {num_processors()}, "
+            f"given {engine.replicas}"
+        )
+
+
+def check_limits(limits: LimitsConfig) -> None:
+    """Raises InvalidOption where a body of the allowed length does not fit."""
+    total = limits.max_body_bytes_total
+    if total is not None and total < limits.max_body_bytes:
+        raise InvalidOption(
+            f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, given {total}"
+        )
+
+
+def check_media(media: MediaConfig) -> None:
+    """Raises InvalidOption."""
+    path = media.allowed_local_media_path
+    if path and not Path(path).is_dir():
+        raise InvalidOption(f"--allowed-local-media-path: must be a directory, given {path!r}")
+    if media.max_media_bytes_total < media.max_media_bytes:
+        raise InvalidOption(
+            f"--max-media-bytes-total: must be >= --max-media-bytes, {media.max_media_bytes}, "
+            f"given {media.max_media_bytes_total}"
+        )
+
+
+def check_server(server: ServerConfig, observability: ObservabilityConfig) -> None:
+    """Raises InvalidOption."""
+    _check_cors(server)
+    _check_metrics_port(observability, server)
+
+
+def _check_cors(server: ServerConfig) -> None:
+    """What is allowed must be allowed to somebody."""
+    if server.allowed_origins:
+        return
+    default = ServerConfig()
+    for name in ("allowed_methods", "allowed_headers", "allow_credentials"):
+        if getattr(server, name) != getattr(default, name):
+            raise InvalidOption(f"--{name.replace('_', '-')}: needs --allowed-origins")
+
+
+def _check_metrics_port(observability: ObservabilityConfig, server: ServerConfig) -> None:
+    port = observability.metrics_port
+    if port is None and observability.metrics_host:
+        raise InvalidOption("--metrics-host: needs --metrics-port")
+    if port and port == server.port and not server.uds:
+        raise InvalidOption(f"--metrics-port: must differ from --port, given {port} for both")

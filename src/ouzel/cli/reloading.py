@@ -1,0 +1,94 @@
+"""On SIGHUP models come and go as the file of options says then; what runs on a model that goes may end.
+
+A model whose options have changed goes and comes again. MODEL itself and the options of the server stay as they are.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.cli.model_host import ModelHost
+from ouzel.cli.model_settings import ModelSettings, entry_fields, settings_of_entry
+from ouzel.cli.options import Options
+from ouzel.errors import STOPS, OuzelError
+
+logger = logging.getLogger(__name__)
+
+Reread = Callable[[], Options]  # raises InvalidOption
+
+
+@asynccontextmanager
+async def reloading(
+    options: Options, reread: Reread | None, catalogue: Catalogue, host: ModelHost
+) -> AsyncGenerator[None, None]:
+    """Takes SIGHUP while the block runs, if there is a file to read again; else a hangup ends the process."""
+    if reread is None:
+        yield
+        return
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
+    task = asyncio.create_task(_reload_when(asked, ModelReload(options, reread, catalogue, host)))
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _reload_when(asked: asyncio.Event, reload: "ModelReload") -> None:
+    while True:
+        await asked.wait()
+        asked.clear()
+        try:
+            await reload.run()
+        except STOPS:
+            raise
+        except OuzelError as error:
+            logger.error("models stay as they are: %s", error)
+        except BaseException:  # broad: nobody awaits this, and the next SIGHUP must find it
+            logger.exception("models could not be reloaded")
+
+
+class ModelReload:
+    def __init__(self, options: Options, reread: Reread, catalogue: Catalogue, host: ModelHost) -> None:
+        self._settings = _named_settings(options)
+        self._reread = reread
+        self._catalogue = catalogue
+        self._host = host
+
+    async def run(self) -> None:
+        """Raises InvalidOption where the file is wrong; a model that cannot be loaded is logged."""
+        options = await asyncio.to_thread(self._reread)
+        wanted = _named_settings(options)
+        self._host.take_options(options)
+        served = set(self._catalogue.names)
+        for name, settings in self._settings.items():
+            if name in served and wanted.get(name) != settings:
+                await self._catalogue.unload(name)
+        served = set(self._catalogue.names)
+        entries = {fields["name"]: fields for fields in map(entry_fields, options.models.models)}
+        for name in wanted:
+            if name not in served:
+                await self._load(entries[name])
+        self._settings = wanted
+        logger.info("models were read again: %s are served", ", ".join(self._catalogue.names))
+
+    async def _load(self, fields: Mapping[str, object]) -> None:
+        try:
+            await self._catalogue.load(fields)
+        except OuzelError as error:
+            logger.error("model %s cannot be loaded: %s", fields["name"], error)
+
+
+def _named_settings(options: Options) -> dict[str, ModelSettings]:
+    """Returns those of the models that the file or flags name, besides MODEL."""
+    return {
+        str(entry_fields(entry)["name"]): settings_of_entry(entry, options.values, "the model")
+        for entry in options.models.models
+    }

@@ -1,0 +1,53 @@
+"""The requests that an engine has not ended yet, and what came of them and is not read."""
+
+from collections.abc import Callable, Iterable
+
+from ouzel.engine_client.collector import Collector
+from ouzel.errors import EngineFailed
+from ouzel.types import EngineRequest, StepOutput
+
+
+class OpenRequests:
+    def __init__(self, announce: Callable[[], None]) -> None:
+        """`announce` is called whenever one is over."""
+        self._announce = announce
+        self._collectors: dict[str, Collector] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._collectors)
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._collectors
+
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self._collectors)
+
+    def open(self, request: EngineRequest) -> Collector:
+        """Raises EngineFailed where its id is in use."""
+        if request.request_id in self._collectors:
+            raise EngineFailed(f"request_id {request.request_id!r} is in use")
+        collector = self._collectors[request.request_id] = Collector(request)
+        return collector
+
+    def leave(self, request_id: str, collector: Collector) -> bool:
+        """Forgets a request whose reader has left; returns whether it had not ended."""
+        is_open = self._collectors.get(request_id) is collector
+        if is_open:
+            self._forget(request_id)
+        return is_open
+
+    def distribute(self, outputs: Iterable[StepOutput]) -> None:
+        for output in outputs:
+            if (collector := self._collectors.get(output.request_id)) is not None:  # else its reader has left
+                collector.put(output)
+                if collector.is_complete:
+                    self._forget(output.request_id)
+
+    def lose(self, request_id: str, reason: str) -> None:
+        """Gives each of its open choices the final output, which the engine cannot give any more."""
+        self._collectors[request_id].lose(reason)
+        self._forget(request_id)
+
+    def _forget(self, request_id: str) -> None:
+        del self._collectors[request_id]
+        self._announce()

@@ -1,0 +1,166 @@
+"""A pool has several engines of one model, and gives each request to the one with the least work for it.
+
+Rules
+1. Each engine is started again, watched and drained by itself (`client.py`). The pool takes requests while one does.
+2. Where a request goes is said by the routing policy, from exact keys of its tokens: blocks that an engine has computed
+   are found there again. An engine that died has forgotten everything.
+3. A request stays where it was given to. One whose engine dies ends with `error`: it may be what killed it.
+4. The first engine is started before the others: what it makes of the weights is kept, and the others map that.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+
+import msgspec
+
+from ouzel.engine_client.admission import Admission
+from ouzel.engine_client.client import EngineClient
+from ouzel.engine_client.engine_state import EngineState
+from ouzel.errors import EngineFailed, EngineUnavailable
+from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, token_keys
+from ouzel.types import EngineInfo, EngineRequest, StepOutput
+
+_TAKING = (EngineState.READY, EngineState.LEAVING, EngineState.DRAINING)
+_IN_ORDER = (  # a pool's state is the first of these that one of its engines is in
+    *_TAKING,
+    EngineState.RESTARTING,
+    EngineState.STARTING,
+    EngineState.FAILED,
+    EngineState.CLOSED,
+)
+
+_TOKENS_OF_A_KEY = 64  # about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
+
+
+class EnginePool:
+    """It implements `Engines`."""
+
+    def __init__(self, members: Sequence[EngineClient], *, max_queued_requests: int = 256) -> None:
+        self.members = members
+        self._max_queued_requests = max_queued_requests
+        self._admission = Admission()
+        self._by_name = {str(number): member for number, member in enumerate(members)}
+        self._num_restarts = dict.fromkeys(self._by_name, 0)  # that the policy knows of
+        self._policy: RoutingPolicy = PrefixPolicy()
+        self._info: EngineInfo | None = None
+        self._key_tokens = _TOKENS_OF_A_KEY
+        self._owners: dict[str, EngineClient] = {}  # of open requests
+
+    # Life
+
+    async def start(self) -> EngineInfo:
+        first, *others = self.members
+        await first.start()
+        infos = [first.info, *await asyncio.gather(*(member.start() for member in others))]
+        max_model_len = min(info.max_model_len for info in infos)
+        num_blocks = min(info.num_blocks for info in infos)
+        self._key_tokens = max(1, _TOKENS_OF_A_KEY // first.info.block_size) * first.info.block_size  # whole blocks
+        self._policy = PrefixPolicy(max_blocks=num_blocks * len(infos), cache_tokens=num_blocks * first.info.block_size)
+        self._info = msgspec.structs.replace(first.info, max_model_len=max_model_len)
+        return self._info
+
+    def leave(self) -> None:
+        for member in self.members:
+            member.leave()
+
+    async def drain(self, timeout_s: float) -> None:
+        await asyncio.gather(*(member.drain(timeout_s) for member in self.members))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(member.close() for member in self.members))
+
+    @property
+    def state(self) -> EngineState:
+        states = {member.state for member in self.members}
+        if self._info is None and not states & {EngineState.FAILED, EngineState.CLOSED}:
+            return EngineState.STARTING
+        return next(state for state in _IN_ORDER if state in states)
+
+    @property
+    def reason(self) -> str:
+        """Tells why the pool is in its state, by what an engine says that is in it."""
+        state = self.state
+        reasons = [member.reason for member in self.members if member.state is state]
+        return reasons[0] if reasons else "the engines are loading the model"
+
+    # Requests
+
+    @property
+    def info(self) -> EngineInfo:
+        if self._info is None:
+            raise EngineUnavailable(self.reason, retry_after_s=1.0)
+        return self._info
+
+    @property
+    def num_unfinished(self) -> int:
+        return self._admission.num_admitted
+
+    @property
+    def max_admitted(self) -> int:
+        return len(self.members) * self.info.max_num_seqs + self._max_queued_requests
+
+    @property
+    def num_free(self) -> int:
+        return self.max_admitted - self.num_unfinished if self.state is EngineState.READY else 0
+
+    @contextmanager
+    def admit(self, num_requests: int = 1) -> Iterator[None]:
+        """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
+        if self.state not in (EngineState.READY, EngineState.LEAVING):
+            raise EngineUnavailable(self.reason, retry_after_s=2.0)
+        with self._admission.places(num_requests, of=self.max_admitted):
+            yield
+
+    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+        """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
+
+        Raises EngineUnavailable.
+        """
+        if request.request_id in self._owners:
+            raise EngineFailed(f"request_id {request.request_id!r} is in use")
+        keys = self._keys(request)
+        name = self._policy.choose(keys, self._taking())[0]
+        owner = self._owners[request.request_id] = self._by_name[name]
+        ticket = self._policy.routed(keys, name)
+        output_ids: list[int] = []  # of the first choice
+        has_begun = False
+        try:
+            async with aclosing(owner.submit(request)) as steps:
+                async for step in steps:
+                    if not has_begun:
+                        self._policy.first_token(ticket)
+                        has_begun = True
+                    for output in step:
+                        if output.index == 0:
+                            output_ids += output.token_ids
+                    yield step
+        finally:
+            del self._owners[request.request_id]
+            self._policy.ended(ticket, self._keys(request, output_ids, known=keys) if has_begun else None)
+
+    def abort(self, request_id: str, index: int | None = None) -> None:
+        if (owner := self._owners.get(request_id)) is not None:
+            owner.abort(request_id, index)
+
+    def _taking(self) -> list[str]:
+        """Returns the engines that take requests. Raises EngineUnavailable."""
+        for name, member in self._by_name.items():
+            if member.num_restarts != self._num_restarts[name]:
+                self._num_restarts[name] = member.num_restarts
+                self._policy.forget(name)
+        taking = [name for name, member in self._by_name.items() if member.state in _TAKING]
+        if not taking:
+            raise EngineUnavailable(self.reason, retry_after_s=2.0)
+        return taking
+
+    def _keys(
+        self, request: EngineRequest, output_ids: Sequence[int] = (), known: RequestKeys | None = None
+    ) -> RequestKeys:
+        return token_keys(
+            [*request.prompt_token_ids, *output_ids],
+            salt=request.cache_salt,
+            block_size=self._key_tokens,
+            pictures=[(image.runs[0][0], image.digest) for image in request.images],
+            known=known,
+        )

@@ -1,0 +1,123 @@
+"""What a scrape reads off an engine becomes families of metrics, with a sample for each engine."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import NamedTuple
+
+from ouzel.observability.series import Kind, family_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineReading:
+    """A scrape reads this off the engine; it is zeros before its first step."""
+
+    num_restarts: int
+    step_age_s: float
+    block_size: int
+    num_blocks: int
+    num_running: int = 0
+    num_waiting: int = 0
+    num_used_blocks: int = 0
+    num_state_slots: int = 0
+    num_used_state_slots: int = 0
+    num_prefix_query_tokens: int = 0
+    num_prefix_hit_tokens: int = 0
+    num_preemptions: int = 0
+    num_images_encoded: int = 0
+    num_image_hits: int = 0
+    num_drafts: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
+    encoding_s: float = 0.0
+    num_store_bytes: int = 0
+    num_store_written: int = 0
+    num_store_loaded: int = 0
+    num_store_damaged: int = 0
+    num_store_skipped: int = 0
+
+    @property
+    def used_share(self) -> float:
+        """Returns the share of the KV blocks that is in use, 0 to 1."""
+        return self.num_used_blocks / max(self.num_blocks, 1)
+
+    @property
+    def used_states_share(self) -> float:
+        return self.num_used_state_slots / max(self.num_state_slots, 1)
+
+
+def total(readings: Sequence[EngineReading]) -> EngineReading:
+    """Returns what the engines have and did together; of what they do now, the step that has run longest."""
+    if len(readings) == 1:
+        return readings[0]
+    names = [field.name for field in fields(EngineReading) if field.name not in ("step_age_s", "block_size")]
+    sums = {name: sum(getattr(reading, name) for reading in readings) for name in names}
+    step_age_s = max(reading.step_age_s for reading in readings)
+    return EngineReading(step_age_s=step_age_s, block_size=readings[0].block_size, **sums)
+
+
+class Sample(NamedTuple):
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Numbers of the engines', as they are at the time of the scrape."""
+
+    kind: Kind
+    documentation: str
+    samples: list[Sample]
+
+    def text(self, name: str) -> str:
+        suffix = "_total" if self.kind == "counter" else ""
+        return family_text(
+            name, self.kind, self.documentation, [(suffix, labels, value) for labels, value in self.samples]
+        )
+
+
+def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> dict[str, Family]:
+    """Returns the families by stem; readings come with the labels of their engine."""
+
+    def family(kind: Kind, documentation: str, field: str) -> Family:
+        return Family(kind, documentation, [Sample(labels, getattr(engine, field)) for labels, engine in readings])
+
+    gauge, counter = partial(family, "gauge"), partial(family, "counter")
+
+    sizes = [
+        Sample({**labels, "block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}, 1)
+        for labels, engine in readings  # vLLM's labels
+    ]
+    adapters = {"max_lora": "0", "running_lora_adapters": "", "waiting_lora_adapters": ""}
+    now = time.time()
+    return {
+        "num_requests_running": gauge("Sequences in the batch.", "num_running"),
+        "num_requests_waiting": gauge("Sequences waiting for the batch.", "num_waiting"),
+        "kv_cache_usage_perc": gauge("Used share of the KV blocks, 0 to 1.", "used_share"),
+        "state_slots_usage_perc": gauge(
+            "Used share of the slots for recurrent states, kept ones too.", "used_states_share"
+        ),
+        "cache_config_info": Family("gauge", "Shape of the KV cache.", sizes),
+        "lora_requests_info": Family(
+            "gauge",
+            "Adapters in use, as routers ask for them; the time.",
+            [Sample({**labels, **adapters}, now) for labels, _ in readings],
+        ),
+        "prefix_cache_queries": counter("Prompt tokens looked up.", "num_prefix_query_tokens"),
+        "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", "num_prefix_hit_tokens"),
+        "prefix_store_bytes": gauge("Bytes of records in the prefix cache directory.", "num_store_bytes"),
+        "prefix_store_written": counter("Blocks and states that were written to it.", "num_store_written"),
+        "prefix_store_loaded": counter("Blocks and states that were taken from it.", "num_store_loaded"),
+        "prefix_store_damaged": counter("Records of it that were dropped as damaged.", "num_store_damaged"),
+        "prefix_store_skipped": counter("Blocks and states that it was too slow for.", "num_store_skipped"),
+        "num_preemptions": counter("Sequences sent back to waiting.", "num_preemptions"),
+        "spec_decode_num_drafts": counter("Sequences, of each step, that had tokens proposed.", "num_drafts"),
+        "spec_decode_num_draft_tokens": counter("Tokens proposed.", "num_draft_tokens"),
+        "spec_decode_num_accepted_tokens": counter("Proposed tokens that came.", "num_accepted_tokens"),
+        "images_encoded": counter("Images that the vision encoder computed.", "num_images_encoded"),
+        "image_hits": counter("Images of requests that were kept, encoded or in the KV cache.", "num_image_hits"),
+        "image_encoding_seconds": counter("Time that the vision encoder took.", "encoding_s"),
+        "engine_step_age_seconds": gauge("Time the engine has been at its present step.", "step_age_s"),
+        "engine_restarts": counter("Times the engine was started again after it died.", "num_restarts"),
+    }

@@ -1,0 +1,261 @@
+"""One server, several models: each request goes to the model it names, in the words of every door."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from websockets.sync.client import connect
+
+from ouzel.config import LimitsConfig, ServerConfig
+from tests.api.requests import chat, metric
+from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server
+
+ADMIN = {"authorization": "Bearer sk-admin"}
+OTHER, PLAIN = "org/other", "plain"
+SECOND = ServerSetup(names=(OTHER,), options={"max_model_len": 200})
+THIRD = ServerSetup(names=(PLAIN,), has_chat_template=False)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    store_url = f"sqlite:///{tmp_path_factory.mktemp('store')}/store.sqlite3"
+    config = ServerConfig(admin_api_key="sk-admin")
+    with running_server(further=(SECOND, THIRD), config=config, store_url=store_url) as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: RunningServer) -> Iterator[httpx.Client]:
+    with server.client() as http:
+        yield http
+
+
+def asked(model: str | None, **fields: object) -> dict[str, Any]:
+    return {**chat("Polly", **fields), "model": model}
+
+
+@pytest.mark.parametrize("name", [MODEL, OTHER])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", chat("Polly")),
+        ("/v3/chat/completions", chat("Polly")),
+        ("/v1/completions", {"prompt": "Polly"}),
+        ("/v1/responses", {"input": "Polly"}),
+        ("/v1/messages", {**chat("Polly"), "max_tokens": 9}),
+        ("/api/chat", {**chat("Polly"), "stream": False}),
+        ("/api/generate", {"prompt": "Polly", "stream": False}),
+    ],
+)
+def test_every_door_leads_to_the_model_that_is_named(
+    http: httpx.Client, path: str, body: dict[str, Any], name: str
+) -> None:
+    response = http.post(path, json={**body, "model": name})
+
+    assert response.status_code == 200, response.text
+    assert response.json()["model"] == name
+
+
+def test_a_request_without_a_name_is_for_the_first(http: httpx.Client) -> None:
+    assert http.post("/v1/chat/completions", json=asked(None)).json()["model"] == MODEL
+
+
+def test_an_unknown_name_is_told_all_that_there_are(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", json=asked("nope"))
+
+    assert response.status_code == 404
+    assert (
+        f"this server has: {', '.join(name['id'] for name in http.get('/v1/models').json()['data'])}" in response.text
+    )
+
+
+@pytest.mark.parametrize("model", [7, ["x"], {"a": 1}])
+def test_a_name_that_is_no_text_is_refused_in_the_endpoints_words(http: httpx.Client, model: object) -> None:
+    response = http.post("/v1/chat/completions", json={**chat("Polly"), "model": model})
+
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "model")
+
+
+def test_a_body_that_is_no_json_is_refused(http: httpx.Client) -> None:
+    response = http.post("/v1/chat/completions", content=b'{"model":')
+
+    assert response.status_code == 400
+
+
+def test_each_model_has_limits_of_its_own(http: httpx.Client) -> None:
+    long = chat("a" * 300, max_tokens=1)
+
+    assert http.post("/v1/chat/completions", json={**long, "model": MODEL}).status_code == 200
+    refused = http.post("/v1/chat/completions", json={**long, "model": OTHER})
+    assert (refused.status_code, "200" in refused.text) == (400, True)
+
+
+def test_a_model_without_a_template_refuses_chats_beside_one_that_takes_them(http: httpx.Client) -> None:
+    assert http.post("/v1/chat/completions", json=asked(PLAIN)).status_code == 400
+    assert http.post("/v1/completions", json={"model": PLAIN, "prompt": "Polly"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/api/tags", "/api/ps", "/v1/config", "/health", "/"])
+def test_lists_have_all_models(http: httpx.Client, path: str) -> None:
+    text = http.get(path).text
+
+    assert all(name in text for name in (MODEL, OTHER, PLAIN))
+
+
+def test_tokens_are_those_of_the_model(http: httpx.Client) -> None:
+    response = http.post("/tokenize", json={"model": OTHER, "prompt": "Polly"})
+
+    assert response.json()["max_model_len"] == 200
+
+
+def test_metrics_are_by_model_and_each_family_stands_once(http: httpx.Client) -> None:
+    http.post("/v1/chat/completions", json=asked(OTHER))
+    lines = http.get("/metrics").text.splitlines()
+
+    types = [line for line in lines if line.startswith("# TYPE")]
+    assert len(types) == len(set(types))
+    counted = [line for line in lines if line.startswith("ouzel_prompt_tokens_total{")]
+    assert [name in line for name, line in zip((MODEL, OTHER, PLAIN), counted, strict=True)] == [True] * 3
+
+
+def test_a_conversation_may_go_on_with_another_model(http: httpx.Client) -> None:
+    first = http.post("/v1/responses", json={"model": MODEL, "input": "Polly"}).json()
+    second = http.post(
+        "/v1/responses", json={"model": OTHER, "input": "Jack", "previous_response_id": first["id"]}
+    ).json()
+
+    assert (second["model"], second["status"]) == (OTHER, "completed")
+    assert http.get(f"/v1/responses/{second['id']}").json()["model"] == OTHER
+
+
+def test_each_message_of_a_websocket_names_its_model(server: RunningServer) -> None:
+    models = []
+    with connect(server.url.replace("http", "ws") + "/v1/responses") as socket:
+        for name in (OTHER, MODEL):
+            socket.send(f'{{"type": "response.create", "model": "{name}", "input": "Polly"}}')
+            while '"response.completed"' not in (event := str(socket.recv())):
+                pass
+            models.append([each for each in (OTHER, MODEL) if f'"model":"{each}"' in event])
+
+    assert models == [[OTHER], [MODEL]]
+
+
+def test_lmi_names_a_model_beside_the_body(http: httpx.Client) -> None:
+    attributes = {"x-amzn-sagemaker-custom-attributes": f"model_name={OTHER}"}
+
+    long = chat("a" * 300, max_tokens=1)  # too long for the other
+
+    assert http.post("/invocations", json=long).status_code == 200
+    assert http.post("/invocations", json=long, headers=attributes).status_code == 424
+    assert http.post(f"/models/{OTHER}/invoke", json=long).status_code == 424
+    assert http.post("/models/nope/invoke", json=long).status_code == 404
+
+
+def test_a_full_model_refuses_and_the_others_do_not() -> None:
+    limits = LimitsConfig(max_queued_requests=0)
+    with running_server(further=(ServerSetup(names=("b",)),), limits=limits) as server, server.client() as http:
+        with server.model.engine.admit(server.model.engine.max_admitted):
+            assert http.post("/v1/chat/completions", json=asked(MODEL)).status_code == 429
+            assert http.post("/v1/chat/completions", json=asked("b")).status_code == 200
+        text = http.get("/metrics").text
+
+    refused = [line for line in text.splitlines() if line.startswith("ouzel_requests_refused_total{")]
+    assert [line.rsplit(" ", 1)[1] for line in refused] == ["1", "0"]
+
+
+# Loading and unloading
+
+
+def load(http: httpx.Client, name: str, model: str = "parrot", **given: Any) -> httpx.Response:
+    return http.post("/v1/models/load", json={"name": name, "model": model}, **{"headers": ADMIN, **given})
+
+
+def unload(http: httpx.Client, name: str) -> httpx.Response:
+    return http.post("/v1/models/unload", json={"name": name}, headers=ADMIN)
+
+
+def test_a_model_is_loaded_asked_and_unloaded(http: httpx.Client) -> None:
+    loaded = load(http, "new")
+    answer = http.post("/v1/chat/completions", json=asked("new"))
+    unloaded = unload(http, "new")
+    after = http.post("/v1/chat/completions", json=asked("new"))
+
+    assert (loaded.status_code, loaded.json()["id"]) == (200, "new")
+    assert answer.json()["model"] == "new"
+    assert unloaded.json() == {"object": "model", "id": "new", "unloaded": True}
+    assert after.status_code == 404
+    assert "new" not in [model["id"] for model in http.get("/v1/models").json()["data"]]
+
+
+def test_unloading_lets_what_runs_end(http: httpx.Client) -> None:
+    load(http, "busy")
+    with http.stream("POST", "/v1/chat/completions", json=asked("busy", stream=True, max_tokens=100)) as stream:
+        lines = stream.iter_lines()
+        next(lines)
+        unloading = threading.Thread(target=unload, args=(http, "busy"))
+        unloading.start()
+        rest = list(lines)
+    unloading.join()
+
+    assert rest[-2] == "data: [DONE]"
+    assert '"finish_reason":"stop"' in "".join(rest)
+
+
+def test_a_name_is_taken_once(http: httpx.Client) -> None:
+    response = load(http, OTHER)
+
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "name")
+
+
+def test_a_broken_model_changes_nothing(http: httpx.Client) -> None:
+    before = http.get("/v1/models").json()
+    response = load(http, "broken", model="/nowhere")
+
+    assert (response.status_code, response.json()["error"]["message"]) == (400, "there is no directory /nowhere")
+    assert http.get("/v1/models").json() == before
+
+
+def test_an_unknown_model_cannot_be_unloaded(http: httpx.Client) -> None:
+    assert unload(http, "nope").status_code == 404
+    assert http.post("/v1/models/unload", json={"name": 1}, headers=ADMIN).status_code == 400
+
+
+def test_only_the_admin_key_changes_models(http: httpx.Client) -> None:
+    assert load(http, "x", headers={}).status_code == 401
+    assert load(http, "x", headers={"authorization": "Bearer sk-other"}).status_code == 401
+
+
+def test_without_an_admin_key_nobody_changes_models() -> None:
+    with running_server() as server, server.client() as http:
+        response = load(http, "x")
+
+    assert (response.status_code, "--admin-api-key" in response.text) == (401, True)
+
+
+def test_the_admin_key_is_enough_where_there_are_api_keys() -> None:
+    config = ServerConfig(api_key=("sk-user",), admin_api_key="sk-admin")
+    with running_server(config=config) as server, server.client() as http:
+        assert load(http, "new").status_code == 200
+        assert load(http, "x", headers={"authorization": "Bearer sk-user"}).status_code == 401
+        assert http.get("/v1/models", headers=ADMIN).status_code == 401
+
+
+def test_a_server_may_be_without_models_for_a_while() -> None:
+    with running_server(config=ServerConfig(admin_api_key="sk-admin")) as server, server.client() as http:
+        unload(http, MODEL)
+        health, models, answer = http.get("/health"), http.get("/v1/models"), http.post("/v1/completions", json={})
+        index, page = http.get("/"), http.get("/about")
+        load(http, "new")
+        after = http.post("/v1/chat/completions", json=asked(None))
+
+    assert (health.status_code, models.json()["data"], answer.status_code) == (503, [], 404)
+    assert (index.json()["models"], page.status_code) == ([], 200)
+    assert after.json()["model"] == "new"
+
+
+def test_metrics_of_one_model_are_as_before() -> None:
+    with running_server() as server, server.client() as http:
+        http.post("/v1/chat/completions", json=chat("Polly"))
+        assert metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0

@@ -1,0 +1,61 @@
+"""What an InferencePool may hold, as the Gateway API Inference Extension has it in inference.networking.k8s.io/v1.
+
+No package of a registry has its schema, so this one is written after its public types.
+"""
+
+from collections.abc import Iterator
+from typing import Any  # YAML
+
+import jsonschema
+
+_PORT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["number"],
+    "properties": {"number": {"type": "integer", "minimum": 1, "maximum": 65535}},
+}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 253}
+_PICKER = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name"],
+    "properties": {
+        "group": {"type": "string"},
+        "kind": {"type": "string"},
+        "name": _NAME,
+        "port": _PORT,
+        "failureMode": {"enum": ["FailOpen", "FailClose"]},
+    },
+}
+_SELECTOR = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["matchLabels"],
+    "properties": {"matchLabels": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 63}}},
+}
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "properties": {
+        "apiVersion": {"const": "inference.networking.k8s.io/v1"},
+        "kind": {"const": "InferencePool"},
+        "metadata": {"type": "object"},
+        "spec": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["selector", "targetPorts", "endpointPickerRef"],
+            "properties": {
+                "selector": _SELECTOR,
+                "targetPorts": {"type": "array", "minItems": 1, "maxItems": 8, "items": _PORT},
+                "appProtocol": {"type": "string"},
+                "endpointPickerRef": _PICKER,
+            },
+        },
+    },
+}
+
+
+def complaints(pool: dict[str, Any]) -> Iterator[str]:
+    for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(pool):
+        yield f"InferencePool: {error.json_path} {error.message}"
