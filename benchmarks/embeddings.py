@@ -1,7 +1,7 @@
 """Compares texts per second of embeddings with sentence-transformers, by turns, on random checkpoints of known shapes.
 
     uv run python -m benchmarks.embeddings make DIRECTORY
-    uv run python -m benchmarks.embeddings run DIRECTORY --torch-python PYTHON [--rounds 5]
+    uv run python -m benchmarks.embeddings run DIRECTORY --torch-python PYTHON [--rounds 5] [--share 1]
 
 PYTHON is an interpreter with torch, transformers and sentence-transformers; `make` needs it, too. Each round asks every
 engine once, in its own process, in turn; the figures are medians. Ours is measured through its HTTP API, JSON and
@@ -119,10 +119,10 @@ def ask_reference(process: subprocess.Popen[str]) -> float:
     return float(process.stdout.readline())
 
 
-def run(directory: Path, python: str, rounds: int) -> None:
+def run(directory: Path, python: str, rounds: int, share: float) -> None:
     for name in SHAPES:
         for kind in ("equal", "mixed"):
-            texts = texts_of(kind, NUM_TEXTS[name])
+            texts = texts_of(kind, max(int(share * NUM_TEXTS[name]), 1))
             texts_file = directory / f"texts-{kind}.json"
             texts_file.write_text(json.dumps(texts))
             with ExitStack() as stack:
@@ -156,11 +156,12 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--torch-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--share", type=float, default=1.0, help="of the texts, where the machine is slow")
     given = parser.parse_args()
     if given.command == "make":
         make(given.directory, given.torch_python)
     else:
-        run(given.directory, given.torch_python, given.rounds)
+        run(given.directory, given.torch_python, given.rounds, given.share)
 
 
 if __name__ == "__main__":
