@@ -180,6 +180,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     load_s: float
     num_state_slots: int = 0  # of recurrent layers; 0: the model has none
     has_grammars: bool = False  # it can hold an output to a grammar
+    has_beam_search: bool = True
     has_prompt_lookup: bool = False  # it guesses tokens from where the text stood before
     has_drafts: bool = False  # it guesses tokens with a smaller model, or a layer of its own
     has_vision: bool = False  # it takes images

@@ -34,6 +34,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     factory: str  # "package.module:function"; called with `options`, returns an Engine
     options: dict[str, object]
+    python: str = ""  # the interpreter of its process; the server's own where it is empty
     log_level: str = "info"
     heartbeat_every_s: float = 1.0
     log_format: LogFormat = "text"
