@@ -6,9 +6,8 @@ from typing import Literal
 import msgspec
 
 from ouzel.observability.progress import Progress
+from ouzel.pooling import Pooling, Task
 from ouzel.sampling import SamplingParams
-
-Task = Literal["generate", "embed", "score"]  # what an engine makes of a prompt: tokens, a vector, scores
 
 CUSTOM_ARGUMENT = "input"  # models write a custom tool's text as the one argument of a function, under this name
 
@@ -107,17 +106,6 @@ class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=Tr
     predicted_token_ids: list[int] = []  # of the output, as the client expects it
 
 
-class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A vector is made of each of a request's texts, instead of tokens; the choice of that index ends with it.
-
-    `prompt_token_ids` are the texts one after the other, n of them; more than one where the engine says that it may be.
-    """
-
-    text_lens: tuple[int, ...] = ()  # tokens of each; empty: there is one
-    second_begins: tuple[int, ...] = ()  # where the second text of a pair begins in each; empty: there are no pairs
-    token_ids: tuple[int, ...] = ()  # the vector is their logits behind the last token; empty: what the model makes
-
-
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The engine reads an accepted request as this: token ids only."""
 
@@ -133,6 +121,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
     speculation: SpeculationParams = SpeculationParams()
     pooling: Pooling | None = None
+    adapter: str = ""  # the name of a loaded one, which adds to the model's matrices; empty: the model as it is
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -188,6 +177,9 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     task: Task = "generate"
     vector_size: int = 0  # values of a vector; 0: it makes none
     max_texts: int = 1  # of one pooling request
+    max_loras: int = 0  # adapters that can be loaded at a time; 0: it takes none
+    max_lora_rank: int = 0
+    adapters: tuple[str, ...] = ()  # that were loaded when it was ready
     cache_identity: str = ""  # what is cached under another means something else; it can be a file's name
 
 
@@ -213,6 +205,8 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_store_loaded: int = 0
     num_store_damaged: int = 0  # dropped when they were to be loaded
     num_store_skipped: int = 0  # left out, since their block went before, or too many waited to be written
+    running_adapters: tuple[str, ...] = ()  # of the running sequences,
+    waiting_adapters: tuple[str, ...] = ()  # and of the waiting ones
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.
@@ -230,11 +224,27 @@ class AbortRequest(msgspec.Struct, frozen=True, tag="abort", array_like=True):
     index: int | None = None
 
 
+class LoadAdapter(msgspec.Struct, frozen=True, tag="load_adapter", array_like=True):
+    """Is answered by one AdapterLoaded or AdapterFailed, once its files are read; requests go on meanwhile."""
+
+    name: str  # that requests will use
+    path: str  # of the directory, which PEFT has written
+
+
+class UnloadAdapter(msgspec.Struct, frozen=True, tag="unload_adapter", array_like=True):
+    """Nothing new may use the name from now on. It is answered by one AdapterUnloaded, also where the name is unknown.
+
+    Requests that use it already go on to their ends, and only then its memory is given back.
+    """
+
+    name: str
+
+
 class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
     """Closes the engine and ends it; unfinished requests are aborted."""
 
 
-EngineCommand = AddRequest | AbortRequest | Shutdown
+EngineCommand = AddRequest | AbortRequest | LoadAdapter | UnloadAdapter | Shutdown
 
 
 class EngineLoading(msgspec.Struct, frozen=True, tag="loading", array_like=True):
@@ -252,6 +262,28 @@ class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
     stats: EngineStats
 
 
+class AdapterLoaded(msgspec.Struct, frozen=True, tag="adapter_loaded", array_like=True):
+    """Requests may use the name now."""
+
+    name: str
+
+
+class AdapterFailed(msgspec.Struct, frozen=True, tag="adapter_failed", array_like=True):
+    """It was not loaded; what was loaded under this name before, still is."""
+
+    name: str
+    message: str
+
+
+class AdapterUnloaded(msgspec.Struct, frozen=True, tag="adapter_unloaded", array_like=True):
+    """Its memory is given back, and its place is free."""
+
+    name: str
+
+
+AdapterEvent = AdapterLoaded | AdapterFailed | AdapterUnloaded
+
+
 class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", array_like=True):
     """A ready engine sends it every so often, whatever it does otherwise."""
 
@@ -264,4 +296,4 @@ class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
     message: str
 
 
-EngineEvent = EngineLoading | EngineReady | StepResult | Heartbeat | EngineDown
+EngineEvent = EngineLoading | EngineReady | StepResult | AdapterEvent | Heartbeat | EngineDown

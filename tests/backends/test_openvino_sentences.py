@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from ouzel.cli.engines import openvino_engine
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
+from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
 from ouzel.sentence_files import read_sentence_files
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.types import EngineRequest, Pooling
+from ouzel.types import EngineRequest
 from ouzel.vectors import EncodedText, finished_vectors, score_values
 
 GOLDEN = Path(__file__).parent / "golden_sentences"

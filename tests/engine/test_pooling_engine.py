@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ouzel.engine.pooling_engine import PoolingEngine
+from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, Pooling, StepOutput
+from ouzel.types import EngineRequest, FinishReason, StepOutput
 from tests.engine.vector_runner import FAILING_TOKEN_ID, VectorRunner
 
 

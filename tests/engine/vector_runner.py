@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import PoolingBatch
 from ouzel.engine.pooling_engine import PoolingEngine
-from ouzel.types import EngineInfo, Task
+from ouzel.pooling import Task
+from ouzel.types import EngineInfo
 
 FAILING_TOKEN_ID = 7  # of a text whose batch fails
 VECTOR_SIZE = 4

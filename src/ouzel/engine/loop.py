@@ -20,8 +20,10 @@ from ouzel.types import (
     EngineEvent,
     EngineLoading,
     EngineReady,
+    LoadAdapter,
     Shutdown,
     StepResult,
+    UnloadAdapter,
 )
 
 logger = logging.getLogger(__name__)
@@ -88,11 +90,17 @@ def _step_until_shutdown(engine: Engine, heart: Heart, inbox: Inbox, emit: Calla
                     engine.add(request)
                 case AbortRequest(request_id, index):
                     engine.abort(request_id, index)
+                case LoadAdapter(name, path):
+                    engine.adapters.load(name, path)
+                case UnloadAdapter(name):
+                    engine.adapters.unload(name)
                 case Shutdown():
                     return
         if engine.has_unfinished():
             outputs = engine.step()
             emit(StepResult(outputs, engine.stats()))
+        for event in engine.adapters.take_events():
+            emit(event)
         heart.end_turn()
 
 

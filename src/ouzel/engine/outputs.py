@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from ouzel.engine.beam import FinishedBeam
 from ouzel.engine.sampler import Sampled
 from ouzel.engine.sequence import Sequence
-from ouzel.types import Pooling, PositionLogprobs, RequestTiming, StepOutput
+from ouzel.pooling import Pooling
+from ouzel.types import PositionLogprobs, RequestTiming, StepOutput
 
 
 def output_of(

@@ -17,6 +17,7 @@ from itertools import accumulate, count
 
 import numpy as np
 
+from ouzel.engine.adapters import Adapters
 from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.errors import STOPS
 from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, RequestTiming, StepOutput
@@ -39,6 +40,7 @@ class PoolingEngine:
 
     def __init__(self, runner: PoolingRunner) -> None:
         self._runner = runner
+        self.adapters = Adapters(None, 0)
         self._waiting: list[_Text] = []  # sorted by order
         self._outputs: list[StepOutput] = []
         self._arrivals = count()

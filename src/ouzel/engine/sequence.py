@@ -8,6 +8,7 @@ import time
 from enum import Enum, auto
 from itertools import takewhile
 
+from ouzel.engine.adapters import Adapter
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.reasoning_limit import ReasoningLimit
@@ -25,9 +26,19 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    def __init__(self, request: EngineRequest, index: int, arrival: int, images: PromptImages | None = None) -> None:
+    vector: bytes | None = None  # of the prompt, where that is asked for, once it is computed
+
+    def __init__(
+        self,
+        request: EngineRequest,
+        index: int,
+        arrival: int,
+        images: PromptImages | None = None,
+        adapter: Adapter | None = None,
+    ) -> None:
         self.request = request
         self.images = images
+        self.adapter = adapter  # that was loaded under the request's name for it, when it came
         self.params = request.params
         self.index = index
         self.arrival = arrival  # order of add(); choices of one request share it
@@ -61,7 +72,6 @@ class Sequence:
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
-        self.vector: bytes | None = None  # of the prompt, where that is asked for
         self.error_param: str | None = None
         self.session: Session | None = None  # of a request with a grammar, once that is compiled
         budget = request.reasoning_budget
@@ -178,7 +188,7 @@ class Sequence:
 
     def anew(self) -> "Sequence":
         """Returns another beam of the same search, which has the prompt only and holds nothing."""
-        beam = Sequence(self.request, self.index, self.arrival, self.images)
+        beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ouzel.generation import ServedModel, Usage
 from ouzel.generation.generation import raise_if_lost
 from ouzel.observability import Metrics
+from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, Pooling, RequestTiming
+from ouzel.types import EngineRequest, FinishReason, RequestTiming
 from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
@@ -50,6 +51,7 @@ class VectorRun:
         self._engine = model.engine
         self._metrics = metrics
         self._request_id = request_id
+        self._adapter = model.adapter
         self._cache_salt = model.cache_salt(key_id, "")
         self._arrival_s = arrival_s
         self._priority = priority
@@ -112,6 +114,7 @@ class VectorRun:
             n=len(texts),
             priority=self._priority,
             cache_salt=self._cache_salt,
+            adapter=self._adapter,
             pooling=Pooling(
                 text_lens=() if is_alone else tuple(len(text.token_ids) for text in texts),
                 second_begins=() if is_alone else tuple(text.second_begin for text in texts),

@@ -26,7 +26,9 @@ class RerankRequest(VectorFields, kw_only=True):
     documents: Annotated[
         list[str | DocumentText], Meta(min_length=1, description="Texts, or objects with a `text`; 2048 at most.")
     ]
-    top_n: Annotated[int, Meta(ge=1, description="Returns so many of the best; all when not given.")] | None = None
+    top_n: (
+        Annotated[int, Meta(ge=1, lt=2**31, description="Returns so many of the best; all when not given.")] | None
+    ) = None
     return_documents: Annotated[bool | None, Meta(description="Shows the documents beside their scores.")] = None
     instruction: Annotated[
         str | None, Meta(description="What counts as an answer, for models that read one (Qwen3-Reranker).")

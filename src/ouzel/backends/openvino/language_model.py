@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.adapters import AdapterShape
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
@@ -49,6 +50,7 @@ class LanguageModel:
     is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
     prediction: PredictionGraphs | None = None
     vector_head: VectorHead | None = None  # where it makes vectors of prompts, and no tokens
+    adapters: AdapterShape | None = None  # where it takes them
     identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
 
     @property

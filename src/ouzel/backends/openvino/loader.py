@@ -5,8 +5,10 @@ import shutil
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from ouzel.backends.openvino.adapter_options import num_adapters
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -47,25 +49,31 @@ def load_checkpoint(
     cache_dir: str,
     *,
     predicts: bool = False,
+    adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
-    """With `predicts` the layer that predicts further tokens is loaded, too; with `vector_head` it makes vectors.
-
-    Raises ModelLoadError.
-    """
+    """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank` the model takes
+    adapters; with `vector_head` it makes vectors. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
     stored, family_build = find_weights(directory, text), family(text.model_type)
     keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
-    if text is not config:
-        sees = "" if vision is None else " and the vision encoder"
-        logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
+    log_modes(directory, config, has_vision=vision is not None)
+    build_graph = partial(
+        built,
+        config,
+        family_build,
+        vision,
+        plan=plan,
+        predicts=predicts,
+        adapter_rank=adapter_rank,
+        vector_head=vector_head,
+    )
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
-        model = built(config, family_build, vision, weights, plan, predicts=predicts, vector_head=vector_head)
-        kept = f"{stored.compressed_as} as {value_types(weights.index)}"
-        named = "" if str(plan) == "auto" else f" ({plan})"
-        return replace(model, weights=kept + named if keeps else str(plan), identity=entry.name)
+        model = build_graph(weights=weights)
+        kept = f"{stored.compressed_as} as {value_types(weights.index)}" + ("" if str(plan) == "auto" else f" ({plan})")
+        return replace(model, weights=kept if keeps else str(plan), identity=entry.name)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
@@ -97,10 +105,12 @@ def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None)
     return f"{plan}{',mtp' if predicts else ''}{head}"
 
 
-def refuse_mtp(model: ModelConfig) -> None:
-    """Raises ModelLoadError where the layer for further tokens is asked for of a directory that has graphs."""
+def refuse_options(model: ModelConfig) -> None:
+    """Raises ModelLoadError for what is asked of a directory that has graphs, and takes building them."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+    if num_adapters(model):
+        raise ModelLoadError("lora, max_loras: an OpenVINO IR takes no adapters; serve the checkpoint it was made of")
 
 
 def measure_checkpoint(
@@ -150,6 +160,7 @@ def built(
     plan: WeightPlan,
     *,
     predicts: bool = False,
+    adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
     """Raises ModelLoadError where the runtime refuses a number that the family takes."""
@@ -157,7 +168,7 @@ def built(
     if not weights.has(EMBEDDING) and weights.has(EMBEDDING.removeprefix("model.")):
         weights = RenamedWeights(weights, "model.", "")  # a model was saved without its head
     try:
-        builder = Builder(weights, plan, images, predicts=predicts, vector_head=vector_head)
+        builder = Builder(weights, plan, images, predicts=predicts, adapter_rank=adapter_rank, vector_head=vector_head)
         model = build(text_model(config, weights), builder)
         if vision is None or images is None:
             return model
@@ -183,6 +194,14 @@ def text_model(config: HfConfig, weights: Weights) -> HfConfig:
     parts = (config, config.section("text_config") or config)
     is_tied = any(part.flag("tie_word_embeddings", False) for part in parts)
     return text.with_values(tie_word_embeddings=True) if is_tied else text
+
+
+def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
+    """Says of a checkpoint of several modes what is served of it."""
+    text = config.text_model()
+    if text is not config:
+        sees = " and the vision encoder" if has_vision else ""
+        logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
