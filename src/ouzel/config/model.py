@@ -40,17 +40,11 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     task: Annotated[
         TaskOption,
-        option(
-            "What the model is for: generate text, embed texts (/v1/embeddings) or score pairs (/v1/rerank). auto goes "
-            "by its files; those of a Qwen3-Reranker may not tell, then it is score."
-        ),
+        option("What the model is for; auto goes by its files."),
     ] = "auto"
     matryoshka: Annotated[
         bool,
-        option(
-            "Requests for embeddings may ask for fewer `dimensions`, though the model's files do not say that it was "
-            "trained for it."
-        ),
+        option("Embeddings may have fewer `dimensions`."),
     ] = False
     demo: Annotated[
         Demo,
