@@ -44,6 +44,7 @@ from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.sentence_files import SentenceFiles
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -217,6 +218,7 @@ class ServerSetup:
     image_processor: ImageProcessor | None = None  # of a model that sees
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
+    sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
     further: tuple["ServerSetup", ...] = ()  # of models beside this one: names, engine and what reads texts
 
     def engine_spec(self) -> EngineSpec:
@@ -244,6 +246,7 @@ class ServerSetup:
             max_tokens_limit=self.max_tokens_limit,
             shares_prefix_cache=self.shares_prefix_cache,
             refuses_unknown_tools=self.refuses_unknown_tools,
+            sentences=self.sentences,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )

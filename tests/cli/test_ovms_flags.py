@@ -65,6 +65,8 @@ def ovms(*arguments: str) -> Options:
         (("--tool_parser", "hermes3"), "model", "tool_parser", "hermes3"),
         (("--enable_tool_guided_generation", "true"), "model", "enable_tool_guided_generation", True),
         (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
+        (("--task", "embeddings"), "model", "task", "embed"),
+        (("--task=rerank",), "model", "task", "score"),
     ],
 )
 def test_a_flag_of_theirs_is_an_option_of_ours(
@@ -116,7 +118,7 @@ def test_what_has_no_meaning_is_named() -> None:
             ("--plugin_config", '{"CACHE_DIRS": "x"}'),
             "--plugin_config: CACHE_DIRS is not known; did you mean CACHE_DIR",
         ),
-        (("--task", "embeddings"), "--task: this server generates text, given 'embeddings'"),
+        (("--task", "speech2text"), "--task: this server has text_generation, embeddings, rerank, given 'speech2text'"),
         (("--pull",), "--pull: ouzel pull MODEL downloads, and so does the start, given 'true'"),
         (("--pipeline_type", "OMNI"), "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'"),
         (("--rest_port", "many"), "--port: .*given 'many'"),

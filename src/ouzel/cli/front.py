@@ -141,13 +141,24 @@ class Front:
             await asyncio.to_thread(self._traces.close)
 
 
+def _example(model: ServedModel) -> tuple[str, dict[str, object]]:
+    """Returns a path below /v1 and a body that the model answers."""
+    name = model.names[0]
+    match model.engine.info.task:
+        case "embed":
+            return "embeddings", {"model": name, "input": "Once upon a time"}
+        case "score":
+            return "rerank", {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]}
+        case "generate" if model.renderer.chat_template is None:
+            return "completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}
+        case "generate":
+            return "chat/completions", {"model": name, "messages": [{"role": "user", "content": "Hello!"}]}
+
+
 def _announce(model: ServedModel, listener: Listener, *, needs_key: bool, has_playground: bool) -> None:
     """Tells a person where it listens, with a line to try at once."""
     url = f"{listener.url}/v1"
-    if model.renderer.chat_template is None:
-        path, body = "completions", {"model": model.names[0], "prompt": "Once upon a time", "max_tokens": 32}
-    else:
-        path, body = "chat/completions", {"model": model.names[0], "messages": [{"role": "user", "content": "Hello!"}]}
+    path, body = _example(model)
     command = ["curl", f"{url}/{path}", "-H 'Content-Type: application/json'"]
     where, hints = url, []
     if listener.unix is not None:

@@ -3,13 +3,16 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING, Settings, Values, take_setting
 from ouzel.cli.ovms_models import OvmsFiles
 from ouzel.cli.ovms_servable import servable_names
+from ouzel.config.model import TaskOption
 
 REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
 _CONFIG, _POLL, _LIST, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "list_models", "plugin_config"
@@ -46,6 +49,8 @@ class OvmsFlags:
 def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
     """Raises InvalidOption for those that are refused."""
     known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES]
+    if _is_own_task(arguments):
+        known.remove("task")
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
         known.append(_GRPC_PORT)  # elsewhere it is ours
     parser = OneLineParser(prog="ouzel", add_help=False, allow_abbrev=False)
@@ -72,6 +77,13 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         rest=tuple(rest),
         listed=_listed(repository) if flags.get(_LIST, "false") == "true" else None,
     )
+
+
+def _is_own_task(arguments: Sequence[str]) -> bool:
+    """Tells whether `--task` has a value of ours, which has other words for the same."""
+    values = [argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")]
+    values += [value for flag, value in pairwise(arguments) if flag == "--task"]
+    return any(value in get_args(TaskOption) for value in values)
 
 
 def _take(settings: Settings, name: str, value: str) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.suggestion import did_you_mean
+from ouzel.config.model import TaskOption
 
 Values = dict[str, object]  # by the names of our options
 Meaning = Callable[[str], Values]
@@ -43,7 +44,16 @@ def _weights(value: str) -> Values:
     return {"weights": {"fp16": "bf16", "fp32": "f32"}.get(value, value)}
 
 
+def _task(value: str) -> Values:
+    """Raises InvalidOption for what is done with pictures and sounds."""
+    if value not in _TASKS:
+        raise InvalidOption(f"task: this server has {', '.join(_TASKS)}, given {value!r}")
+    return {"task": _TASKS[value]}
+
+
+_TASKS: Mapping[str, TaskOption] = {"text_generation": "generate", "embeddings": "embed", "rerank": "score"}
 MEANINGS: Mapping[str, Meaning] = {
+    "task": _task,
     "rest_port": _same("port"),
     "rest_bind_address": _same("host"),
     "model_path": _same("model"),
@@ -72,7 +82,6 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 _EDIT = "edit config.json: a running server reads it again"
 REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
-    "task": (("text_generation",), "this server generates text"),
     "pipeline_type": (("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"), "there is one pipeline, for text and pictures"),
     "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
     "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
@@ -81,7 +90,7 @@ REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may st
     "add_to_config": (("false",), _EDIT),
     "remove_from_config": (("false",), _EDIT),
     "gguf_filename": ((), "name the file as MODEL, or owner/name:Q4_K_M of the hub"),
-    "source_loras": ((), "there are no adapters"),
+    "source_loras": ((), "--lora NAME=PATH loads adapters"),
     "extra_quantization_params": ((), "use --weights"),
 }
 WITHOUT_MEANING = (
