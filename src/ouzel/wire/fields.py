@@ -101,7 +101,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
     )
     safety_identifier: Annotated[str | None, Meta(description="Who asks; not used.")] = None
     prompt_cache_key: Annotated[
-        str | None, Meta(description="A routing hint; one server has one cache, so there is nothing to route.")
+        str | None, Meta(description="A hint for routers, which keep requests with the same one together.")
     ] = None
 
 

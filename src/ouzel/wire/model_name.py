@@ -1,7 +1,7 @@
-"""The `model` of a body may be left out: a server has one model, under whatever names."""
+"""The `model` of a body may be left out: then it is the first that is served."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-ModelName = Annotated[str | None, Meta(description="One of the served model names; none is the same model.")]
+ModelName = Annotated[str | None, Meta(description="One of the served model names; none is the first.")]

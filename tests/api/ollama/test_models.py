@@ -13,7 +13,7 @@ from ouzel.tokenizer.model_files import SamplingDefaults
 from tests.api.ollama.lines import error_of, whole
 from tests.api.serving import running_server
 
-ONE_MODEL = "this server has the one model that it was started with"
+ONE_MODEL = "this server has the models that it was started with"
 
 
 def test_every_name_is_listed_with_a_tag(ollama: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""What Ollama manages and a server of one model does not: each is answered with what to do instead."""
+"""What Ollama manages and this server does not: each is answered with what to do instead."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
 
-_ONE_MODEL = "this server has the one model that it was started with (`ouzel serve MODEL`)"
+_OWN_MODELS = "this server has the models that it was started with, or that POST /v1/models/load has loaded"
 
 
 class OllamaPullRequest(msgspec.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class Pulls:
         try:
             check_name(name, self._model.names)
         except ModelNotFound:
-            raise ModelNotFound(f"model '{name[:100]}' cannot be pulled: {_ONE_MODEL}", param="model") from None
+            raise ModelNotFound(f"model '{name[:100]}' cannot be pulled: {_OWN_MODELS}", param="model") from None
         return OllamaStatus("success")
 
 
@@ -73,9 +73,9 @@ OPERATIONS = (
         answers=(OllamaStatus,),
         words="ollama",
     ),
-    _refused("/api/push", "uploads a model", f"models cannot be pushed: {_ONE_MODEL}"),
-    _refused("/api/create", "creates a model", f"models cannot be created: {_ONE_MODEL}"),
-    _refused("/api/copy", "copies a model", f"models cannot be copied: {_ONE_MODEL} (names: --served-model-name)"),
-    _refused("/api/delete", "deletes a model", f"models cannot be deleted: {_ONE_MODEL}", method="delete"),
-    _refused("/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_ONE_MODEL}"),
+    _refused("/api/push", "uploads a model", f"models cannot be pushed: {_OWN_MODELS}"),
+    _refused("/api/create", "creates a model", f"models cannot be created: {_OWN_MODELS}"),
+    _refused("/api/copy", "copies a model", f"models cannot be copied: {_OWN_MODELS} (names: --served-model-name)"),
+    _refused("/api/delete", "deletes a model", f"models cannot be deleted: {_OWN_MODELS}", method="delete"),
+    _refused("/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_OWN_MODELS}"),
 )

@@ -36,7 +36,7 @@ class CompactRequest(msgspec.Struct, kw_only=True):
     )
     previous_response_id: Annotated[str | None, Meta(description="The kept response that the input continues.")] = None
     prompt_cache_key: Annotated[
-        str | None, Meta(description="A routing hint; one server has one cache, so there is nothing to route.")
+        str | None, Meta(description="A hint for routers, which keep requests with the same one together.")
     ] = None
 
 
