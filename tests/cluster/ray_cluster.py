@@ -70,7 +70,8 @@ class Cluster:
         if deployment:
             application_fields["deployments"] = [{"name": "Ouzel", **deployment}]
         content["applications"] = [application | application_fields]
-        httpx.put(f"{self.dashboard}/api/serve/applications/", json=content, timeout=None).raise_for_status()
+        answer = httpx.put(f"{self.dashboard}/api/serve/applications/", json=content, timeout=None)
+        assert answer.status_code == 200, answer.text
 
     def application(self) -> dict[str, Any]:
         applications = httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=None).json()["applications"]
@@ -95,13 +96,22 @@ class Cluster:
 @contextmanager
 def running_cluster(store_url: str) -> Iterator[Cluster]:
     programs = installed()
-    ports = {name: free_port() for name in ("gcs", "dashboard", "http")}
+    ports = {name: free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")}
     with tempfile.TemporaryDirectory(prefix="ouzel-ray-") as directory:  # short: a socket's path may have 107 bytes
         environment = {**os.environ, **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
         environment |= {"OUZEL_CACHE_DIR": f"{directory}/cache", "PATH": f"{programs}:{os.environ['PATH']}"}
+        environment |= {
+            "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": f"{directory}/haproxy/haproxy.cfg",
+            "RAY_SERVE_HAPROXY_SOCKET_PATH": f"{directory}/haproxy/admin.sock",
+            "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": f"{directory}/haproxy",
+            "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": f"{directory}/haproxy/server-state",
+            "RAY_SERVE_HAPROXY_STATS_PORT": str(ports["stats"]),
+            "RAY_SERVE_HAPROXY_METRICS_PORT": str(ports["metrics"]),
+        }
         environment.pop("PYTHONPATH", None)
         command = [str(programs / "ray"), "start", "--head", "--block", "--num-cpus=4", "--temp-dir", directory]
         command += [f"--port={ports['gcs']}", f"--dashboard-port={ports['dashboard']}"]
+        command += [f"--dashboard-agent-listen-port={ports['agent']}"]
         command += ["--object-store-memory=100000000", "--disable-usage-stats", "--node-ip-address=127.0.0.1"]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         dashboard = f"http://127.0.0.1:{ports['dashboard']}"

@@ -1,9 +1,11 @@
 """Arguments of an application on Ray Serve, without Ray."""
 
+import importlib
 from pathlib import Path
 from typing import Any  # option values
 
 import pytest
+import yaml
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cluster.arguments import check_store, read_arguments, replica_options
@@ -11,6 +13,7 @@ from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.config import StoreConfig
 
+ROOT = Path(__file__).parents[2]
 POSTGRES = "postgresql://ouzel@db/ouzel"
 
 
@@ -50,6 +53,17 @@ def test_texts_and_values_are_the_same() -> None:
 def test_what_cannot_be_is_refused_by_name(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=f"^{message}"):
         read_arguments(arguments)
+
+
+def test_the_file_in_deploy_says_what_may_be_said() -> None:
+    [application] = yaml.safe_load((ROOT / "deploy" / "ray" / "serve.yaml").read_text())["applications"]
+    settings, _, options = read_arguments(application["args"])
+    [deployment] = application["deployments"]
+    scaling = deployment["autoscaling_config"]
+    assert settings.max_replicas == scaling["max_replicas"]
+    assert options.limits.drain_timeout_s == 120
+    module, _, name = scaling["policy"]["policy_function"].partition(":")
+    getattr(importlib.import_module(module), name)(**scaling["policy"]["policy_kwargs"])
 
 
 def test_no_message_shows_a_key() -> None:

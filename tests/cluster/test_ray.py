@@ -16,7 +16,7 @@ import pytest
 from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
 from tests.cluster.ray_cluster import Cluster, running_cluster
-from tests.deploy.load import NUM_BACKGROUND, NUM_STREAMS, short_requests, under_load
+from tests.deploy.load import NUM_BACKGROUND, NUM_STREAMS, background, end_of, short_requests, under_load
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.release("Ray Serve: the same answers, scaling, a redeployment, a replica that is killed")
@@ -81,6 +81,22 @@ async def test_a_replica_is_killed_and_the_others_answer(cluster: Cluster, clien
     assert set(responses) <= {"failed", "incomplete"}
     assert not psutil.wait_procs(engines, timeout=None)[1]
     await asyncio.to_thread(cluster.wait_for, 2)
+
+
+async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.AsyncClient) -> None:
+    policy = {"policy_function": "ouzel.cluster.scaling:WaitingPolicy", "policy_kwargs": {"target_waiting": 2}}
+    bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "metrics_interval_s": 1}
+    before = cluster.replicas()
+    cluster.deploy({"max_replicas": 2, "max_num_seqs": 1}, autoscaling_config={**bounds, "policy": policy})
+    while before.keys() & cluster.replicas().keys():
+        await asyncio.sleep(0.5)
+    await asyncio.to_thread(cluster.wait_for, 1)
+
+    responses = [await background(client) for _ in range(12)]
+    await asyncio.to_thread(cluster.wait_for, 2)
+
+    for response_id in responses:
+        assert await end_of(client, response_id) == "incomplete"
 
 
 async def changed(

@@ -49,7 +49,7 @@ _OF_THE_NODES = ("config", "api_key_file", "allowed_local_media_path")  # files 
 
 
 class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds what is Ray's matter: how many replicas there are, and where a request goes."""
+    """Holds what is Ray's matter: how many replicas there are, and what each has."""
 
     num_replicas: Annotated[int, Meta(ge=1)] = 1
     min_replicas: Annotated[int, Meta(ge=1)] = 1  # with max_replicas, there are as many as waiting requests need
@@ -57,7 +57,6 @@ class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
     target_waiting: Annotated[float, Meta(gt=0)] = 2.0
     target_running: Annotated[float, Meta(gt=0)] | None = None
     num_cpus: Annotated[float, Meta(gt=0)] = 1.0
-    prefix_routing: bool = False
 
     @property
     def most_replicas(self) -> int:
