@@ -97,14 +97,14 @@ class Cluster:
 def running_cluster(store_url: str) -> Iterator[Cluster]:
     programs = installed()
     ports = {name: free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")}
-    with tempfile.TemporaryDirectory(prefix="ouzel-ray-") as directory:  # short: a socket's path may have 107 bytes
+    with tempfile.TemporaryDirectory(prefix="or-") as directory:  # short: a socket's path may have 97 bytes
         environment = {**os.environ, **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
         environment |= {"OUZEL_CACHE_DIR": f"{directory}/cache", "PATH": f"{programs}:{os.environ['PATH']}"}
         environment |= {
-            "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": f"{directory}/haproxy/haproxy.cfg",
-            "RAY_SERVE_HAPROXY_SOCKET_PATH": f"{directory}/haproxy/admin.sock",
-            "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": f"{directory}/haproxy",
-            "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": f"{directory}/haproxy/server-state",
+            "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": f"{directory}/h/haproxy.cfg",
+            "RAY_SERVE_HAPROXY_SOCKET_PATH": f"{directory}/h/admin.sock",
+            "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": f"{directory}/h",
+            "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": f"{directory}/h/server-state",
             "RAY_SERVE_HAPROXY_STATS_PORT": str(ports["stats"]),
             "RAY_SERVE_HAPROXY_METRICS_PORT": str(ports["metrics"]),
         }

@@ -85,7 +85,8 @@ async def test_a_replica_is_killed_and_the_others_answer(cluster: Cluster, clien
 
 async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.AsyncClient) -> None:
     policy = {"policy_function": "ouzel.cluster.scaling:WaitingPolicy", "policy_kwargs": {"target_waiting": 2}}
-    bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "metrics_interval_s": 1}
+    bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "downscale_delay_s": 1}
+    bounds |= {"metrics_interval_s": 1, "look_back_period_s": 5}
     before = cluster.replicas()
     cluster.deploy({"max_replicas": 2, "max_num_seqs": 1}, autoscaling_config={**bounds, "policy": policy})
     while before.keys() & cluster.replicas().keys():
