@@ -77,3 +77,11 @@ build:
 # All that a release must pass
 release-check: lint types measure build
     uv run pytest --release
+
+# vLLM as the engine, on a machine with a GPU and vLLM 0.33: what it must do, and its speed beside `vllm serve`
+test-vllm python model *arguments:
+    uv run python -m benchmarks.vllm_engine {{ model }} --engine-python {{ python }} {{ arguments }}
+
+# Whether the source of a vLLM (the `vllm` of an unpacked wheel) has the names that we use
+vllm-names directory *arguments:
+    uv run python -m tools.vllm.names {{ directory }} {{ arguments }}

@@ -1,5 +1,7 @@
 """What /metrics says can be read by Prometheus, by dashboards made for vLLM, and by routers."""
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -99,3 +101,15 @@ def test_names_of_vllm_say_the_same_as_ours() -> None:
         ours = found.get(name.replace("vllm:", "ouzel_"))
         if ours is not None and "lora" not in name:
             assert [(s.labels, s.value) for s in family.samples] == [(s.labels, s.value) for s in ours.samples]
+
+
+def test_routers_read_which_adapters_are_in_use() -> None:
+    reading = replace(READING, max_loras=4, running_adapters=frozenset("ba"), waiting_adapters=frozenset("c"))
+    other = replace(READING, max_loras=4, running_adapters=frozenset("d"))
+    found = {
+        family.name: family for family in text_string_to_metric_families(exposition([(Metrics("m"), [reading, other])]))
+    }
+    [sample] = found["vllm:lora_requests_info"].samples
+    labels = {name: sample.labels[name] for name in ("max_lora", "running_lora_adapters", "waiting_lora_adapters")}
+    assert labels == {"max_lora": "4", "running_lora_adapters": "a,b,d", "waiting_lora_adapters": "c"}
+    assert [each.labels["running_lora_adapters"] for each in found["ouzel_lora_requests_info"].samples] == ["a,b", "d"]

@@ -149,6 +149,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int = 0  # any int64; generation draws a random one when the client gave none
+    is_seed_random: bool = False  # nobody will ask for the same draws again
     min_tokens: int = 0
     stop_token_ids: tuple[int, ...] = ()
     ignore_eos: bool = False

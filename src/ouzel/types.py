@@ -119,6 +119,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     reasoning_budget: ReasoningBudget | None = None
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
     speculation: SpeculationParams = SpeculationParams()
+    adapter: str = ""  # the name of a loaded one, which adds to the model's matrices; empty: the model as it is
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -165,10 +166,14 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     load_s: float
     num_state_slots: int = 0  # of recurrent layers; 0: the model has none
     has_grammars: bool = False  # it can hold an output to a grammar
+    has_beam_search: bool = True
     has_prompt_lookup: bool = False  # it guesses tokens from where the text stood before
     has_drafts: bool = False  # it guesses tokens with a smaller model, or a layer of its own
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
+    max_loras: int = 0  # adapters that can be loaded at a time; 0: it takes none
+    max_lora_rank: int = 0
+    adapters: tuple[str, ...] = ()  # that were loaded when it was ready
     cache_identity: str = ""  # what is cached under another means something else; it can be a file's name
 
 
@@ -194,6 +199,8 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_store_loaded: int = 0
     num_store_damaged: int = 0  # dropped when they were to be loaded
     num_store_skipped: int = 0  # left out, since their block went before, or too many waited to be written
+    running_adapters: tuple[str, ...] = ()  # of the running sequences,
+    waiting_adapters: tuple[str, ...] = ()  # and of the waiting ones
 
 
 # Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.
@@ -211,11 +218,27 @@ class AbortRequest(msgspec.Struct, frozen=True, tag="abort", array_like=True):
     index: int | None = None
 
 
+class LoadAdapter(msgspec.Struct, frozen=True, tag="load_adapter", array_like=True):
+    """Is answered by one AdapterLoaded or AdapterFailed, once its files are read; requests go on meanwhile."""
+
+    name: str  # that requests will use
+    path: str  # of the directory, which PEFT has written
+
+
+class UnloadAdapter(msgspec.Struct, frozen=True, tag="unload_adapter", array_like=True):
+    """Nothing new may use the name from now on. It is answered by one AdapterUnloaded, also where the name is unknown.
+
+    Requests that use it already go on to their ends, and only then its memory is given back.
+    """
+
+    name: str
+
+
 class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
     """Closes the engine and ends it; unfinished requests are aborted."""
 
 
-EngineCommand = AddRequest | AbortRequest | Shutdown
+EngineCommand = AddRequest | AbortRequest | LoadAdapter | UnloadAdapter | Shutdown
 
 
 class EngineLoading(msgspec.Struct, frozen=True, tag="loading", array_like=True):
@@ -233,6 +256,28 @@ class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
     stats: EngineStats
 
 
+class AdapterLoaded(msgspec.Struct, frozen=True, tag="adapter_loaded", array_like=True):
+    """Requests may use the name now."""
+
+    name: str
+
+
+class AdapterFailed(msgspec.Struct, frozen=True, tag="adapter_failed", array_like=True):
+    """It was not loaded; what was loaded under this name before, still is."""
+
+    name: str
+    message: str
+
+
+class AdapterUnloaded(msgspec.Struct, frozen=True, tag="adapter_unloaded", array_like=True):
+    """Its memory is given back, and its place is free."""
+
+    name: str
+
+
+AdapterEvent = AdapterLoaded | AdapterFailed | AdapterUnloaded
+
+
 class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", array_like=True):
     """A ready engine sends it every so often, whatever it does otherwise."""
 
@@ -245,4 +290,4 @@ class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
     message: str
 
 
-EngineEvent = EngineLoading | EngineReady | StepResult | Heartbeat | EngineDown
+EngineEvent = EngineLoading | EngineReady | StepResult | AdapterEvent | Heartbeat | EngineDown

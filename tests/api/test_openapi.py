@@ -14,6 +14,7 @@ from starlette.routing import Route
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.document.openapi import body_schemas, document
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.openai import model_loading
 from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.prompts.shaped_messages import COMMON_ROLES
@@ -97,7 +98,7 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     described = {operation.path for operation in DOCUMENTED}
     for path in paths - described:
         below_v1 = "/v1" + re.sub(r"^/v[13](/v1)?", "", path)  # the description names the other prefixes
-        is_for_people = path == "/about" or path.startswith("/playground/")
+        is_for_people = path in ("/about", *model_loading.PATHS) or path.startswith("/playground/")
         assert is_for_people or path.endswith("/openapi.json") or below_v1 in described, path
     assert described <= paths
 

@@ -80,11 +80,17 @@ def failure(*arguments: str, cache_dir: Path) -> str:
 
 @contextmanager
 def serving(
-    *arguments: str, cache_dir: Path, environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
+    *arguments: str,
+    cache_dir: Path,
+    environment: Mapping[str, str] | None = None,
+    wrapper: Sequence[str] = (),
+    is_openvino: bool = True,
 ) -> Iterator[RunningServer]:
-    """Waits for the announcement; ends the server at the end."""
-    options = ("--kv-cache-gib", "0.05", "--log-level", "error", "--num-threads", str(share_of_cores()))
-    process = start(*options, *arguments, cache_dir=cache_dir, environment=environment, wrapper=wrapper)
+    """Waits for the announcement; ends the server at the end. `is_openvino`: its own engine runs, a small one."""
+    size = ("--kv-cache-gib", "0.05", "--num-threads", str(share_of_cores())) if is_openvino else ()
+    process = start(
+        "--log-level", "error", *size, *arguments, cache_dir=cache_dir, environment=environment, wrapper=wrapper
+    )
     assert process.stdout is not None
     try:
         announcement = ""

@@ -61,6 +61,8 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
             ("--tool-parser", "hermes", "--reasoning-parser", "response_template"),
             "--reasoning-parser response_template: tokenizer_config.json has no response_template ",
         ),
+        (("--lora", "a"), "--lora: lora must be NAME=PATH, found 'a'"),
+        (("--lora", "a=/nowhere"), "--lora a=/nowhere: is no adapter of PEFT's, it has no adapter_config.json"),
         (("--chat-template", "/nowhere.jinja"), "--chat-template /nowhere.jinja: No such file or directory"),
         (("--chat-template", "/"), "--chat-template /: Is a directory"),
         (

@@ -81,6 +81,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
         "Model",
         "Several models",
         "Engine",
+        "vLLM as the engine",
         "Limits of requests",
         "Pictures, videos and PDFs in requests",
         "Address",
@@ -108,7 +109,7 @@ def test_a_narrow_terminal_is_kept_to(capsys: pytest.CaptureFixture[str], monkey
         (("org/model", "--no-prefix-cache"), "unknown option --no-prefix-cache; did you mean --no-prefix-caching?"),
         (("--modle-len", "5"), "unknown option --modle-len; did you mean --max-model-len?"),
         (("--confg", "c.yaml"), "unknown option --confg; did you mean --config?"),
-        (("--tensor-parallel", "2"), "unknown option --tensor-parallel; ouzel serve --help lists all"),
+        (("--pipeline-parallel", "2"), "unknown option --pipeline-parallel; ouzel serve --help lists all"),
         (("-x",), "unknown option -x; ouzel serve --help lists all"),
         (("one", "two"), "unexpected argument 'two'; the model is 'one'"),
         (("--port",), "--port: expected one argument"),
@@ -128,7 +129,7 @@ def test_a_bad_command_line_is_one_line_and_status_2(
     [
         ("max-num-seqs: 3\n", "there is no option max-num-seqs; did you mean max_num_seqs?"),
         ("prot: 1\nhots: x\n", "there is no option hots, prot; did you mean host, port?"),
-        ("tensor_parallel: 2\n", "there is no option tensor_parallel\n"),
+        ("pipeline_parallel: 2\n", "there is no option pipeline_parallel\n"),
         ("port: [1\n", "while parsing a flow sequence in "),
     ],
 )

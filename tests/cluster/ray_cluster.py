@@ -81,14 +81,14 @@ class Cluster:
     def replicas(self) -> dict[str, int]:
         """The processes of the replicas that there are, those that still end included, by their ids."""
         replicas = self.application().get("deployments", {}).get("Ouzel", {}).get("replicas", [])
-        return {replica["replica_id"]: replica["pid"] for replica in replicas}
+        return {replica["replica_id"]: replica.get("pid") or 0 for replica in replicas}
 
     def wait_for(self, num_replicas: int) -> None:
         """Waits until there are so many replicas, and all is well."""
         while True:
-            application = self.application()
+            application, processes = self.application(), self.replicas().values()
             assert application.get("status") != "DEPLOY_FAILED", application
-            if application.get("status") == "RUNNING" and len(self.replicas()) == num_replicas:
+            if application.get("status") == "RUNNING" and len(processes) == num_replicas and all(processes):
                 return
             time.sleep(0.5)
 

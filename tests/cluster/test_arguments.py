@@ -39,7 +39,7 @@ def test_texts_and_values_are_the_same() -> None:
         ({"ssl_certfile": "x"}, "ssl_certfile: is no option on Ray Serve"),
         ({"metrics_port": 1}, "metrics_port: is no option on Ray Serve"),
         ({"replicas": 2}, "replicas: .* num_replicas says how many"),
-        ({"api_key": "secret"}, "api_key: .* OUZEL_API_KEY on the nodes"),
+        ({"api_key": "secret"}, "api_key: .* set OUZEL_API_KEY on the nodes"),
         ({"max_num_seq": 2}, "there is no argument max_num_seq; did you mean max_num_seqs"),
         ({"max_num_seqs": 0}, "--max-num-seqs: .* given 0"),
         ({"num_replicas": 0}, "num_replicas: .* given 0"),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import msgspec
+
 from ouzel.engine.base import Engine
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, Grammar, PositionLogprobs, StepOutput
@@ -36,6 +38,11 @@ def make_request(
         grammar=Grammar(grammar, "response_format") if grammar else None,
         cache_salt=cache_salt,
     )
+
+
+def adapted(request: EngineRequest, adapter: str) -> EngineRequest:
+    """Returns another request, the same with an adapter."""
+    return msgspec.structs.replace(request, request_id=f"request-{next(_ids)}", adapter=adapter)
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ouzel.engine.adapters import Adapters
 from ouzel.engine.reasoning_limit import ReasoningLimit
 from ouzel.types import (
     EngineInfo,
@@ -78,6 +79,7 @@ class FakeEngine:
         self._requests: dict[str, EngineRequest] = {}
         self._choices: dict[tuple[str, int], _Choice] = {}  # by request id and index
         self._outputs: list[StepOutput] = []
+        self.adapters = Adapters(None, 0)
 
     @property
     def info(self) -> EngineInfo:

@@ -6,12 +6,14 @@ features of images, so that a wrong block table, a wrongly shared block or a for
 
 import zlib
 from collections.abc import Generator, Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import CacheRows, ForwardBatch
 from ouzel.engine.state_slots import num_slots
+from ouzel.errors import ModelLoadError
 from ouzel.types import EngineInfo, ImageInput
 
 
@@ -31,8 +33,11 @@ class FakeRunner:
         num_encoder_parts: int = 0,
         sees_images_whole: bool = False,
         cache_identity: str = "fake",
+        max_loras: int = 0,
     ) -> None:
-        """With `num_encoder_parts` it takes images, each of which is encoded in so many parts."""
+        """With `num_encoder_parts` it takes images, each of which is encoded in so many parts; with `max_loras`
+        adapters, which are files: what they hold changes what each token leaves in the cache."""
+        self._adapters: dict[int, int] = {}  # what the one in a slot adds to token ids
         self._num_encoder_parts = num_encoder_parts
         self.encoded: list[bytes] = []  # digests of the images whose encoding was finished
         num_state_slots = 0 if num_kept_states is None else num_slots(max_num_seqs, num_kept_states)
@@ -56,12 +61,16 @@ class FakeRunner:
             has_vision=num_encoder_parts > 0,
             sees_images_whole=sees_images_whole,
             cache_identity=cache_identity,
+            max_loras=max_loras,
+            max_lora_rank=1 if max_loras else 0,
             load_s=0.0,
         )
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         self.batches.append(batch)
         token_ids = _contents(batch)
+        if batch.adapter_slots is not None:
+            token_ids += [self._adapters.get(slot, 0) for slot in batch.adapter_slots.tolist()]
         contexts: list[NDArray[np.int64]] = []
         for i, past_len in enumerate(batch.past_lens.tolist()):
             begin, end = batch.subsequence_begins[i : i + 2].tolist()
@@ -94,6 +103,18 @@ class FakeRunner:
         num_rows = sum(length for _, length in image.runs)
         generator = np.random.Generator(np.random.Philox(zlib.crc32(image.pixels)))
         return generator.integers(1, 2**20, (1, num_rows, 1)).astype(np.float32)
+
+    def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+        """Raises ModelLoadError where there is no such file."""
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ModelLoadError(f"{path}: {error.strerror}") from error
+        self._adapters[slot] = 1000 * zlib.crc32(content)
+        return zlib.crc32(content).to_bytes(4, "big")
+
+    def clear_adapter_slot(self, slot: int) -> None:
+        self._adapters.pop(slot, None)
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._slots[destinations] = self._slots[sources]

@@ -23,7 +23,8 @@ def draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) ->
             f"draft_model: its tokens must be those of the model, but {differing} of {len(of_large)} differ in "
             f"{directories[1]}"
         )
-    config = msgspec.structs.replace(model, model=model.draft_model, draft_model="", max_model_len=None)
+    alone = {"draft_model": "", "max_model_len": None, "lora": (), "max_loras": None}
+    config = msgspec.structs.replace(model, model=model.draft_model, **alone)
     runner = create_runner(config, engine, num_blocks=large.num_blocks)
     info = runner.info
     if info.num_state_slots:

@@ -13,11 +13,17 @@ from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
 
 def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0) -> Engines:
     """Returns the engine of a model, or several, before their start; whoever asks for them closes them."""
+    start_link = None
+    if options.vllm.engine_url:
+        from ouzel.cli.vllm_engine import link_to_server  # noqa: PLC0415  seldom needed
+
+        start_link = link_to_server(options, local)
     max_queued_requests = options.limits.max_queued_requests
     members = [
         EngineClient(
             spec,
             in_thread=not options.engine.engine_process,
+            start_link=start_link,
             max_queued_requests=max_queued_requests,
             step_timeout_s=options.engine.step_timeout_s,
         )
@@ -28,6 +34,10 @@ def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0
 
 def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
     """Describes one for each replica. They have the `memory_share` together."""
+    if options.vllm.is_chosen:
+        from ouzel.cli.vllm_engine import child_spec  # noqa: PLC0415  seldom needed
+
+        return [child_spec(options, local)]
     num_replicas = options.engine.replicas
     if num_replicas == 1:
         return [engine_spec(options, local, options.engine, memory_share)]

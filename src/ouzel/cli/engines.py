@@ -1,6 +1,7 @@
 """`EngineSpec` names these factories: they run in the engine's process."""
 
 import logging
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 from ouzel.backends.openvino import create_runner
 from ouzel.cli.drafting import draft_runner
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.adapters import read_adapters
 from ouzel.engine.base import Engine, ModelRunner, StorableRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
@@ -24,6 +26,7 @@ from ouzel.tokenizer.model_files import (
     read_special_tokens,
     read_tokenizer_json,
 )
+from ouzel.types import AdapterFailed
 
 logger = logging.getLogger(__name__)
 
@@ -49,13 +52,27 @@ def openvino_engine(options: dict[str, object]) -> Engine:
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)
     grammars = None if tokenizer is None else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
-    return EngineCore(
+    core = EngineCore(
         runner,
         prefix_caching=engine.prefix_caching,
         grammars=grammars,
         speculation=speculation_of(model, engine, runner),
         store=prefix_store(runner, engine),
     )
+    load_adapters(core, read_adapters(model.lora))
+    return core
+
+
+def load_adapters(engine: EngineCore, paths: Mapping[str, str]) -> None:
+    """Loads those that are there from the start. Raises ModelLoadError."""
+    for name, path in paths.items():
+        engine.adapters.load(name, path)
+    while engine.has_unfinished():
+        engine.step()
+    for event in engine.adapters.take_events():
+        if isinstance(event, AdapterFailed):
+            engine.close()
+            raise ModelLoadError(f"lora: adapter {event.name!r}: {event.message}")
 
 
 def speculation_of(model: ModelConfig, engine: EngineConfig, runner: ModelRunner) -> Speculation | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ouzel.cli.command_line import read_command_line
+from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel, located
 from ouzel.cli.model_options import check_with_model, check_without_model, output_format
 from ouzel.cli.options import Options
@@ -26,6 +27,8 @@ _COLUMNS = 100
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     options = begun(read_command_line(arguments, command="inspect"))
+    if options.vllm.is_chosen:
+        raise InvalidOption("--engine: must be openvino for ouzel inspect, which cannot tell what vLLM would load")
     check_without_model(options.model)
     sys.stdout.write(inspected(options, located(options.model)))
     return 0

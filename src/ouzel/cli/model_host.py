@@ -13,6 +13,7 @@ from ouzel.cli.model_directory import LocalModel, located
 from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.model_settings import ModelSettings, settings_of_entry
 from ouzel.cli.options import Options
+from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
 
@@ -62,6 +63,7 @@ class ModelHost:
             check_without_model(settings.model)
             local = await asyncio.to_thread(located, settings.model)
             check_with_model(settings.model, settings.engine, local.directory)
+            check_vllm_model(settings.vllm, local.directory)
             return await self.serve(settings, local)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error

@@ -4,6 +4,7 @@ What has its default is not looked at: there is nothing to refuse, and a start t
 it. What is wrong with the model's own files is for the engine to say.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import IR_FILES
 from ouzel.cli.option_records import flag_of
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
+from ouzel.config.adapters import read_adapters
 from ouzel.errors import ModelLoadError
 
 if TYPE_CHECKING:
@@ -78,6 +80,8 @@ def check_without_model(model: ModelConfig) -> None:
     """
     if model.chat_template:
         _check_template(Path(model.chat_template))
+    if model.lora:
+        _check_adapters(read_adapters(model.lora), model.max_loras)
     for name in _PARSERS:
         value = getattr(model, name)
         if value not in (_AUTO, _RESPONSE_TEMPLATE):
@@ -117,6 +121,15 @@ def output_format(directory: Path, model: ModelConfig) -> "OutputFormat":
         reasoning_parser=model.reasoning_parser,
         response_template=read_response_template(directory),
     )
+
+
+def _check_adapters(paths: Mapping[str, str], max_loras: int | None) -> None:
+    """What the files hold, the engine says."""
+    for name, path in paths.items():
+        if not (Path(path) / "adapter_config.json").is_file():
+            raise InvalidOption(f"--lora {name}={path}: is no adapter of PEFT's, it has no adapter_config.json")
+    if max_loras is not None and max_loras < len(paths):
+        raise InvalidOption(f"--max-loras: must be >= {len(paths)}, as many as --lora names, given {max_loras}")
 
 
 def _check_template(path: Path) -> None:

@@ -8,7 +8,8 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.option_checks import check_engine
 from ouzel.cli.option_records import converted, options_of
 from ouzel.cli.suggestion import did_you_mean
-from ouzel.config import EngineConfig, ModelConfig
+from ouzel.cli.vllm_options import check_vllm
+from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 
 _NAME = "name"
 _NOT_ITS_OWN = ("served_model_name", "demo")  # the name is `name`, and a demo is none beside others
@@ -18,6 +19,8 @@ _NOT_ITS_OWN = ("served_model_name", "demo")  # the name is `name`, and a demo i
 class ModelSettings:
     model: ModelConfig
     engine: EngineConfig
+    vllm: VllmConfig
+    given: frozenset[str]  # the options that somebody wrote
 
 
 def all_settings(values: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
@@ -39,9 +42,13 @@ def all_settings(values: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
 
 def settings_of(values: Mapping[str, Any]) -> ModelSettings:
     """Raises InvalidOption."""
-    settings = ModelSettings(converted(ModelConfig, values), converted(EngineConfig, values))
-    check_engine(settings.engine)
-    return settings
+    model, engine = converted(ModelConfig, values), converted(EngineConfig, values)
+    vllm = converted(VllmConfig, values)
+    given = frozenset(values).intersection(_own_options())
+    check_vllm(vllm, model, engine, given)
+    if not vllm.is_chosen:
+        check_engine(engine)
+    return ModelSettings(model, engine, vllm, given)
 
 
 def settings_of_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:
@@ -72,8 +79,12 @@ def _check_keys(entry: Mapping[str, Any], origin: str) -> None:
     for key in (_NAME, "model"):
         if not isinstance(entry.get(key), str) or not entry[key]:
             raise InvalidOption(f"{origin}: must have a text {key!r}, given {entry.get(key)!r}")
-    known = {option.name for record in (ModelConfig, EngineConfig) for option in options_of(record)}
-    known = known - {*_NOT_ITS_OWN} | {_NAME}
+    known = _own_options() - {*_NOT_ITS_OWN} | {_NAME}
     unknown = sorted(set(map(str, entry)) - known)
     if unknown:
         raise InvalidOption(f"{origin}: a model has no option {', '.join(unknown)}{did_you_mean(unknown, known)}")
+
+
+def _own_options() -> set[str]:
+    """Returns the names of those that are about one model."""
+    return {option.name for record in (ModelConfig, EngineConfig, VllmConfig) for option in options_of(record)}

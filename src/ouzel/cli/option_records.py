@@ -18,12 +18,14 @@ from ouzel.config import (
     ObservabilityConfig,
     ServerConfig,
     StoreConfig,
+    VllmConfig,
 )
 
 RECORDS = (
     ModelConfig,
     ModelsConfig,
     EngineConfig,
+    VllmConfig,
     LimitsConfig,
     MediaConfig,
     ServerConfig,

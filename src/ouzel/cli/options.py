@@ -23,6 +23,7 @@ from ouzel.config import (
     ObservabilityConfig,
     ServerConfig,
     StoreConfig,
+    VllmConfig,
 )
 
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
@@ -31,11 +32,13 @@ _OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVI
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Holds all that the user asked for; `model` and `engine` are of the model that is started or asked for."""
+    """Holds all that the user asked for; `model`, `engine` and `vllm` are of the model that is started or asked for."""
 
     model: ModelConfig
     models: ModelsConfig
     engine: EngineConfig
+    vllm: VllmConfig
+    given: frozenset[str]  # those of the model that somebody wrote
     limits: LimitsConfig
     media: MediaConfig
     server: ServerConfig
@@ -48,7 +51,7 @@ class Options:
 
     def of(self, settings: ModelSettings) -> "Options":
         """Returns those of one of the models."""
-        return replace(self, model=settings.model, engine=settings.engine)
+        return replace(self, model=settings.model, engine=settings.engine, vllm=settings.vllm, given=settings.given)
 
 
 def known_flags() -> list[str]:
@@ -91,6 +94,8 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         model=models[0].model,
         models=converted(ModelsConfig, values),
         engine=models[0].engine,
+        vllm=models[0].vllm,
+        given=models[0].given,
         limits=converted(LimitsConfig, values),
         media=converted(MediaConfig, values),
         server=converted(ServerConfig, values),

@@ -14,6 +14,7 @@ from ouzel.cli.option_records import flag_of, options_of
 from ouzel.cli.options import Options
 from ouzel.cli.serve import front_for
 from ouzel.cli.serve_command import begun
+from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.client.app_client import AppClient
 from ouzel.client.base import ApiClient
 from ouzel.config import ModelsConfig, ServerConfig, StoreConfig
@@ -35,6 +36,7 @@ def read_own_model(
     check_without_model(options.model)
     local = located(options.model)
     check_with_model(options.model, options.engine, local.directory)
+    check_vllm_model(options.vllm, local.directory)
     return options, local
 
 

@@ -15,6 +15,7 @@ from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.options import Options
 from ouzel.cli.serve import serve
 from ouzel.cli.traces import open_traces
+from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.observability import configure_logging
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ def run(arguments: Sequence[str]) -> int:
         models = [located(settings.model) for settings in options.all_models]  # may download for minutes
         for settings, local in zip(options.all_models, models, strict=True):
             check_with_model(settings.model, settings.engine, local.directory)
+            check_vllm_model(settings.vllm, local.directory)
         reread = partial(read_command_line, arguments) if options.has_file else None
         uvloop.run(serve(options, models, listener, watching, traces=traces, reread=reread))
     return 0

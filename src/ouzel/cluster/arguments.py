@@ -42,9 +42,8 @@ _REFUSED = {
     "replicas": "an engine is a replica here: num_replicas says how many",
     "admin_api_key": "a model would be loaded on one replica only: name all in models",
 }
-_SECRETS = {
-    "api_key": "Ray shows arguments to all who see its dashboard: api_key_file, or OUZEL_API_KEY on the nodes",
-}
+_SHOWN = "Ray shows arguments to all who see its dashboard: set {variable} on the nodes"
+_MAY_BE_SHOWN = ("store_url",)  # as one without a password
 _OF_THE_NODES = ("config", "api_key_file", "allowed_local_media_path")  # files that need not be where this is called
 
 
@@ -73,12 +72,11 @@ def read_arguments(arguments: Mapping[str, Any]) -> tuple[ReplicaSettings, dict[
     unknown = sorted(set(map(str, arguments)) - own - set(options) - {"config"})
     if unknown:
         raise InvalidOption(f"there is no argument {', '.join(unknown)}{did_you_mean(unknown, own | set(options))}")
-    _check(arguments, {**_REFUSED, **_SECRETS})
+    secrets = [option for option in options.values() if option.is_secret and option.name not in _MAY_BE_SHOWN]
+    _check(arguments, {option.name: _SHOWN.format(variable=option.variable) for option in secrets} | _REFUSED)
     settings = _settings({name: value for name, value in arguments.items() if name in own})
     values = {name: value for name, value in arguments.items() if name not in own}
-    for name, value in values.items():
-        if name in options and options[name].is_list and isinstance(value, str):
-            values[name] = [part.strip() for part in value.split(",")]
+    values |= {name: _listed(value) for name, value in values.items() if name in options and options[name].is_list}
     seen_here = read_options({name: value for name, value in values.items() if name not in _OF_THE_NODES}, {})
     if values.get("store_url"):
         check_store(seen_here.store, settings.most_replicas)
@@ -111,6 +109,11 @@ def check_store(store: StoreConfig, num_replicas: int) -> None:
             f"store_url: {num_replicas} replicas need a postgresql:// URL for all of them, "
             "as an argument or as OUZEL_STORE_URL on the nodes; store=false keeps no responses"
         )
+
+
+def _listed(value: Any) -> Any:
+    """Reads a list as environment variables have it."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
 def _check(names: Iterable[str], refused: Mapping[str, str]) -> None:

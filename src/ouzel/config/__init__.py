@@ -15,6 +15,7 @@ from ouzel.config.model import ModelConfig
 from ouzel.config.models import ModelsConfig
 from ouzel.config.observability import ObservabilityConfig
 from ouzel.config.option import option
+from ouzel.config.vllm import VllmConfig
 
 __all__ = [
     "API_KEY_PATTERN",
@@ -26,6 +27,7 @@ __all__ = [
     "ObservabilityConfig",
     "ServerConfig",
     "StoreConfig",
+    "VllmConfig",
 ]
 
 Precision = Literal["auto", "bf16", "f16", "f32", "int8"]

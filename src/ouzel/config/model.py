@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from ouzel.config.adapters import read_adapters
 from ouzel.config.option import option
 from ouzel.config.weights import read_weights
 
@@ -57,6 +58,35 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = "auto"
+    lora: Annotated[
+        tuple[str, ...],
+        option(
+            "NAME=PATH: a LoRA adapter, a directory of PEFT's, for requests whose `model` is NAME; may be given again.",
+            unset="none",
+        ),
+    ] = ()
+    max_loras: (
+        Annotated[
+            int,
+            Meta(ge=0, le=64),
+            option(
+                "Adapters that can be loaded at a time; all of them may be in one batch.",
+                unset="as many as --lora names",
+            ),
+        ]
+        | None
+    ) = None
+    max_lora_rank: (
+        Annotated[
+            int,
+            Meta(ge=1, le=512),
+            option(
+                "Largest rank of an adapter; each takes memory and time as one of this rank.",
+                unset="the largest of --lora's, 16 at least",
+            ),
+        ]
+        | None
+    ) = None
     max_model_len: (
         Annotated[
             int, Meta(ge=1), option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
@@ -100,5 +130,6 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         read_weights(self.weights)
+        read_adapters(self.lora)
         if self.mtp and self.draft_model:
             raise ValueError(f"mtp and draft_model exclude each other, given {self.draft_model}")

@@ -11,7 +11,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
+from ouzel.types import AdapterEvent, EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
+
+
+class AdapterNames(Protocol):
+    """It takes commands about adapters; what becomes of them, steps find out."""
+
+    def load(self, name: str, path: str) -> None:
+        """Begins to load one beside the steps."""
+        ...
+
+    def unload(self, name: str) -> None:
+        """Lets no new request use it; it goes when the last one that does has ended. Unknown names are no error."""
+        ...
+
+    def take_events(self) -> list[AdapterEvent]:
+        """Returns what has become of adapters since it was asked last."""
+        ...
 
 
 class Engine(Protocol):
@@ -19,6 +35,9 @@ class Engine(Protocol):
 
     @property
     def info(self) -> EngineInfo: ...
+
+    @property
+    def adapters(self) -> AdapterNames: ...
 
     def add(self, request: EngineRequest) -> None:
         """Queues a request. One that cannot run gets an output with finish_reason `refused` from the next step.
@@ -38,7 +57,9 @@ class Engine(Protocol):
         """Schedules, runs one forward pass, and returns what it gives."""
         ...
 
-    def has_unfinished(self) -> bool: ...
+    def has_unfinished(self) -> bool:
+        """Tells whether there is to be another step, for a request or to load or clear an adapter."""
+        ...
 
     def use_idle_time(self) -> bool:
         """Is called while nothing is unfinished: does something short that helps later; tells whether there is more."""
@@ -64,6 +85,7 @@ class ForwardBatch:
     state_slots: NDArray[np.int32] | None = None  # [B, 2] that are read and written; None: the model has no states
     image_rows: NDArray[np.int64] | None = None  # [N] of token_ids that stand for images; None: no image is among them
     image_features: NDArray[np.float32] | None = None  # [1 + what enters further layers, N, hidden size]
+    adapter_slots: NDArray[np.int32] | None = None  # [T] of each row's adapter, -1: none; None: none at all
     hidden_rows: NDArray[np.float32] | None = None  # [T, hidden size] that a layer for further tokens takes, no other
 
 
@@ -111,6 +133,25 @@ class ImageRunner(Protocol):
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
         """Computes an image's features [1 + what enters further layers, rows, hidden size], a part at each `next`."""
+        ...
+
+
+@runtime_checkable
+class AdapterRunner(Protocol):
+    """A runner is this, too, where it has slots for adapters: `info.max_loras` of them, where that is not 0.
+
+    A slot that a batch names is left alone until that has run.
+    """
+
+    def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+        """Reads an adapter and returns a digest of what it is: equal ones do the same. Any thread may call it.
+
+        Raises ModelLoadError where it is none for this model; the slot is to be cleared then.
+        """
+        ...
+
+    def clear_adapter_slot(self, slot: int) -> None:
+        """Gives the slot's memory back."""
         ...
 
 

@@ -54,6 +54,7 @@ def build_batch(
         state_slots=np.array(list(map(_slots, scheduled)), dtype=np.int32) if has_states else None,
         image_rows=image_rows,
         image_features=image_features,
+        adapter_slots=_adapter_slots(scheduled),
     )
 
 
@@ -102,6 +103,15 @@ def _pieces(entry: Scheduled) -> Iterator[_Piece]:
             yield _Piece(sequence, place, [token_id])
     else:
         yield _Piece(sequence, begin, token_ids)
+
+
+def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
+    """Returns the slot of each row's adapter, proposed tokens' rows included; None where no sequence has one."""
+    adapters = [entry.sequence.adapter for entry in scheduled]
+    if not any(adapters):
+        return None
+    slots = np.array([-1 if adapter is None else adapter.slot for adapter in adapters], dtype=np.int32)
+    return np.repeat(slots, list(map(_num_rows, scheduled)))
 
 
 def _slots(entry: Scheduled) -> tuple[int, int]:

@@ -10,9 +10,14 @@ def block_content(sequence: Sequence, position: int, block_size: int) -> tuple[b
     """Returns key and content of one of a sequence's full blocks; keys are computed once per sequence."""
     keys = sequence.block_keys
     while len(keys) <= position:
-        parent_key = keys[-1] if keys else root_key(sequence.request.cache_salt)
+        parent_key = keys[-1] if keys else _root_key(sequence)
         keys.append(chain_key(parent_key, _tokens(sequence, len(keys), block_size)))
     return keys[position], _tokens(sequence, position, block_size)
+
+
+def _root_key(sequence: Sequence) -> bytes:
+    adapter = sequence.adapter
+    return root_key(sequence.request.cache_salt, b"" if adapter is None else adapter.digest)
 
 
 def _tokens(sequence: Sequence, position: int, block_size: int) -> bytes:

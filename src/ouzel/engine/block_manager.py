@@ -3,8 +3,8 @@
 Rules
 1. A block is free, referenced (by one or more block tables), or cached: unreferenced but still findable by its key.
 2. Only full, computed blocks get a key, and a keyed block is never written again, so sharing needs no copies.
-3. A key is a digest chained over the tokens before it, what pictures they stand for, and the request's cache salt. On a
-   hit tokens and pictures are compared.
+3. A key is a digest chained over the tokens before it, what pictures they stand for, the request's cache salt and its
+   adapter. On a hit tokens and pictures are compared.
 4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so that of one chain
    the end is evicted before the beginning.
 5. Where a model has states (`state_slots`), what is shared ends where one is kept.

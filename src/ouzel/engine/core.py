@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
+from ouzel.engine.adapters import Adapters
+from ouzel.engine.base import AdapterRunner, ForwardBatch, ImageRunner, ModelRunner
 from ouzel.engine.batch import build_batch, split_logits
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
@@ -89,22 +90,22 @@ class EngineCore:
         self._constraints = Constraints(grammars)
         self._taker = TokenTaker(self._requests, self._constraints, self._blocks, info.max_model_len)
         self._arrivals = count()
+        self.adapters = Adapters(runner if isinstance(runner, AdapterRunner) else None, info.max_loras)
 
     @property
     def info(self) -> EngineInfo:
-        return self._info
+        return msgspec.structs.replace(self._info, adapters=self.adapters.names)
 
     def add(self, request: EngineRequest) -> None:
         if request.request_id in self._requests:
             raise ValueError(f"request_id {request.request_id!r} is in use")
-        fault = next(faults_of(request, self.info, self._blocks), None)
+        adapter = self.adapters.find(request.adapter)
+        fault = next(faults_of(request, adapter, self._info, self._blocks), None)
         arrival = next(self._arrivals)
         images = PromptImages(request.images, len(request.prompt_token_ids)) if request.images and not fault else None
-        choices = [Sequence(request, index, arrival, images) for index in range(request.n)]
+        choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
         if fault is not None:
-            for sequence in choices:
-                sequence.finish(FinishReason.REFUSED, fault)
-                self._requests.outputs.append(output_of(sequence))
+            self._requests.refuse_new(choices, fault)
             return
         if self._images is not None:
             self._images.count_hits(choices[0])
@@ -123,7 +124,7 @@ class EngineCore:
                 self._requests.end(sequence, FinishReason.ABORT)
 
     def has_unfinished(self) -> bool:
-        return bool(self._requests)
+        return bool(self._requests) or self.adapters.is_busy
 
     def stats(self) -> EngineStats:
         return stats_of(self._scheduler, self._blocks, self._images, self._proposals)
@@ -133,6 +134,7 @@ class EngineCore:
 
     def close(self) -> None:
         self._constraints.close()
+        self.adapters.close()
         if self._proposals is not None:
             self._proposals.close()
         if self._blocks.store is not None:
@@ -158,6 +160,7 @@ class EngineCore:
         if self._proposals is not None:
             self._proposals.note(scheduled)
         self._blocks.step_done()
+        self.adapters.settle(self._requests.adapters, is_idle=not (scheduled or self._requests))
         return self._requests.take_outputs()
 
     def _encode(self, images: ImageEncoder) -> None:

@@ -20,8 +20,10 @@ from ouzel.types import (
     EngineEvent,
     EngineLoading,
     EngineReady,
+    LoadAdapter,
     Shutdown,
     StepResult,
+    UnloadAdapter,
 )
 
 logger = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     factory: str  # "package.module:function"; called with `options`, returns an Engine
     options: dict[str, object]
+    python: str = ""  # the interpreter of its process; the server's own where it is empty
     log_level: str = "info"
     heartbeat_every_s: float = 1.0
     log_format: LogFormat = "text"
@@ -87,11 +90,17 @@ def _step_until_shutdown(engine: Engine, heart: Heart, inbox: Inbox, emit: Calla
                     engine.add(request)
                 case AbortRequest(request_id, index):
                     engine.abort(request_id, index)
+                case LoadAdapter(name, path):
+                    engine.adapters.load(name, path)
+                case UnloadAdapter(name):
+                    engine.adapters.unload(name)
                 case Shutdown():
                     return
         if engine.has_unfinished():
             outputs = engine.step()
             emit(StepResult(outputs, engine.stats()))
+        for event in engine.adapters.take_events():
+            emit(event)
         heart.end_turn()
 
 

@@ -7,9 +7,11 @@ Rules
 3. The choices of a beam search are never scheduled: its beams are. They go with the last of its choices.
 """
 
+from ouzel.engine.adapters import Adapter
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.outputs import output_of
+from ouzel.engine.request_faults import Fault
 from ouzel.engine.scheduler import Scheduler
 from ouzel.engine.sequence import Sequence
 from ouzel.types import FinishReason, StepOutput
@@ -57,6 +59,17 @@ class OpenRequests:
         """Finishes a sequence, and what waits for its prompt or for its search."""
         for each in self.choices(sequence.request.request_id) if sequence.beams else (*sequence.forks, sequence):
             self.end(each, reason, error)
+
+    def adapters(self) -> set[Adapter | None]:
+        """Returns those that choices in here use."""
+        return {choice.adapter for choices in self._choices.values() for choice in choices.values()}
+
+    def refuse_new(self, choices: list[Sequence], fault: Fault) -> None:
+        """Gives the final outputs of a request that was never in here."""
+        for choice in choices:
+            choice.error_param = fault.param
+            choice.finish(FinishReason.REFUSED, fault.message)
+            self.outputs.append(output_of(choice))
 
     def refuse(self, choices: list[Sequence], why: str) -> None:
         """Ends choices of a request whose grammar cannot be honoured."""

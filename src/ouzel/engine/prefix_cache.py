@@ -9,9 +9,9 @@ def chain_key(parent_key: bytes, token_ids: bytes) -> bytes:
     return blake2b(token_ids, digest_size=16, key=parent_key).digest()
 
 
-def root_key(cache_salt: str) -> bytes:
-    """Returns the key before the first block; different salts never share."""
-    return blake2b(cache_salt.encode(), digest_size=16).digest()
+def root_key(cache_salt: str, adapter: bytes = b"") -> bytes:
+    """Returns the key before the first block; different salts never share, nor do adapters of different digests."""
+    return blake2b(cache_salt.encode(), digest_size=16, key=adapter).digest()
 
 
 class PrefixCache:

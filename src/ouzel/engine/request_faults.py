@@ -1,16 +1,33 @@
 """A request may have faults for this engine."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from math import prod
 
+from ouzel.engine.adapters import Adapter
 from ouzel.engine.block_manager import BlockManager
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineInfo, EngineRequest, ImageInput
 
 
-def faults_of(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
-    """Says why the request cannot run; the server checks all of this earlier, embedders may not."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    message: str
+    param: str | None = None  # the request field at fault, where a client may have caused it
+
+
+def faults_of(
+    request: EngineRequest, adapter: Adapter | None, info: EngineInfo, blocks: BlockManager
+) -> Iterator[Fault]:
+    """Says why the request cannot run. `adapter` is what is loaded under its name for one."""
+    if request.adapter and adapter is None:
+        yield Fault(f"adapter {request.adapter!r} is not loaded", "model")
+    yield from map(Fault, _faults(request, info, blocks))
+
+
+def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
+    """The server checks all of this earlier, embedders may not."""
     token_ids = request.prompt_token_ids
     if request.n < 1:
         yield f"n must be >= 1, given {request.n}"

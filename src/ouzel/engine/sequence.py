@@ -8,6 +8,7 @@ import time
 from enum import Enum, auto
 from itertools import takewhile
 
+from ouzel.engine.adapters import Adapter
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.reasoning_limit import ReasoningLimit
@@ -25,9 +26,17 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    def __init__(self, request: EngineRequest, index: int, arrival: int, images: PromptImages | None = None) -> None:
+    def __init__(
+        self,
+        request: EngineRequest,
+        index: int,
+        arrival: int,
+        images: PromptImages | None = None,
+        adapter: Adapter | None = None,
+    ) -> None:
         self.request = request
         self.images = images
+        self.adapter = adapter  # that was loaded under the request's name for it, when it came
         self.params = request.params
         self.index = index
         self.arrival = arrival  # order of add(); choices of one request share it
@@ -177,7 +186,7 @@ class Sequence:
 
     def anew(self) -> "Sequence":
         """Returns another beam of the same search, which has the prompt only and holds nothing."""
-        beam = Sequence(self.request, self.index, self.arrival, self.images)
+        beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens

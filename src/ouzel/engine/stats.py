@@ -1,9 +1,12 @@
 """What an engine counts, read from where it is counted."""
 
+from collections.abc import Iterable
+
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.image_encoder import ImageEncoder
 from ouzel.engine.proposals import Proposals
 from ouzel.engine.scheduler import Scheduler
+from ouzel.engine.sequence import Sequence
 from ouzel.types import EngineStats
 
 
@@ -31,4 +34,10 @@ def stats_of(
         num_store_loaded=0 if store is None else store.num_loaded,
         num_store_damaged=0 if store is None else store.num_damaged,
         num_store_skipped=0 if store is None else store.num_skipped,
+        running_adapters=_adapters_of(scheduler.running),
+        waiting_adapters=_adapters_of(scheduler.waiting),
     )
+
+
+def _adapters_of(sequences: Iterable[Sequence]) -> tuple[str, ...]:
+    return tuple(sorted({sequence.request.adapter for sequence in sequences if sequence.request.adapter}))

@@ -20,7 +20,7 @@ from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.engine_state import EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
-from ouzel.engine_client.links import EngineLink, start_process, start_thread
+from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
 from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
 from ouzel.observability.progress import tell_progress
@@ -56,11 +56,13 @@ class EngineClient:
         spec: EngineSpec,
         *,
         in_thread: bool = False,
+        start_link: StartLink | None = None,
         max_queued_requests: int = 256,
         step_timeout_s: float = 300.0,
     ) -> None:
         self._spec = spec
         self._in_thread = in_thread
+        self._start_link = start_link or (start_thread if in_thread else start_process)
         self._max_queued_requests = max_queued_requests
         self._link: EngineLink | None = None
         self._outgoing: list[EngineCommand] = []
@@ -231,7 +233,7 @@ class EngineClient:
     async def _run_one(self) -> bool:
         """Runs an engine until it is gone; tells whether there should be another."""
         try:
-            link = self._link = await (start_thread if self._in_thread else start_process)(self._spec)
+            link = self._link = await self._start_link(self._spec)
         except OSError as error:  # no more processes, files or memory: may pass
             return self._lose_engine(f"the engine cannot be started: {error}")
         try:

@@ -14,9 +14,10 @@ import socket
 import sys
 import threading
 from asyncio.subprocess import Process, create_subprocess_exec
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import BinaryIO, ClassVar, Protocol
 
@@ -47,6 +48,19 @@ class EngineLink(Protocol):
     async def exit_status(self) -> str:
         """Says to people how an engine that is gone ended."""
         ...
+
+
+StartLink = Callable[[EngineSpec], Awaitable[EngineLink]]
+"""Makes the way to an engine, which may still load. Raises OSError where that may be possible later."""
+
+_PACKAGE = Path(__file__).parents[1]
+_IMPORT_PACKAGE = (
+    "import importlib.util as i, sys; "
+    "i.find_spec('msgspec') or sys.exit(f'ouzel: {sys.executable} has no msgspec: is it the Python of the engine?'); "
+    f"s = i.spec_from_file_location('ouzel', {str(_PACKAGE / '__init__.py')!r}, "
+    f"submodule_search_locations=[{str(_PACKAGE)!r}]); "
+    "m = sys.modules['ouzel'] = i.module_from_spec(s); s.loader.exec_module(m); "
+)
 
 
 async def start_thread(spec: EngineSpec) -> EngineLink:
@@ -100,11 +114,15 @@ class ThreadLink:
 
 
 async def start_process(spec: EngineSpec) -> EngineLink:
+    """Another interpreter than ours finds this very package, and nothing else of what is installed beside it."""
     payload = _frame(spec)
     ours, theirs = socket.socketpair()
     with theirs:
         program = f"from ouzel.engine_client.links import run_child; run_child({theirs.fileno()})"
-        command = (sys.executable, "-P", "-c", program)  # -P: nothing is imported from the working directory
+        if spec.python:
+            program = _IMPORT_PACKAGE + program
+        python = spec.python or sys.executable
+        command = (python, "-P", "-c", program)  # -P: nothing is imported from the working directory
         try:
             process = await create_subprocess_exec(
                 *command, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
@@ -179,6 +197,7 @@ def run_child(fd: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     connection = socket.socket(fileno=fd)
+    connection.set_inheritable(False)  # the parent sees this process end, whatever processes it has started
     reader = connection.makefile("rb")
     spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
     configure_logging(spec.log_level, spec.log_format)

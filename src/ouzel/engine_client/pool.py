@@ -5,7 +5,7 @@ Rules
 2. Where a request goes is said by the routing policy, from exact keys of its tokens: blocks that an engine has computed
    are found there again. An engine that died has forgotten everything.
 3. A request stays where it was given to. One whose engine dies ends with `error`: it may be what killed it.
-4. The first engine is started before the others: what it makes of the weights is kept, and the others map that.
+4. The first engine is started before the others: what it makes of the weights is kept, and the others read that.
 """
 
 import asyncio

@@ -22,6 +22,9 @@ def accept(
     Raises InvalidRequest for what this model cannot honour, ContextLengthExceeded for tokens that do not fit.
     """
     info, width, param = model.engine.info, options.choosing.width, options.max_tokens_param
+    if options.choosing.beam_search is not None and not info.has_beam_search:
+        name = options.choosing.width_param
+        raise InvalidRequest(f"needs an engine with beam search, given {width} beams ({info.backend})", field=name)
     if width > info.max_num_seqs:
         name = options.choosing.width_param
         raise InvalidRequest(f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name)

@@ -39,6 +39,7 @@ class Generation:
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
+        self._adapter = model.adapter
         self._choices = [Choice(index, request, model) for index in range(request.best_of)]
         self._best_of = BestOf(request) if request.best_of > request.n else None
         self._num_cached_tokens = 0
@@ -114,6 +115,7 @@ class Generation:
             reasoning_budget=request.reasoning_budget,
             images=request.prompt.images,
             speculation=request.speculation,
+            adapter=self._adapter,
         )
 
     def _params(self) -> SamplingParams:

@@ -90,6 +90,7 @@ def resolve_sampling(
         presence_penalty=_first(fields.presence_penalty, defaults.presence_penalty, 0.0),
         frequency_penalty=_first(fields.frequency_penalty, defaults.frequency_penalty, 0.0),
         seed=secrets.randbits(63) if fields.seed is None else fields.seed,
+        is_seed_random=fields.seed is None,
         min_tokens=fields.min_tokens or 0,
         stop_token_ids=_token_ids("stop_token_ids", fields.stop_token_ids or [], vocab_size),
         ignore_eos=fields.ignore_eos or False,

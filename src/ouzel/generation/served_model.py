@@ -1,7 +1,7 @@
 """What a server has for one model: everything that turns requests into text."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ouzel.engine_client import Engines
 from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
@@ -29,8 +29,14 @@ class ServedModel:
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS
+    adapter: str = ""  # that its requests use; it shares engine and all else with the model that it adapts
+    parent: str = ""  # the first name of that model
     created: int  # unix seconds
     system_fingerprint: str
+
+    def with_adapter(self, name: str) -> "ServedModel":
+        """Returns the model as this adapter makes it, which clients know by the adapter's name."""
+        return replace(self, names=(name,), adapter=name, parent=self.names[0])
 
     def cache_salt(self, key_id: str | None, own_salt: str) -> str:
         """Returns under which salt a request's prompt is cached: no key finds what another has asked.

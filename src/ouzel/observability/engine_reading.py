@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ class EngineReading:
     num_store_loaded: int = 0
     num_store_damaged: int = 0
     num_store_skipped: int = 0
+    max_loras: int = 0
+    running_adapters: frozenset[str] = frozenset()
+    waiting_adapters: frozenset[str] = frozenset()
 
     @property
     def used_share(self) -> float:
@@ -51,10 +54,20 @@ def total(readings: Sequence[EngineReading]) -> EngineReading:
     """Returns what the engines have and did together; of what they do now, the step that has run longest."""
     if len(readings) == 1:
         return readings[0]
-    names = [field.name for field in fields(EngineReading) if field.name not in ("step_age_s", "block_size")]
-    sums = {name: sum(getattr(reading, name) for reading in readings) for name in names}
-    step_age_s = max(reading.step_age_s for reading in readings)
-    return EngineReading(step_age_s=step_age_s, block_size=readings[0].block_size, **sums)
+    sums = {name: sum(getattr(reading, name) for reading in readings) for name in _summed()}
+    return replace(
+        readings[0],
+        step_age_s=max(reading.step_age_s for reading in readings),
+        running_adapters=frozenset[str]().union(*(reading.running_adapters for reading in readings)),
+        waiting_adapters=frozenset[str]().union(*(reading.waiting_adapters for reading in readings)),
+        **sums,
+    )
+
+
+def _summed() -> list[str]:
+    """Returns the names of the fields that count something."""
+    others = {"step_age_s", "block_size", "max_loras", "running_adapters", "waiting_adapters"}
+    return [field.name for field in fields(EngineReading) if field.name not in others]
 
 
 class Sample(NamedTuple):
@@ -89,8 +102,19 @@ def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> 
         Sample({**labels, "block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}, 1)
         for labels, engine in readings  # vLLM's labels
     ]
-    adapters = {"max_lora": "0", "running_lora_adapters": "", "waiting_lora_adapters": ""}
     now = time.time()
+    adapters = [
+        Sample(
+            {
+                **labels,
+                "max_lora": str(engine.max_loras),
+                "running_lora_adapters": ",".join(sorted(engine.running_adapters)),
+                "waiting_lora_adapters": ",".join(sorted(engine.waiting_adapters)),
+            },
+            now,
+        )
+        for labels, engine in readings  # vLLM's labels, too
+    ]
     return {
         "num_requests_running": gauge("Sequences in the batch.", "num_running"),
         "num_requests_waiting": gauge("Sequences waiting for the batch.", "num_waiting"),
@@ -99,11 +123,7 @@ def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> 
             "Used share of the slots for recurrent states, kept ones too.", "used_states_share"
         ),
         "cache_config_info": Family("gauge", "Shape of the KV cache.", sizes),
-        "lora_requests_info": Family(
-            "gauge",
-            "Adapters in use, as routers ask for them; the time.",
-            [Sample({**labels, **adapters}, now) for labels, _ in readings],
-        ),
+        "lora_requests_info": Family("gauge", "Adapters in use, as routers ask for them; the time.", adapters),
         "prefix_cache_queries": counter("Prompt tokens looked up.", "num_prefix_query_tokens"),
         "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", "num_prefix_hit_tokens"),
         "prefix_store_bytes": gauge("Bytes of records in the prefix cache directory.", "num_store_bytes"),

@@ -59,6 +59,7 @@ def _reading(engine: EngineClient) -> EngineReading:
         block_size=info.block_size,
         num_blocks=info.num_blocks,
         num_state_slots=info.num_state_slots,
+        max_loras=info.max_loras,
     )
     if stats is None:
         return without_stats
@@ -83,6 +84,8 @@ def _reading(engine: EngineClient) -> EngineReading:
         num_store_loaded=stats.num_store_loaded,
         num_store_damaged=stats.num_store_damaged,
         num_store_skipped=stats.num_store_skipped,
+        running_adapters=frozenset(stats.running_adapters),
+        waiting_adapters=frozenset(stats.waiting_adapters),
     )
 
 

@@ -26,8 +26,8 @@ class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     architecture: Architecture
     capabilities: list[str]
     owned_by: str = "ouzel"
-    root: None = None  # vLLM's: of which model this is an adapter
-    parent: None = None
+    root: str | None = None  # vLLM's: of an adapter the model that it adapts, here and in `parent`
+    parent: str | None = None
 
 
 class ModelList(msgspec.Struct, tag_field="object", tag="list"):
@@ -56,6 +56,8 @@ def model_object(name: str, model: ServedModel) -> ModelObject:
         context_length=max_model_len,
         architecture=_architecture(model),
         capabilities=capabilities_of(model),
+        root=model.parent or None,
+        parent=model.parent or None,
     )
 
 

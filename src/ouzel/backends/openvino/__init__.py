@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from ouzel.backends.openvino.adapter_options import max_rank, num_adapters
 from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
@@ -22,7 +23,7 @@ from ouzel.backends.openvino.kv_cache import (
 )
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import load_checkpoint, refuse_mtp
+from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
 from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
@@ -154,6 +155,8 @@ def make_runner(
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
         sees_images_whole=language_model.sees_images_whole,
+        max_loras=0 if language_model.adapters is None else num_adapters(model),
+        max_lora_rank=0 if language_model.adapters is None else language_model.adapters.rank,
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
@@ -177,6 +180,13 @@ def read_config(directory: Path) -> HfConfig:
 
 def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
     if is_ir_directory(directory):
-        refuse_mtp(model)
+        refuse_options(model)
         return load_ir(core, directory, config)
-    return load_checkpoint(directory, config, read_weights(model.weights), model.cache_dir, predicts=model.mtp)
+    return load_checkpoint(
+        directory,
+        config,
+        read_weights(model.weights),
+        model.cache_dir,
+        predicts=model.mtp,
+        adapter_rank=max_rank(model),
+    )

@@ -24,6 +24,10 @@ class GraphRequest:
     def has_input(self, name: str) -> bool:
         return name in self._indices
 
+    def keep(self, name: str, tensor: ov.Tensor) -> None:
+        """Sets an input that stays until it is set again."""
+        self._request.set_input_tensor(self._indices[name], tensor)
+
     def run(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         for name, array in arrays.items():
             self._request.set_input_tensor(self._indices[name], ov.Tensor(array, shared_memory=True))

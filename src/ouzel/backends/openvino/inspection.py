@@ -13,7 +13,7 @@ from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.loader import measure_checkpoint, refuse_mtp
+from ouzel.backends.openvino.loader import measure_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
 from ouzel.backends.openvino.weights.encodings import Encoding
@@ -55,7 +55,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     directory = Path(model.model)
     config = read_hf_config(directory)
     if is_ir_directory(directory):
-        refuse_mtp(model)
+        refuse_options(model)
         language_model, num_parameters = load_ir(core, directory, config), 0
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:

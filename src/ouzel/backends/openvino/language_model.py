@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.adapters import AdapterShape
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
@@ -41,6 +42,7 @@ class LanguageModel:
     cache_entry: Path | None = None  # that the weights are mapped from
     is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
     prediction: PredictionGraphs | None = None
+    adapters: AdapterShape | None = None  # where it takes them
     identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
+from ouzel.backends.openvino.adapter_options import num_adapters
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -34,9 +35,16 @@ logger = logging.getLogger(__name__)
 
 
 def load_checkpoint(
-    directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str, *, predicts: bool = False
+    directory: Path,
+    config: HfConfig,
+    plan: WeightPlan,
+    cache_dir: str,
+    *,
+    predicts: bool = False,
+    adapter_rank: int = 0,
 ) -> LanguageModel:
-    """With `predicts` the layer that predicts further tokens is loaded, too. Raises ModelLoadError."""
+    """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank` the model takes
+    adapters. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
     stored, family_build = find_weights(directory, text), family(text.model_type)
     keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
@@ -46,7 +54,7 @@ def load_checkpoint(
         logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
-        model = built(config, family_build, vision, weights, plan, predicts=predicts)
+        model = built(config, family_build, vision, weights, plan, predicts=predicts, adapter_rank=adapter_rank)
         kept = f"{stored.compressed_as} as {value_types(weights.index)}"
         named = "" if str(plan) == "auto" else f" ({plan})"
         return replace(model, weights=kept + named if keeps else str(plan), identity=entry.name)
@@ -75,10 +83,12 @@ def load_checkpoint(
     return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))
 
 
-def refuse_mtp(model: ModelConfig) -> None:
-    """Raises ModelLoadError where the layer for further tokens is asked for of a directory that has graphs."""
+def refuse_options(model: ModelConfig) -> None:
+    """Raises ModelLoadError for what is asked of a directory that has graphs, and takes building them."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+    if num_adapters(model):
+        raise ModelLoadError("lora, max_loras: an OpenVINO IR takes no adapters; serve the checkpoint it was made of")
 
 
 def measure_checkpoint(
@@ -122,11 +132,13 @@ def built(
     plan: WeightPlan,
     *,
     predicts: bool = False,
+    adapter_rank: int = 0,
 ) -> LanguageModel:
     """Raises ModelLoadError where the runtime refuses a number that the family takes."""
     images = None if vision is None else vision.image_shape(config)
     try:
-        model = build(text_model(config, weights), Builder(weights, plan, images, predicts=predicts))
+        builder = Builder(weights, plan, images, predicts=predicts, adapter_rank=adapter_rank)
+        model = build(text_model(config, weights), builder)
         if vision is None or images is None:
             return model
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"

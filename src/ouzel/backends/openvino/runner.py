@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.adapter_slots import AdapterSlots
 from ouzel.backends.openvino.chunked_rows import ChunkedRows, in_chunks
 from ouzel.backends.openvino.graph_request import GraphRequest
 from ouzel.backends.openvino.image_rows import features_shape, image_inputs, is_image_token
@@ -51,6 +52,9 @@ class OpenVINORunner:
         self._ropes = language_model.ropes
         self._query_scale = language_model.query_scale
         self._request = GraphRequest(compiled, self._kv_cache.tensors | self._states.tensors)
+        self._adapters = None
+        if language_model.adapters is not None:
+            self._adapters = AdapterSlots(language_model.adapters, info.max_loras, self._request)
         self._chunked_rows = ChunkedRows()
         self._position_axes = position_axes(compiled)
         self._next_states = {
@@ -84,7 +88,17 @@ class OpenVINORunner:
             inputs |= image_inputs(batch, self._features_shape)
         if self._request.has_input("image_tokens"):
             inputs["image_tokens"] = is_image_token(batch)
+        if self._adapters is not None:
+            inputs |= self._adapters.inputs(batch)
         return inputs
+
+    def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+        assert self._adapters is not None, "a model that takes no adapters gets none"
+        return self._adapters.fill(slot, path)
+
+    def clear_adapter_slot(self, slot: int) -> None:
+        assert self._adapters is not None, "a model that takes no adapters gets none"
+        self._adapters.clear(slot)
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
         assert self._vision is not None, "a model that does not see gets no images"
@@ -109,3 +123,4 @@ class OpenVINORunner:
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
         del self._request, self._compiled, self._kv_cache, self._states, self._weights, self._vision, self.prediction
+        del self._adapters

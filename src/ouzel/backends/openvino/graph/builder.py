@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.adapters import AdaptedMatrix, AdapterInputs
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
@@ -22,13 +23,24 @@ class Builder:
     """Names are those of tensors without their `.weight`."""
 
     def __init__(
-        self, weights: Weights, plan: WeightPlan, images: ImageShape | None = None, *, predicts: bool = False
+        self,
+        weights: Weights,
+        plan: WeightPlan,
+        images: ImageShape | None = None,
+        *,
+        predicts: bool = False,
+        adapter_rank: int = 0,
     ) -> None:
-        """With `images` the language model takes them; with `predicts` it has a layer that predicts further tokens."""
+        """With `images` the language model takes them; with `predicts` it has a layer that predicts further tokens;
+        with `adapter_rank` it takes adapters of that rank."""
         self.graph = PagedGraph(keeps_rows=predicts)
         self.predicts = predicts
         self._image_shape = images
         self._images: ImageInputs | None = None
+        self._adapters: AdapterInputs | None = None
+        if adapter_rank:  # what is f32 is to be exact
+            dtype = ov.Type.f32 if plan.layers == "f32" else ov.Type.bf16
+            self._adapters = AdapterInputs(self.graph, adapter_rank, dtype)
         self._weights = weights
         self._plan = plan
         self._ropes: dict[str, Rope] = {}
@@ -70,6 +82,9 @@ class Builder:
         """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
         weight = self._weight(name, num_rows, num_columns, width or self._plan.layers, row_order)
         product = ops.matmul(rows, weight, False, True)
+        if self._adapters is not None and width is None and self._adapters.takes(name):
+            matrix = AdaptedMatrix(name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order)
+            product = self._adapters.added(product, rows, matrix)
         if not has_bias:
             return product
         bias = self.array(name + ".bias", num_rows)
@@ -151,6 +166,7 @@ class Builder:
             hidden_size=hidden_size,
             vocab_size=vocab_size,
             max_positions=max_positions,
+            adapters=None if self._adapters is None else self._adapters.shape(),
         )
 
     def _weight(

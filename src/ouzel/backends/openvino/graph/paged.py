@@ -39,6 +39,7 @@ class PagedGraph:
         """With `keeps_rows` it computes all rows to the end, not only the sampled ones."""
         self.parameters: list[Node] = []
         self._keeps_rows = keeps_rows
+        self.has_sampled = False  # what is built from now on takes the sampled rows only
         self._outputs: dict[str, Node] = {}
         self._constants = Constants()
         self.arrays = self._constants.arrays  # must outlive the compiled model
@@ -105,6 +106,7 @@ class PagedGraph:
         """Gathers the rows whose logits are wanted; of a product by a matrix, before it is computed."""
         if self._keeps_rows:
             return rows
+        self.has_sampled = True
         node = output_of(rows).get_node()
         if node.get_type_name() != "MatMul":
             return gather(rows, self._sampled_rows)

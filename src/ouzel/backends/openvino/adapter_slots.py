@@ -1,0 +1,134 @@
+"""The matrices of adapters lie in slots: inputs of the compiled model, which a step takes as many of as it uses.
+
+All slots of a matrix lie one after the other, in one mapping of memory that belongs to nobody else: pages are taken
+when a slot is filled, and given back when it is cleared. The base weights know nothing of it.
+"""
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.adapter_files import AdapterFiles
+from ouzel.backends.openvino.adapter_rows import row_inputs, used_slots
+from ouzel.backends.openvino.graph.adapters import A_PREFIX, B_PREFIX, AdapterShape
+from ouzel.backends.openvino.graph_request import GraphRequest
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.weights.encodings import encode_bf16
+from ouzel.engine.base import ForwardBatch
+
+_MAX_KEPT = 32  # ranges of slots whose tensors are kept: making them takes a millisecond or two
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """One matrix of all slots."""
+
+    name: str  # of the input
+    values: NDArray[np.generic]  # [slots, ...], f32 or the bits of bf16
+    begin: int  # in the mapping
+    no_rank: tuple[int, ...]  # the shape of one slot that adds nothing
+
+
+class AdapterSlots:
+    def __init__(self, shape: AdapterShape, num_slots: int, request: GraphRequest) -> None:
+        self._matrices = {matrix.name: matrix for matrix in shape.matrices}
+        self._rank = shape.rank
+        self._dtype = shape.dtype
+        self._request = request
+        self._memory, self._stacks = _stacks(shape, num_slots)
+        self._kept: dict[range, dict[str, ov.Tensor]] = {}
+        self._present: range | None = None  # slots that the request has
+
+    def fill(self, slot: int, path: str) -> bytes:
+        """Raises ModelLoadError; the slot may be half filled then."""
+        files = AdapterFiles(Path(path), self._matrices, self._rank)
+        for name in files.names:
+            a, b = files.read(name)
+            self._put(A_PREFIX + name, slot, a.T)
+            self._put(B_PREFIX + name, slot, in_order(b, self._matrices[name].row_order).T)
+        return files.digest()
+
+    def _put(self, name: str, slot: int, matrix: NDArray[np.float32]) -> None:
+        """Leaves zeros beside a matrix of a smaller rank."""
+        values = self._stacks[name].values
+        encoded = matrix if values.dtype == np.float32 else encode_bf16(matrix)["values"]
+        values[slot, : matrix.shape[0], : matrix.shape[1]] = encoded
+
+    def clear(self, slot: int) -> None:
+        for stack in self._stacks.values():
+            begin = stack.begin + slot * stack.values[0].nbytes
+            _give_back(self._memory, stack.values[slot].reshape(-1).view(np.uint8), begin)
+
+    def inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
+        """Gives the request the slots that the batch uses, and returns what each row has to do with them."""
+        used = used_slots(batch.adapter_slots)
+        if used != self._present:
+            for name, tensor in self._tensors(used).items():
+                self._request.keep(name, tensor)
+            self._present = used
+        inputs = row_inputs(batch.adapter_slots, len(batch.token_ids), batch.sampled_rows)
+        return {name: array for name, array in inputs.items() if self._request.has_input(name)}
+
+    def _tensors(self, used: range) -> dict[str, ov.Tensor]:
+        if used not in self._kept:
+            if len(self._kept) == _MAX_KEPT:
+                self._kept.clear()
+            self._kept[used] = dict(self._made(used))
+        return self._kept[used]
+
+    def _made(self, used: range) -> Iterator[tuple[str, ov.Tensor]]:
+        for stack in self._stacks.values():
+            values = stack.values[used.start : used.stop]
+            if used:
+                yield stack.name, ov.Tensor(values, ov.Shape(values.shape), self._dtype)
+            else:
+                yield stack.name, ov.Tensor(self._dtype, ov.Shape(stack.no_rank))
+
+
+def in_order(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
+    """Brings the rows of B to the order in which the graph has the matrix's, of each so many."""
+    if order is None:
+        return matrix
+    return matrix.reshape(-1, len(order), matrix.shape[1])[:, order].reshape(matrix.shape)
+
+
+def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _Stack]]:
+    """Each begins with a page of its own."""
+    element = np.dtype(np.float32 if shape.dtype == ov.Type.f32 else np.uint16)
+    sizes: dict[str, tuple[int, int]] = {}
+    for matrix in shape.matrices:
+        sizes |= {A_PREFIX + matrix.name: (matrix.num_columns, -1), B_PREFIX + matrix.name: (-1, matrix.num_rows)}
+    counts = [num_slots * shape.rank * max(each) for each in sizes.values()]
+    pages = [-(-count * element.itemsize // mmap.PAGESIZE) for count in counts]
+    memory = mmap.mmap(-1, sum(pages) * mmap.PAGESIZE, **_PRIVATE)
+    begins = [begin * mmap.PAGESIZE for begin in accumulate(pages, initial=0)]
+    stacks = {}
+    for (name, (rows, columns)), count, begin in zip(sizes.items(), counts, begins, strict=False):
+        values = np.frombuffer(memory, element, count, begin).reshape(num_slots, *_with(shape.rank, rows, columns))
+        stacks[name] = _Stack(name, values, begin, (1, *_with(0, rows, columns)))
+    return memory, stacks
+
+
+def _with(rank: int, *sizes: int) -> tuple[int, ...]:
+    return tuple(rank if size == -1 else size for size in sizes)
+
+
+# Pages of a private mapping can be given back; those of a shared one, which is the default, cannot.
+_PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+
+
+def _give_back(memory: mmap.mmap, part: NDArray[np.uint8], begin: int) -> None:
+    """Makes zeros of a part of the memory. Its whole pages are taken again when they are written."""
+    first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    last = (begin + part.size) // mmap.PAGESIZE * mmap.PAGESIZE
+    if first >= last or not hasattr(mmap, "MADV_DONTNEED"):
+        part[:] = 0
+        return
+    part[: first - begin] = 0
+    part[last - begin :] = 0
+    memory.madvise(mmap.MADV_DONTNEED, first, last - first)

@@ -1,0 +1,186 @@
+"""One choice at a vLLM elsewhere: the body that asks for it, and the outputs that its answer comes to.
+
+vLLM 0.33 takes `GenerateRequest` at /inference/v1/generate and answers with `GenerateTokensStreamResponse`s, or, since
+streams have no prompt logprobs, with one `GenerateTokensResponse`.
+"""
+
+import time
+
+import msgspec
+
+from ouzel.backends.vllm.sampling_fields import FINISH_REASONS, cache_salt_of, grammar_text, sampling_fields
+from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput, TokenLogprob
+
+ID_PREFIX = "generate-tokens-"  # vLLM writes it before the id that a request brings
+
+
+class _Logprob(msgspec.Struct):
+    token_id: int
+    logprob: float
+    rank: int | None = None
+
+
+class _Position(_Logprob):
+    top_logprobs: list[_Logprob] = []
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Position] | None = None
+
+
+class _PromptLogprob(msgspec.Struct):
+    logprob: float
+    rank: int | None = None
+
+
+class _Choice(msgspec.Struct):
+    token_ids: list[int] | None = None
+    logprobs: _Logprobs | None = None
+    finish_reason: str | None = None
+    stop_reason: int | str | None = None
+
+
+class _TokenDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens_details: _TokenDetails | None = None
+
+
+class _Error(msgspec.Struct):
+    message: str = "no reason was given"
+
+
+class _Answer(msgspec.Struct):
+    """It is a piece of a stream, or the whole answer."""
+
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    prompt_logprobs: list[dict[int, _PromptLogprob] | None] | None = None
+    error: _Error | None = None
+
+
+_decoder = msgspec.json.Decoder(_Answer)
+
+
+class AnswerError(Exception):
+    """The answer says of itself that it failed; the message is vLLM's."""
+
+
+class RemoteChoice:
+    def __init__(self, request: EngineRequest, index: int) -> None:
+        self.request = request
+        self.index = index
+        self.name = f"{request.request_id}-{index}"
+        self._asked_at = time.monotonic()
+        self.has_begun = False
+        self._last: StepOutput | None = None  # held until the usage has come, with which vLLM ends
+
+    @property
+    def is_whole(self) -> bool:
+        """Tells whether the answer comes in one piece."""
+        return self.index == 0 and self.request.params.num_prompt_logprobs is not None
+
+    def body(self) -> bytes:
+        request = self.request
+        fields = sampling_fields(request, self.index)
+        if request.grammar is not None:
+            fields["structured_outputs"] = {"grammar": grammar_text(request.grammar)}
+        body: dict[str, object] = {
+            "request_id": self.name,
+            "token_ids": request.prompt_token_ids,
+            "sampling_params": fields,
+            "stream": not self.is_whole,
+        }
+        if not self.is_whole:
+            body["stream_options"] = {"include_usage": True}
+        if (salt := cache_salt_of(request)) is not None:
+            body["cache_salt"] = salt
+        if request.priority:
+            body["priority"] = request.priority
+        if request.grammar is not None:  # what comes before the form is a part of our grammar
+            body["reasoning_ended"] = True
+        return msgspec.json.encode(body)
+
+    def read(self, data: bytes) -> list[StepOutput]:
+        """Returns what a piece gives at once; the end is for `finish`. Raises AnswerError and msgspec.DecodeError."""
+        answer = _decoder.decode(data)
+        if answer.error is not None:
+            raise AnswerError(answer.error.message)
+        outputs = [self._output(choice, answer) for choice in answer.choices]
+        for output in outputs:
+            if output.finish_reason is not None:
+                self._last = output
+        if self._last is not None and answer.usage is not None:
+            details = answer.usage.prompt_tokens_details
+            num_cached = (details.cached_tokens if details is not None else None) or 0
+            self._last = msgspec.structs.replace(self._last, num_cached_tokens=num_cached)
+        return [output for output in outputs if output.finish_reason is None]
+
+    def finish(self) -> StepOutput:
+        """Returns the final output. Raises AnswerError where none has come."""
+        if self._last is None:
+            raise AnswerError("the answer ended before its time")
+        return self._last
+
+    def _output(self, choice: _Choice, answer: _Answer) -> StepOutput:
+        params = self.request.params
+        reason = None
+        if choice.finish_reason is not None:
+            reason = FINISH_REASONS.get(choice.finish_reason, FinishReason.ERROR)
+        token_ids = choice.token_ids or []
+        stop_token_id = choice.stop_reason if isinstance(choice.stop_reason, int) else None
+        if params.max_tokens == 0 and reason in (None, FinishReason.STOP, FinishReason.LENGTH):
+            token_ids, stop_token_id = [], None
+            reason = FinishReason.LENGTH if reason is not None else None
+        positions = choice.logprobs.content if choice.logprobs is not None else None
+        return StepOutput(
+            request_id=self.request.request_id,
+            index=self.index,
+            token_ids=token_ids,
+            logprobs=[
+                _position(position, params.num_logprobs, params.logprob_token_ids)
+                for position in (positions or [])[: len(token_ids)]
+                if params.num_logprobs is not None
+            ],
+            num_cached_tokens=0,
+            prompt_logprobs=self._prompt_positions(answer.prompt_logprobs),
+            finish_reason=reason,
+            stop_token_id=stop_token_id,
+            error="vLLM could not compute this request" if reason is FinishReason.ERROR else None,
+            timing=self._timing(),
+        )
+
+    def _timing(self) -> RequestTiming | None:
+        """Returns, with the first piece, all the time before it: how long a request waited there is not told."""
+        if self.has_begun:
+            return None
+        self.has_begun = True
+        return RequestTiming(queue_s=0.0, prefill_s=time.monotonic() - self._asked_at)
+
+    def _prompt_positions(self, positions: list[dict[int, _PromptLogprob] | None] | None) -> list[PositionLogprobs]:
+        num_top = self.request.params.num_prompt_logprobs
+        if not positions or num_top is None:
+            return []
+        found: list[PositionLogprobs] = []
+        for token_id, entries in zip(self.request.prompt_token_ids[1:], positions[1:], strict=True):
+            if entries is None or token_id not in entries:
+                raise AnswerError("the answer lacks logprobs of the prompt")
+            ranked = sorted(entries.items(), key=lambda item: item[1].rank or 0)[:num_top]
+            top = tuple(TokenLogprob(each, entry.logprob) for each, entry in ranked)
+            own = entries[token_id]
+            found.append(PositionLogprobs(TokenLogprob(token_id, own.logprob), top, own.rank))
+        return found
+
+
+def _position(position: _Position, num_top: int, shown_ids: tuple[int, ...]) -> PositionLogprobs:
+    """Reads the token that came, and the likely ones, which begin with it again."""
+    entries = {entry.token_id: entry for entry in position.top_logprobs}
+    ranked = sorted(entries.values(), key=lambda entry: entry.rank or 0)[:num_top]
+    shown = [entries[token_id] for token_id in dict.fromkeys(shown_ids) if token_id in entries]
+    return PositionLogprobs(
+        sampled=TokenLogprob(position.token_id, position.logprob),
+        top=tuple(TokenLogprob(entry.token_id, entry.logprob) for entry in [*ranked, *shown]),
+        rank=position.rank,
+    )

@@ -1,0 +1,189 @@
+"""What is to be known of a vLLM elsewhere: that it is there, what it can do, how it fares.
+
+What it was not started for is found by asking: a request for one token, for each thing that it might refuse.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from ouzel.backends.vllm.sampling_fields import VERSION, Abilities
+from ouzel.client.base import UNREADABLE, Answer, ApiClient, ApiFailure, failure_of
+from ouzel.types import EngineInfo, EngineStats
+
+logger = logging.getLogger(__name__)
+
+Content = TypeVar("Content")
+
+GENERATE, ABORT = "/inference/v1/generate", "/inference/v1/abort_requests"
+_OK, _BAD_REQUEST, _UNPROCESSABLE = 200, 400, 422
+_LOOK_EVERY_S = 1.0
+_GRAMMAR = "start: <[0]>\n"  # the token 0: only guidance reads this
+_SAMPLE = re.compile(r"^(vllm:\w+)(?:\{[^}]*\})? ([-+.\deE]+)$", re.MULTILINE)
+_CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The start of ours knows this of the other server."""
+
+    url: str  # for people
+    model_type: str
+    vocab_size: int
+    weights: str  # how they are quantised, else their type
+    dtype: str
+    max_num_seqs: int  # requests that count as running; others wait here
+    max_model_len: int | None = None  # less than the server's, where it is to be less
+    has_priorities: bool = False
+    wait_s: float = 600.0
+
+
+class _Model(msgspec.Struct):
+    max_model_len: int | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model] = []
+
+
+class _Version(msgspec.Struct):
+    version: str = "unknown"
+
+
+class RemoteServer:
+    def __init__(self, facts: ServerFacts, client: ApiClient) -> None:
+        self._facts = facts
+        self._client = client
+
+    async def wait(self, tell: Callable[[str], None]) -> None:
+        """Returns when it answers that it is well. Raises ApiFailure where that takes too long."""
+        started = time.monotonic()
+        while True:
+            tell(f"waiting for {self._facts.url}")
+            try:
+                await self.check()
+            except ApiFailure as failure:
+                waited_s = time.monotonic() - started
+                if waited_s >= self._facts.wait_s:
+                    raise ApiFailure(f"no engine has answered for {waited_s:.0f} s: {failure}") from failure
+            else:
+                return
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def check(self) -> None:
+        """Raises ApiFailure where it is not there, or not well."""
+        answer = await self._client.ask("GET", "/health")
+        if answer.status != _OK:
+            raise ApiFailure(f"{self._facts.url} is not well: {failure_of(answer)}", http_status=answer.status)
+
+    async def look(self) -> tuple[EngineInfo, Abilities]:
+        """Finds out what it is. Raises ApiFailure where it cannot be an engine of ours."""
+        started = time.monotonic()
+        version = await self._version()
+        context = await self._max_model_len()
+        abilities = await self._abilities()
+        cache = await self._cache_config()
+        facts = self._facts
+        info = EngineInfo(
+            backend="vllm",
+            model_type=facts.model_type,
+            device=facts.url,
+            weights=facts.weights,
+            precision=f"{facts.dtype} by vLLM {version}",
+            kv_cache_dtype=cache.get("cache_dtype", "unknown"),
+            vocab_size=facts.vocab_size,
+            max_model_len=context,
+            block_size=_number(cache.get("block_size")) or 16,
+            num_blocks=_number(cache.get("num_gpu_blocks")),
+            max_num_seqs=facts.max_num_seqs,
+            max_num_batched_tokens=context,
+            load_s=time.monotonic() - started,
+            has_grammars=abilities.grammars,
+            has_beam_search=False,
+        )
+        return info, abilities
+
+    async def stats(self, info: EngineInfo) -> EngineStats:
+        """Reads its metrics, which are of everybody who asks it. Raises ApiFailure."""
+        answer = await self._client.ask("GET", "/metrics")
+        sums: dict[str, float] = {}
+        if answer.status == _OK:
+            for name, value in _SAMPLE.findall(answer.body.decode(errors="replace")):
+                sums[name] = sums.get(name, 0.0) + float(value)
+        return EngineStats(
+            num_running=int(sums.get("vllm:num_requests_running", 0)),
+            num_waiting=int(sums.get("vllm:num_requests_waiting", 0)),
+            num_used_blocks=round(min(sums.get("vllm:kv_cache_usage_perc", 0.0), 1.0) * info.num_blocks),
+            num_blocks=info.num_blocks,
+            num_prefix_query_tokens=int(sums.get("vllm:prefix_cache_queries_total", 0)),
+            num_prefix_hit_tokens=int(sums.get("vllm:prefix_cache_hits_total", 0)),
+            num_preemptions=int(sums.get("vllm:num_preemptions_total", 0)),
+        )
+
+    async def _version(self) -> str:
+        answer = await self._client.ask("GET", "/version")
+        version = _read(answer, _Version).version if answer.status == _OK else "unknown"
+        if not version.startswith(VERSION):
+            logger.warning("%s is vLLM %s; this was written for %sx", self._facts.url, version, VERSION)
+        return version
+
+    async def _max_model_len(self) -> int:
+        answer = await self._client.ask("GET", "/v1/models")
+        if answer.status != _OK:
+            raise self._refused("/v1/models", answer)
+        models = _read(answer, _Models).data
+        theirs = models[0].max_model_len if models else None
+        if theirs is None:
+            raise ApiFailure(f"{self._facts.url}/v1/models does not say how long a context may be")
+        ours = self._facts.max_model_len
+        if ours is not None and ours > theirs:
+            raise ApiFailure(f"max_model_len: must be <= {theirs}, that of {self._facts.url}, given {ours}")
+        return ours or theirs
+
+    async def _abilities(self) -> Abilities:
+        answer = await self._try()
+        if answer.status != _OK:
+            raise self._refused(GENERATE, answer)
+        return Abilities(
+            priorities=self._facts.has_priorities,  # vLLM 0.33 takes priorities also where it does not heed them
+            grammars=await self._takes(structured_outputs={"grammar": _GRAMMAR}),
+            reasoning_budgets=await self._takes(thinking_token_budget=1),
+            token_bans=False,  # over HTTP only as texts
+        )
+
+    async def _takes(self, **fields: object) -> bool:
+        answer = await self._try(**fields)
+        if answer.status in (_OK, _BAD_REQUEST, _UNPROCESSABLE):
+            return answer.status == _OK
+        raise self._refused(GENERATE, answer)
+
+    async def _try(self, **fields: object) -> Answer:
+        always = {"max_tokens": 1, "temperature": 0.0, "detokenize": False}
+        body = {"token_ids": [0], "sampling_params": always | fields, "stream": False}
+        return await self._client.ask("POST", GENERATE, msgspec.json.encode(body))
+
+    def _refused(self, path: str, answer: Answer) -> ApiFailure:
+        hints = {404: " (vllm serve needs --enable-scale-out)", 401: " (--engine-api-key)", 403: " (--engine-api-key)"}
+        hint = hints.get(answer.status, "")
+        return ApiFailure(f"{self._facts.url}{path}: {failure_of(answer)}{hint}", http_status=answer.status)
+
+    async def _cache_config(self) -> dict[str, str]:
+        answer = await self._client.ask("GET", "/metrics")
+        found = _CACHE_CONFIG.search(answer.body.decode(errors="replace")) if answer.status == _OK else None
+        return dict(_LABEL.findall(found[1])) if found else {}
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() else 0
+
+
+def _read(answer: Answer, kind: type[Content]) -> Content:
+    try:
+        return msgspec.json.decode(answer.body, type=kind)
+    except UNREADABLE as error:
+        raise ApiFailure(f"the answer cannot be read: {error}") from error

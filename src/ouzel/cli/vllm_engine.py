@@ -1,0 +1,101 @@
+"""What the engine's process of vLLM is made of, and the link to a server of it."""
+
+import msgspec
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.model_directory import LocalModel
+from ouzel.cli.model_options import output_format
+from ouzel.cli.options import Options
+from ouzel.cli.vllm_options import arguments_of
+from ouzel.engine_client import EngineSpec
+from ouzel.engine_client.links import EngineLink, StartLink
+from ouzel.errors import ModelLoadError
+from ouzel.tokenizer.model_files import MAX_VOCAB_SIZE, read_json_object, read_tokenizer_json
+
+_FACTORY = "ouzel.backends.vllm.child_engine:create_engine"
+
+
+class _AddedToken(msgspec.Struct):
+    content: str
+
+
+class _AddedTokens(msgspec.Struct):
+    """Holds these of `tokenizer.json`, which is large."""
+
+    added_tokens: list[_AddedToken] = []
+
+
+def child_spec(options: Options, local: LocalModel) -> EngineSpec:
+    return EngineSpec(
+        factory=_FACTORY,
+        options={
+            "arguments": engine_arguments(options, local),
+            "reasoning_marks": _reasoning_marks(options, local),
+        },
+        python=options.vllm.engine_python,
+        log_level=options.observability.log_level,
+        log_format=options.observability.log_format,
+    )
+
+
+def engine_arguments(options: Options, local: LocalModel) -> dict[str, object]:
+    """Returns those of vLLM's EngineArgs."""
+    arguments = arguments_of(options.vllm, options.model, options.engine, options.given)
+    return arguments | {"model": str(local.directory), "max_logprobs": options.limits.max_logprobs}
+
+
+def _reasoning_marks(options: Options, local: LocalModel) -> tuple[str, str] | None:
+    """Returns the marks between which vLLM can limit the reasoning: where there is one way to begin and to end it, each
+    a token of its own. None where it cannot: a budget is refused then."""
+    family = output_format(local.directory, options.model).reasoning
+    marks = family.reasoning if family is not None else None
+    if marks is None or not marks.are_exact or len(marks.starts) != 1 or len(marks.ends) != 1:
+        return None
+    try:
+        text = read_tokenizer_json(local.directory / "tokenizer.json")
+        tokens = {token.content for token in msgspec.json.decode(text, type=_AddedTokens).added_tokens}
+    except (OSError, ValueError, ModelLoadError):
+        return None  # who reads the tokenizer says what is wrong with it
+    start, end = marks.start.strip(), marks.end.strip()
+    return (start, end) if {start, end} <= tokens else None
+
+
+def link_to_server(options: Options, local: LocalModel) -> StartLink:
+    """Raises InvalidOption for a URL or certificates that cannot be used."""
+    from ouzel.backends.vllm.remote_link import RemoteLink  # noqa: PLC0415  slow to import, seldom needed
+    from ouzel.backends.vllm.remote_server import ServerFacts  # noqa: PLC0415
+    from ouzel.client.base import ApiFailure  # noqa: PLC0415
+    from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415
+
+    vllm = options.vllm
+    config = read_json_object(local.directory / "config.json")
+    text = config.get("text_config")  # of a checkpoint of several modes
+    language = text if isinstance(text, dict) else config
+    vocab_size = language.get("vocab_size")
+    if not isinstance(vocab_size, int) or not 0 < vocab_size <= MAX_VOCAB_SIZE:
+        raise ModelLoadError(f"{local.directory}/config.json: must have a vocab_size, given {vocab_size!r}")
+    try:
+        tls = tls_context(ca_file=vllm.engine_ca_certs)
+        url = HttpClient(vllm.engine_url, api_key=vllm.engine_api_key, tls=tls).root
+    except ApiFailure as failure:
+        raise InvalidOption(f"--engine-url: {failure}") from failure
+    dtype = str(language.get("dtype") or language.get("torch_dtype") or "unknown")
+    quantisation = config.get("quantization_config")
+    method = quantisation.get("quant_method") if isinstance(quantisation, dict) else None
+    facts = ServerFacts(
+        url=url,
+        model_type=str(config.get("model_type", "unknown")),
+        vocab_size=vocab_size,
+        weights=str(method or dtype),
+        dtype=dtype,
+        max_num_seqs=options.engine.max_num_seqs,
+        max_model_len=options.model.max_model_len,
+        has_priorities=vllm.engine_priorities,
+        wait_s=vllm.engine_wait_s,
+    )
+
+    async def start(spec: EngineSpec) -> EngineLink:
+        client = HttpClient(vllm.engine_url, api_key=vllm.engine_api_key, tls=tls)
+        return RemoteLink(facts, client, look_every_s=spec.heartbeat_every_s)
+
+    return start

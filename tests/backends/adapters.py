@@ -1,0 +1,125 @@
+"""Random adapters as PEFT writes them, and checkpoints with an adapter merged into their matrices."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.adapters import AdaptedMatrix
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.safetensors import (
+    INDEX_FILE,
+    SINGLE_FILE,
+    Checkpoint,
+    TensorLocation,
+    find_files,
+    plain_name,
+    read_header,
+    to_float32,
+)
+from ouzel.config.weights import read_weights
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.types import EngineInfo
+from tests.backends.quantize import save
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RandomAdapter:
+    """A and B by the names of matrices, and what `adapter_config.json` says besides `r`."""
+
+    halves: Mapping[str, tuple[Floats, Floats]]
+    config: Mapping[str, object]
+
+    def write(self, directory: Path) -> Path:
+        directory.mkdir(parents=True)
+        tensors: dict[str, Floats] = {}
+        for name, (a, b) in self.halves.items():
+            tensors |= {
+                f"base_model.model.{name}.lora_A.weight": a,
+                f"base_model.model.{name}.lora_B.weight": b,
+            }
+        save(directory / "adapter_model.safetensors", {name: ("F32", values) for name, values in tensors.items()})
+        rank = next(iter(self.halves.values()))[0].shape[0]
+        config = {"peft_type": "LORA", "r": rank, "lora_alpha": 2 * rank, "bias": "none", **self.config}
+        (directory / "adapter_config.json").write_text(json.dumps(config))
+        return directory
+
+    def deltas(self, scale: float = 2.0) -> dict[str, Floats]:
+        return {name: (np.float32(scale) * b @ a).astype(np.float32) for name, (a, b) in self.halves.items()}
+
+
+def matrices_of(directory: Path) -> tuple[AdaptedMatrix, ...]:
+    """Returns what of a checkpoint can be adapted."""
+    config = read_hf_config(directory).text_model()
+    builder = Builder(MeasuredWeights(Checkpoint(directory)), read_weights("f32"), adapter_rank=1)
+    adapters = family(config.model_type)(config, builder).adapters
+    assert adapters is not None
+    return adapters.matrices
+
+
+def random_adapter(
+    directory: Path, seed: int, rank: int = 3, takes: Callable[[str], bool] = lambda name: True, **config: object
+) -> RandomAdapter:
+    """Makes one for those of a checkpoint's matrices whose name is taken."""
+    random = np.random.default_rng(seed)
+    halves = {
+        matrix.name: (
+            random.normal(0, 0.3, (rank, matrix.num_columns)).astype(np.float32),
+            random.normal(0, 0.1, (matrix.num_rows, rank)).astype(np.float32),
+        )
+        for matrix in matrices_of(directory)
+        if takes(matrix.name)
+    }
+    return RandomAdapter(halves, config)
+
+
+def merge(directory: Path, deltas: Mapping[str, Floats], merged: Path) -> Path:
+    """Writes the checkpoint, all of it in f32, with what an adapter adds to its matrices."""
+    shutil.copytree(directory, merged, ignore=shutil.ignore_patterns("*.safetensors", INDEX_FILE))
+    tensors: dict[str, Floats] = {}
+    for path in find_files(directory):
+        for name, location in read_header(path).items():
+            own = deltas.get(plain_name(name).removesuffix(".weight"))
+            tensors[name] = read(location) if own is None else read(location) + own.reshape(location.shape)
+    save(merged / SINGLE_FILE, {name: ("F32", values) for name, values in tensors.items()})
+    return merged
+
+
+def read(location: TensorLocation) -> Floats:
+    stored = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}[location.dtype]
+    with location.path.open("rb") as file:
+        file.seek(location.offset)
+        values = np.fromfile(file, stored, int(np.prod(location.shape)))
+    return to_float32(values, location.dtype).reshape(location.shape)
+
+
+class AdaptedRunner:
+    """Implements `ModelRunner`: each batch's rows have the adapters of `slots`, or all of them the first."""
+
+    def __init__(self, runner: ModelRunner, *slots: int) -> None:
+        self._runner = runner
+        self._slots = slots
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._runner.info
+
+    def run(self, batch: ForwardBatch) -> Floats:
+        lens = np.diff(batch.subsequence_begins)
+        slots = self._slots if len(self._slots) == len(lens) else self._slots[:1] * len(lens)
+        return self._runner.run(replace(batch, adapter_slots=np.repeat(np.array(slots, np.int32), lens)))
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._runner.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        self._runner.close()

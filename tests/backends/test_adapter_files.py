@@ -1,0 +1,203 @@
+"""Directories of PEFT's: what they may say, and what is refused, by name."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # JSON
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
+from ouzel.backends.openvino.adapter_options import max_rank, num_adapters
+from ouzel.config import ModelConfig
+from ouzel.errors import ModelLoadError
+from tests.backends import GOLDEN
+from tests.backends.adapters import RandomAdapter, matrices_of, random_adapter
+from tests.backends.quantize import Tensors, load, save
+
+MODEL = GOLDEN / "llama"
+MATRICES = {matrix.name: matrix for matrix in matrices_of(MODEL)}
+Q = "model.layers.0.self_attn.q_proj"
+RANK = 3
+
+
+@pytest.fixture(scope="module")
+def adapter() -> RandomAdapter:
+    return random_adapter(MODEL, seed=1, rank=RANK)
+
+
+def files(directory: Path) -> AdapterFiles:
+    return AdapterFiles(directory, MATRICES, max_rank=4)
+
+
+@pytest.mark.parametrize(
+    ("config", "of_q", "of_k"),
+    [
+        ({}, 2.0, 2.0),
+        ({"lora_alpha": 1}, 1 / RANK, 1 / RANK),
+        ({"lora_alpha": 6, "use_rslora": True}, 6 / math.sqrt(RANK), 6 / math.sqrt(RANK)),
+        ({"alpha_pattern": {"q_proj": 9}}, 3.0, 2.0),
+        ({"alpha_pattern": {r"layers\.[1-9]\..*": 30, r"layers\.0\.self_attn\.(q|v)_proj": 9, "q_proj": 12}}, 3.0, 2.0),
+        ({"alpha_pattern": {"^model.layers.0.self_attn.q_proj": 9, "proj": 30}}, 3.0, 2.0),
+        ({"r": 64, "rank_pattern": {r".*_proj": RANK}}, 2.0, 2.0),
+    ],
+)
+def test_the_scale_is_what_peft_makes_it(
+    adapter: RandomAdapter, tmp_path: Path, config: dict[str, Any], of_q: float, of_k: float
+) -> None:
+    RandomAdapter(adapter.halves, config).write(tmp_path / "adapter")
+    read = files(tmp_path / "adapter")
+    for name, scale in ((Q, of_q), (Q.replace("q_proj", "k_proj"), of_k)):
+        a, b = read.read(name)
+        np.testing.assert_array_equal(a, adapter.halves[name][0])
+        np.testing.assert_allclose(b, np.float32(scale) * adapter.halves[name][1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda name: name.replace("base_model.model.model.", "base_model.model.model.language_model."),
+        lambda name: name.replace(".weight", ".default.weight"),
+    ],
+)
+def test_names_of_other_classes_and_versions(
+    adapter: RandomAdapter, tmp_path: Path, rename: Callable[[str], str]
+) -> None:
+    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    save(path, {rename(name): tensor for name, tensor in load(path).items()})
+    assert set(files(path.parent).names) == set(MATRICES)
+
+
+def test_types_of_sixteen_bits(adapter: RandomAdapter, tmp_path: Path) -> None:
+    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    save(path, {name: ("F16", values) for name, (_, values) in load(path).items()})
+    np.testing.assert_array_equal(files(path.parent).read(Q)[0], adapter.halves[Q][0].astype(np.float16))
+
+
+def test_the_digest_tells_contents_and_scales_apart(adapter: RandomAdapter, tmp_path: Path) -> None:
+    same = [adapter.write(tmp_path / name) for name in ("one", "two")]
+    others = [
+        random_adapter(MODEL, seed=2, rank=RANK).write(tmp_path / "other"),
+        RandomAdapter(adapter.halves, {"lora_alpha": 7}).write(tmp_path / "scaled"),
+        RandomAdapter(adapter.halves, {"alpha_pattern": {"q_proj": 7}}).write(tmp_path / "scaled in part"),
+    ]
+    assert len({files(directory).digest() for directory in same}) == 1
+    assert len({files(directory).digest() for directory in [*same, *others]}) == 4
+
+
+def says(**entries: object) -> Callable[[Path], None]:
+    def change(directory: Path) -> None:
+        path = directory / CONFIG_FILE
+        path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+
+    return change
+
+
+def has(change: Callable[[Tensors], object]) -> Callable[[Path], None]:
+    def rewrite(directory: Path) -> None:
+        tensors = load(directory / WEIGHTS_FILE)
+        change(tensors)
+        save(directory / WEIGHTS_FILE, tensors)
+
+    return rewrite
+
+
+A_OF_Q, B_OF_Q = (f"base_model.model.{Q}.lora_{half}.weight" for half in "AB")
+
+
+def put(name: str, *shape: int, dtype: str = "F32", value: float = 0.0) -> Callable[[Tensors], object]:
+    return lambda tensors: tensors.update({name: (dtype, np.full(shape, value, np.float32))})
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "nothing there": (shutil.rmtree, "has no adapter_config.json"),
+    "no configuration": (lambda d: (d / CONFIG_FILE).unlink(), "has no adapter_config.json"),
+    "no weights": (lambda d: (d / WEIGHTS_FILE).unlink(), "has no adapter_model.safetensors"),
+    "a pickle": (lambda d: (d / WEIGHTS_FILE).rename(d / "adapter_model.bin"), "a pickle, is not read"),
+    "no JSON": (lambda d: (d / CONFIG_FILE).write_text("{"), "is not valid JSON"),
+    "a list": (lambda d: (d / CONFIG_FILE).write_text("[]"), "must hold a JSON object"),
+    "rank of 0": (says(r=0), "`$.r`"),
+    "alpha of a text": (says(lora_alpha="8"), "`$.lora_alpha`"),
+    "another kind": (says(peft_type="LOHA"), "peft_type must be LORA"),
+    "biases": (says(bias="all"), "bias must be none"),
+    "DoRA": (says(use_dora=True), "use_dora: DoRA"),
+    "biases of B": (says(lora_bias=True), "lora_bias"),
+    "whole modules": (says(modules_to_save=["lm_head"]), "modules_to_save"),
+    "experts": (says(target_parameters=["mlp.experts.gate_up_proj"]), "target_parameters"),
+    "tokens": (says(trainable_token_indices=[1]), "trainable_token_indices"),
+    "replicated layers": (says(layer_replication=[[0, 2]]), "layer_replication"),
+    "KaSA": (says(kasa_config={"beta": 1e-4}), "kasa_config"),
+    "aLoRA": (says(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
+    "PiSSA": (says(init_lora_weights="pissa_niter_16"), "init_lora_weights"),
+    "a bad pattern": (says(alpha_pattern={"(": 1}), "is no pattern"),
+    "another rank than it says": (says(r=4), "says that the rank of model.layers.0.self_attn.q_proj is 4, it is 3"),
+    "no tensors": (has(dict.clear), "holds no tensor"),
+    "half a pair": (has(lambda tensors: tensors.pop(B_OF_Q)), "q_proj lacks lora_B"),
+    "another width": (has(put(A_OF_Q, RANK, 7)), "has the shape [3, 7], the model asks for [3, 64]"),
+    "another height": (has(put(B_OF_Q, 7, RANK)), "has the shape [7, 3]"),
+    "a number": (has(put(A_OF_Q)), "has the shape []"),
+    "no rank": (has(lambda tensors: (put(A_OF_Q, 0, 64)(tensors), put(B_OF_Q, 64, 0)(tensors))), "has rank 0"),
+    "integers": (has(put(A_OF_Q, RANK, 64, dtype="I32")), "is stored as I32"),
+    "no numbers": (
+        has(put(A_OF_Q, RANK, 64, value=math.nan)),
+        "lora_A of model.layers.0.self_attn.q_proj is not",
+    ),
+    "the head": (has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)), "lm_head cannot be adapted"),
+    "a layer too many": (has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)), "layers.77.self_attn.q_proj cannot be"),
+    "an embedding": (has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)), "or of a kind"),
+    "magnitudes": (has(put(f"base_model.model.{Q}.lora_magnitude_vector", 64)), "or of a kind not supported"),
+    "the same twice": (has(put(A_OF_Q.replace(".weight", ".default.weight"), RANK, 64)), "is there twice"),
+    "a part only": (
+        lambda d: (d / WEIGHTS_FILE).write_bytes((d / WEIGHTS_FILE).read_bytes()[:-5]),
+        "is truncated",
+    ),
+    "no safetensors": (lambda d: (d / WEIGHTS_FILE).write_bytes(b"PK" * 99), "adapter_model.safetensors"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_broken_or_not_supported_is_refused_by_name(adapter: RandomAdapter, tmp_path: Path, case: str) -> None:
+    directory = adapter.write(tmp_path / "adapter")
+    change, message = BROKEN[case]
+    change(directory)
+    with pytest.raises(ModelLoadError) as refusal:
+        [files(directory).read(name) for name in files(directory).names]
+    assert message in str(refusal.value)
+    assert str(directory) in str(refusal.value) or "pattern" in str(refusal.value)
+
+
+def test_a_rank_above_the_limit_is_refused(tmp_path: Path) -> None:
+    directory = random_adapter(MODEL, seed=1, rank=5).write(tmp_path / "adapter")
+    with pytest.raises(ModelLoadError, match="has rank 5, must be from 1 to max_lora_rank, 4"):
+        files(directory)
+
+
+def test_the_largest_rank_of_those_that_are_given_is_the_limit(tmp_path: Path) -> None:
+    small = random_adapter(MODEL, seed=1, rank=2).write(tmp_path / "small")
+    large = RandomAdapter({}, {"r": 8, "rank_pattern": {"q_proj": 48}})
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large" / CONFIG_FILE).write_text(json.dumps({"peft_type": "LORA", **large.config}))
+    assert (num_adapters(ModelConfig()), max_rank(ModelConfig())) == (0, 0)
+    assert max_rank(ModelConfig(max_loras=4)) == 16
+    assert max_rank(ModelConfig(lora=(f"a={small}",))) == 16
+    assert max_rank(ModelConfig(lora=(f"a={small}", f"b={tmp_path / 'large'}"))) == 48
+    assert max_rank(ModelConfig(lora=(f"a={small}",), max_lora_rank=2)) == 2
+    assert num_adapters(ModelConfig(lora=(f"a={small}", f"b={small}"))) == 2
+    with pytest.raises(ModelLoadError, match=r"has no adapter_config\.json"):
+        max_rank(ModelConfig(lora=(f"a={tmp_path / 'missing'}",)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lora": ("a",)}, "lora must be NAME=PATH, found 'a'"),
+        ({"lora": ("=a",)}, "lora must be NAME=PATH, found '=a'"),
+        ({"lora": ("a=x", "a=y")}, "lora names 'a' twice"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ModelConfig(**options)

@@ -1,0 +1,197 @@
+"""Adapters against checkpoints that have them merged into their weights."""
+
+import gc
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import psutil
+import pytest
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.core import EngineCore
+from ouzel.types import AdapterLoaded, AdapterUnloaded
+from tests.backends import GOLDEN_NAMES, of_kinds
+from tests.backends.adapters import AdaptedRunner, merge, random_adapter
+from tests.backends.conftest import read_golden
+from tests.backends.forward import Driver, Logits, median_error, relative_error
+from tests.cores import share_of_cores
+from tests.engine.requests import adapted, make_request, run, run_alone
+
+RANK = 4
+
+# One with biases, and one whose rows are in another order.
+CHECKED = of_kinds("adapters of other families", GOLDEN_NAMES, ["llama-bias", "deepseek-v2"])
+GOLDEN_ADAPTERS = Path(__file__).parent / "golden_adapters"  # tools/golden/make_adapter.py
+
+
+def load(
+    directory: Path,
+    cache_dir: Path,
+    max_loras: int,
+    weights: str = "f32",
+) -> OpenVINORunner:
+    """Computes in f32 where the weights are, else as it is served."""
+    config = ModelConfig(
+        model=str(directory),
+        weights=weights,
+        cache_dir=str(cache_dir),
+        max_loras=max_loras,
+        max_lora_rank=RANK,
+    )
+    dtype: Literal["f32", "auto"] = "f32" if weights == "f32" else "auto"
+    engine = EngineConfig(precision=dtype, kv_cache_dtype=dtype, kv_cache_gib=0.02, num_threads=share_of_cores())
+    runner = create_runner(config, engine)
+    assert isinstance(runner, OpenVINORunner)
+    return runner
+
+
+def logits_of(runner: OpenVINORunner | AdaptedRunner, prompt: list[int]) -> Logits:
+    """In two chunks, of which the first gives no logits: then the last layer has no rows at all."""
+    driver = Driver(runner)
+    sequence = driver.sequence()
+    driver.step([(sequence, prompt[:5])], rows="none")
+    return driver.step([(sequence, prompt[5:])], rows="all")
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_an_adapter_is_its_merged_weights(name: str, cache_dir: Path, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    adapter = random_adapter(golden.directory, seed=1)  # of less than the largest rank
+    merged = merge(golden.directory, adapter.deltas(), tmp_path / "merged")
+    runner = load(golden.directory, cache_dir, max_loras=2)
+    runner.fill_adapter_slot(1, str(adapter.write(tmp_path / "adapter")))
+
+    expected = logits_of(load(merged, tmp_path, 0), golden.prompt)
+    assert relative_error(logits_of(AdaptedRunner(runner, 1), golden.prompt), expected) < 1e-5
+    unadapted = logits_of(load(golden.directory, cache_dir, 0), golden.prompt)
+    assert relative_error(logits_of(runner, golden.prompt), unadapted) < 2e-6
+    assert relative_error(expected, unadapted) > 0.1
+
+
+@pytest.mark.parametrize("name", ["plain", "patterns", "fused"])
+def test_an_adapter_does_what_peft_does_with_it(name: str, cache_dir: Path) -> None:
+    """Ranks and scales by pattern, rank-stabilised scales, fused matrices, adapters of one layer."""
+    with np.load(GOLDEN_ADAPTERS / name / "golden.npz") as arrays:
+        checkpoint, prompt, logits = str(arrays["checkpoint"]), arrays["prompt"].tolist(), arrays["logits"]
+    runner = load(read_golden(checkpoint).directory, cache_dir, 1)
+    runner.fill_adapter_slot(0, str(GOLDEN_ADAPTERS / name))
+    assert relative_error(logits_of(AdaptedRunner(runner, 0), prompt), logits[5:]) < 1e-5
+    assert relative_error(logits_of(runner, prompt), logits[5:]) > 0.05
+
+
+@pytest.mark.parametrize("weights", ["int8", pytest.param("bf16", marks=pytest.mark.release("other widths"))])
+def test_compressed_weights_have_adapters_beside_them(weights: str, cache_dir: Path, tmp_path: Path) -> None:
+    """The base is rounded as ever, and the adapter to bf16; merged weights would be rounded together."""
+    golden = read_golden("qwen3")
+    adapter = random_adapter(golden.directory, seed=1)
+    merged = merge(golden.directory, adapter.deltas(), tmp_path / "merged")
+    exact = logits_of(load(merged, tmp_path, 0), golden.prompt)
+
+    runner = load(golden.directory, cache_dir, 1, weights)
+    runner.fill_adapter_slot(0, str(adapter.write(tmp_path / "adapter")))
+    error = median_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), exact)
+    of_merged = median_error(logits_of(load(merged, tmp_path, 0, weights), golden.prompt), exact)
+    assert error < max(1.5 * of_merged, 0.04)
+
+
+def test_a_batch_mixes_adapters_and_the_model_as_it_is(cache_dir: Path, tmp_path: Path) -> None:
+    """Prompts of different lengths, then steps of one token each, in slots that are not next to each other."""
+    golden = read_golden("llama")
+    runner = load(golden.directory, cache_dir, max_loras=5)
+    for slot in (1, 2, 4):
+        adapter = random_adapter(golden.directory, seed=slot)
+        runner.fill_adapter_slot(slot, str(adapter.write(tmp_path / str(slot))))
+    slots = (4, -1, 1, 1, -1, 4)
+    lengths = (9, 3, 17, 5, 12, 1)
+
+    def steps(runner: AdaptedRunner, lengths: tuple[int, ...]) -> Logits:
+        driver = Driver(runner)
+        sequences = [driver.sequence() for _ in lengths]
+        first = driver.step([(each, golden.prompt[:length]) for each, length in zip(sequences, lengths, strict=True)])
+        return np.stack([first, driver.step([(each, [7]) for each in sequences])], axis=1)
+
+    together = steps(AdaptedRunner(runner, *slots), lengths)
+    for row, slot, length in zip(together, slots, lengths, strict=True):
+        assert relative_error(row, steps(AdaptedRunner(runner, slot), (length,))[0]) < 1e-5
+
+
+def test_a_slot_is_empty_again_when_it_is_cleared(cache_dir: Path, tmp_path: Path) -> None:
+    golden = read_golden("llama")
+    runner = load(golden.directory, cache_dir, max_loras=2)
+    unadapted = logits_of(runner, golden.prompt)
+    whole = random_adapter(golden.directory, seed=1, rank=RANK).write(tmp_path / "whole")
+    part = random_adapter(golden.directory, 2, takes=lambda name: name.endswith("v_proj")).write(tmp_path / "part")
+
+    runner.fill_adapter_slot(1, str(part))
+    expected = logits_of(AdaptedRunner(runner, 1), golden.prompt)
+    runner.fill_adapter_slot(0, str(whole))
+    runner.clear_adapter_slot(0)
+    assert relative_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), unadapted) < 2e-6
+    runner.fill_adapter_slot(0, str(part))
+    assert relative_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), expected) < 1e-6
+
+
+def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) -> None:
+    """Of slots of 16 MiB, three quarters at least: what is rounded to pages, and what malloc keeps, is not more."""
+    golden = read_golden("llama")
+    rank = 512
+    adapter = random_adapter(golden.directory, seed=1, rank=rank)
+    path = str(adapter.write(tmp_path / "adapter"))
+    config = ModelConfig(
+        model=str(golden.directory), weights="f32", cache_dir=str(cache_dir), max_loras=8, max_lora_rank=rank
+    )
+    engine = EngineCore(create_runner(config, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)))
+    slot_bytes = 4 * sum(a.size + b.size for a, b in adapter.halves.values())
+
+    def load_and_use(*names: str) -> None:
+        for name in names:
+            engine.adapters.load(name, path)
+        run(engine)
+        assert engine.adapters.take_events() == [AdapterLoaded(name) for name in names]
+        run_alone(engine, adapted(make_request(golden.prompt), names[0]))
+
+    def unload(*names: str) -> None:
+        for name in names:
+            engine.adapters.unload(name)
+        run(engine)
+        assert engine.adapters.take_events() == [AdapterUnloaded(name) for name in names]
+
+    def resident_bytes() -> int:
+        return int(psutil.Process().memory_info().rss)
+
+    load_and_use("first")
+    unload("first")
+    gc.collect()
+    before = resident_bytes()
+    names = [f"adapter-{index}" for index in range(8)]
+    load_and_use(*names)
+    loaded = resident_bytes()
+    unload(*names)
+    assert loaded - before > 0.75 * 8 * slot_bytes
+    assert loaded - resident_bytes() > 0.75 * 8 * slot_bytes
+    load_and_use("again")
+
+
+def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path) -> None:
+    """Chunks, preemption, prefix caching, several choices: greedy tokens are those of merged weights."""
+    golden = read_golden("qwen3")
+    adapter = random_adapter(golden.directory, seed=3)
+    path = adapter.write(tmp_path / "adapter")
+    merged = EngineCore(load(merge(golden.directory, adapter.deltas(), tmp_path / "merged"), tmp_path, 0))
+    engine = EngineCore(load(golden.directory, cache_dir, 1))
+    engine.adapters.load("a", str(path))
+    run(engine)
+
+    requests = [make_request(golden.prompt[:length], max_tokens=12, n=2) for length in (40, 40, 33, 3)]
+    mixed = [adapted(request, name) for request in requests for name in ("a", "")]
+    results = run(engine, mixed)
+    base = EngineCore(load(golden.directory, cache_dir, 0))
+    for request in mixed:
+        expected = run_alone(merged if request.adapter else base, adapted(request, ""))
+        assert [results[request.request_id, index].token_ids for index in range(2)] == [
+            each.token_ids for each in expected
+        ]
+    assert engine.stats().num_prefix_hit_tokens > 0

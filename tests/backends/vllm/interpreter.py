@@ -1,0 +1,23 @@
+"""An interpreter of its own, as --engine-python names it, that has msgspec and the stand-in for vLLM, and no more."""
+
+import sys
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.backends.vllm.conftest import STAND_IN
+
+
+def make_interpreter(directory: Path, *, has_vllm: bool = True, has_msgspec: bool = True) -> str:
+    """Makes it in `directory`; returns its path."""
+    venv.create(directory, with_pip=False, symlinks=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = directory / "lib" / version / "site-packages"
+    found = find_spec("msgspec")
+    assert found is not None
+    assert found.origin is not None
+    if has_msgspec:
+        (packages / "msgspec").symlink_to(Path(found.origin).parent)
+    if has_vllm:
+        (packages / "vllm").symlink_to(STAND_IN / "vllm")
+    return str(directory / "bin" / "python")

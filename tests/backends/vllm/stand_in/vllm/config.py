@@ -1,0 +1,3 @@
+from .names import ReasoningConfig, StructuredOutputsConfig
+
+__all__ = ["ReasoningConfig", "StructuredOutputsConfig"]

@@ -1,0 +1,278 @@
+"""The engine over a stand-in for vLLM: what becomes of a request, and of each thing that vLLM tells."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from ouzel.errors import ModelLoadError
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineRequest, FinishReason, Grammar, ReasoningBudget, StepOutput
+from tests.backends.vllm.engines import asked_there, make_engine, run
+from tests.engine.requests import make_request
+
+FAILING, FATAL = 258, 259
+OF_TWO = '{"grammars": [{"lark_grammar": "start: \\"a\\" @g1\\n"}, {"lark_grammar": "start: \\"b\\"\\n"}]}'
+BUDGET = ReasoningBudget(max_tokens=5, end_token_ids=(9,), starts=(b"<",), ends=(b">",), pieces={}, is_open=False)
+
+
+def tokens(outputs: list[StepOutput], request: EngineRequest, index: int = 0) -> list[int]:
+    own = [output for output in outputs if (output.request_id, output.index) == (request.request_id, index)]
+    return [token_id for output in own for token_id in output.token_ids]
+
+
+def final(outputs: list[StepOutput], request: EngineRequest, index: int = 0) -> StepOutput:
+    [found] = [
+        output
+        for output in outputs
+        if (output.request_id, output.index) == (request.request_id, index) and output.finish_reason is not None
+    ]
+    return found
+
+
+def answer(request: EngineRequest, reasoning_marks: tuple[str, str] | None = None) -> tuple[list[StepOutput], Any]:
+    """Returns the outputs, and vLLM's sampling parameters of the last choice."""
+    engine = make_engine(reasoning_marks=reasoning_marks)
+    engine.add(request)
+    return run(engine), asked_there()[-1].params
+
+
+def test_what_it_says_of_itself() -> None:
+    info = make_engine(max_model_len=128, max_num_seqs=4, dtype="float16").info
+
+    assert (info.backend, info.model_type, info.device, info.precision) == (
+        "vllm",
+        "parrot",
+        "cuda",
+        "float16 by vLLM 0.33.0",
+    )
+    assert (info.max_model_len, info.max_num_seqs, info.block_size, info.num_blocks) == (128, 4, 16, 1000)
+    assert info.has_grammars
+    assert not (info.has_beam_search or info.has_prompt_lookup or info.has_drafts or info.has_vision)
+
+
+def test_each_choice_ends_once() -> None:
+    request = make_request([1, 2, 3], n=3, max_tokens=5)
+    outputs, _ = answer(request)
+
+    for index in range(3):
+        assert tokens(outputs, request, index) == [1, 2, 3, 1, 2]
+        assert final(outputs, request, index).finish_reason is FinishReason.LENGTH
+
+
+def test_an_end_token_and_a_stop_token() -> None:
+    by_model, by_request = make_request([1, 2, 3], eos_token_ids=(3,)), make_request([1, 2, 3], stop_token_ids=(2,))
+    ignored = make_request([1, 2, 3], eos_token_ids=(3,), ignore_eos=True, max_tokens=4)
+    later = make_request([1, 2, 3], eos_token_ids=(2,), min_tokens=3, max_tokens=5)
+    engine = make_engine()
+    for request in (by_model, by_request, ignored, later):
+        engine.add(request)
+    outputs = run(engine)
+
+    assert (tokens(outputs, by_model), final(outputs, by_model).stop_token_id) == ([1, 2, 3], 3)
+    assert (tokens(outputs, by_request), final(outputs, by_request).stop_token_id) == ([1, 2], 2)
+    assert final(outputs, by_request).finish_reason is FinishReason.STOP
+    assert (len(tokens(outputs, ignored)), final(outputs, ignored).stop_token_id) == (4, None)
+    assert 2 not in tokens(outputs, later)[:3]
+
+
+def test_no_tokens_at_all() -> None:
+    request = make_request([1, 2], max_tokens=0, eos_token_ids=(1,), num_logprobs=1, num_prompt_logprobs=1)
+    outputs, params = answer(request)
+
+    assert params.max_tokens == 1
+    [output] = outputs
+    assert (output.token_ids, output.logprobs, output.stop_token_id) == ([], [], None)
+    assert output.finish_reason is FinishReason.LENGTH
+    assert [position.sampled.token_id for position in output.prompt_logprobs] == [2]
+    assert output.timing is not None
+
+
+def test_sampling_parameters_by_name() -> None:
+    request = make_request(
+        [1, 2],
+        n=2,
+        temperature=0.5,
+        top_p=0.9,
+        top_k=7,
+        min_p=0.1,
+        repetition_penalty=1.1,
+        presence_penalty=0.2,
+        frequency_penalty=0.3,
+        seed=-3,
+        min_tokens=2,
+        logit_bias=((5, 4.0),),
+        allowed_token_ids=(5, 6),
+        bad_words=((8, 9),),
+        priority=-2,
+    )
+    outputs, params = answer(request)
+
+    wanted = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+    assert [getattr(params, name) for name in wanted] == [0.5, 0.9, 7, 0.1, 1.1, 0.2, 0.3]
+    assert (params.seed, params.min_tokens) == ((-3 + 1) % 2**63, 2)
+    assert (params.logit_bias, params.allowed_token_ids, params._bad_words_token_ids) == ({5: 4.0}, [5, 6], [[8, 9]])
+    assert (params.ignore_eos, params.detokenize, asked_there()[-1].priority) == (True, False, -2)
+    assert set(tokens(outputs, request)) == {5}
+
+
+def test_a_seed_that_nobody_gave_is_left_to_vllm() -> None:
+    _, params = answer(make_request([1], seed=77, is_seed_random=True, temperature=1.0))
+    assert params.seed is None
+
+
+def test_logprobs_have_the_most_likely_first_and_ranks() -> None:
+    request = make_request([1, 2], max_tokens=1, num_logprobs=2, num_prompt_logprobs=2)
+    [output] = answer(request)[0]
+
+    [position] = output.logprobs
+    assert (position.sampled.token_id, position.sampled.logprob, position.rank) == (1, -3.0, 3)
+    assert [(entry.token_id, entry.logprob) for entry in position.top] == [(7, -1.0), (8, -2.0)]
+    [of_prompt] = output.prompt_logprobs
+    assert (of_prompt.sampled.token_id, of_prompt.rank, len(of_prompt.top)) == (2, 99, 2)
+
+
+def test_logprobs_of_tokens_that_are_asked_for() -> None:
+    request = make_request([1], max_tokens=1, num_logprobs=0, logprob_token_ids=(11, 12))
+    [output] = answer(request)[0]
+    assert [entry.token_id for entry in output.logprobs[0].top] == [11, 12]
+
+
+def test_a_grammar_reaches_vllm_as_it_is_and_holds() -> None:
+    text = 'start: "7-" T1\nT1: /[xy]{3}/\n'
+    request = make_request(b"abc", grammar=text, eos_token_ids=(257,), max_tokens=20)
+    outputs, params = answer(request)
+
+    assert params.structured_outputs.grammar == text
+    assert bytes(tokens(outputs, request)[:-1]).startswith(b"7-")
+    assert final(outputs, request).stop_token_id == 257
+
+
+def test_an_abort_of_one_choice_and_of_all() -> None:
+    request, other = make_request([1], n=2, max_tokens=30), make_request([2], max_tokens=10)
+    engine = make_engine()
+    engine.add(request)
+    engine.add(other)
+    outputs = engine.step()
+    engine.abort(request.request_id, 1)
+    outputs += engine.step()
+    engine.abort(request.request_id)
+    engine.abort("unknown")
+    outputs += run(engine)
+
+    assert {final(outputs, request, index).finish_reason for index in (0, 1)} == {FinishReason.ABORT}
+    assert (len(tokens(outputs, request, 0)), len(tokens(outputs, request, 1))) == (2, 1)
+    assert tokens(outputs, other) == [2] * 10
+    assert (engine.stats().num_running, engine.stats().num_used_blocks) == (0, 0)
+
+
+def test_prefixes_are_hits_under_the_same_salt_only() -> None:
+    engine = make_engine()
+    prompt = list(range(40))
+    hits = []
+    for salt in ("a/key@1", "a/key@1", "another"):
+        request = make_request(prompt, cache_salt=salt, max_tokens=1)
+        engine.add(request)
+        hits.append(final(run(engine), request).num_cached_tokens)
+
+    assert hits == [0, 32, 0]
+    stats = engine.stats()
+    assert (stats.num_prefix_query_tokens, stats.num_prefix_hit_tokens) == (120, 32)
+
+
+def test_statistics_of_running_and_waiting_ones() -> None:
+    engine = make_engine(max_num_seqs=2)
+    engine.add(make_request([1], n=3, max_tokens=9))
+    engine.step()
+
+    stats = engine.stats()
+    assert (stats.num_running, stats.num_waiting, stats.num_blocks) == (2, 1, 1000)
+    assert stats.num_used_blocks == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"beam_search": BeamSearchParams(width=2)}, "use_beam_search"),
+        ({"typical_p": 0.5}, "typical_p"),
+        ({"no_repeat_ngram_size": 3}, "no_repeat_ngram_size"),
+        ({"num_logprobs": 2, "logprob_token_ids": (1,)}, "logprob_token_ids"),
+        ({"num_logprobs": 0, "logprob_token_ids": tuple(range(129))}, "logprob_token_ids"),
+        ({"num_logprobs": 21}, "logprobs"),
+    ],
+)
+def test_what_vllm_cannot_do_is_refused_by_name(fields: dict[str, Any], param: str) -> None:
+    refused, other = make_request([1, 2], n=2, **fields), make_request([3], max_tokens=2)
+    engine = make_engine()
+    engine.add(refused)
+    engine.add(other)
+    outputs = run(engine)
+
+    for index in (0, 1):
+        output = final(outputs, refused, index)
+        assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, param)
+        assert param in (output.error or "")
+    assert tokens(outputs, other) == [3, 3]
+
+
+def test_a_clients_grammar_within_a_form_is_refused_by_the_name_of_its_field() -> None:
+    request = msgspec.structs.replace(make_request([1]), grammar=Grammar(OF_TWO, "tools"))
+    [output] = answer(request)[0]
+    assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, "tools")
+
+
+def test_a_budget_of_reasoning_needs_the_marks() -> None:
+    request = msgspec.structs.replace(make_request([1], max_tokens=1), reasoning_budget=BUDGET)
+    outputs, params = answer(request, reasoning_marks=("<think>", "</think>"))
+    [refused] = answer(request)[0]
+
+    assert (params.thinking_token_budget, final(outputs, request).finish_reason) == (5, FinishReason.LENGTH)
+    assert (refused.finish_reason, refused.error_param) == (FinishReason.REFUSED, "thinking_token_budget")
+
+
+def test_a_request_that_vllm_refuses_ends_alone() -> None:
+    bad, good = make_request([99_999]), make_request([1], max_tokens=1)
+    engine = make_engine()
+    engine.add(bad)
+    engine.add(good)
+    outputs = run(engine)
+
+    assert final(outputs, bad).finish_reason is FinishReason.REFUSED
+    assert "vocabulary" in (final(outputs, bad).error or "")
+    assert tokens(outputs, good) == [1]
+
+
+def test_a_request_that_fails_ends_alone() -> None:
+    bad, good = make_request([FAILING, 1]), make_request([1], max_tokens=4)
+    engine = make_engine()
+    engine.add(bad)
+    engine.add(good)
+    outputs = run(engine)
+
+    assert final(outputs, bad).finish_reason is FinishReason.ERROR
+    assert tokens(outputs, good) == [1] * 4
+
+
+def test_an_engine_that_dies_says_so() -> None:
+    engine = make_engine()
+    engine.add(make_request([FATAL]))
+    with pytest.raises(Exception, match="EngineCore encountered an issue"):
+        engine.step()
+
+
+def test_an_id_in_use() -> None:
+    engine, request = make_engine(), make_request([1])
+    engine.add(request)
+    with pytest.raises(ValueError, match=request.request_id):
+        engine.add(request)
+
+
+def test_an_argument_that_vllm_does_not_know() -> None:
+    with pytest.raises(ModelLoadError, match=r"--engine-args: .* 'enforce_eagre'"):
+        make_engine(enforce_eagre=True)
+
+
+def test_it_is_closed() -> None:
+    engine = make_engine()
+    engine.close()
+    assert engine._engine.is_shut_down

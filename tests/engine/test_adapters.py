@@ -1,0 +1,278 @@
+"""Adapters at the engine: loaded, used, told apart in the cache, unloaded. The runner's are files of any content."""
+
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.core import EngineCore
+from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
+from ouzel.engine.prefix_store import open_prefix_store
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import (
+    AdapterEvent,
+    AdapterFailed,
+    AdapterLoaded,
+    AdapterUnloaded,
+    AddRequest,
+    EngineEvent,
+    EngineRequest,
+    FinishReason,
+    LoadAdapter,
+    Shutdown,
+    StepResult,
+    UnloadAdapter,
+)
+from tests.engine.requests import adapted, make_request, run, run_alone
+
+PROMPT = list(range(1, 14))  # three blocks of four, and one token
+
+
+def events_of(engine: EngineCore) -> list[AdapterEvent]:
+    while engine.has_unfinished():
+        engine.step()
+    return engine.adapters.take_events()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name in "abcd":
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+def loaded(files: Path, *names: str, max_loras: int = 3) -> EngineCore:
+    engine = EngineCore(FakeRunner(max_loras=max_loras))
+    for name in names:
+        engine.adapters.load(name, str(files / name))
+    assert events_of(engine) == [AdapterLoaded(name) for name in names]
+    return engine
+
+
+def tokens(engine: EngineCore, adapter: str, max_tokens: int = 8) -> list[int]:
+    return run_alone(engine, adapted(make_request(PROMPT, max_tokens=max_tokens), adapter))[0].token_ids
+
+
+def test_each_row_of_a_batch_has_its_own_adapter(files: Path) -> None:
+    alone = {name: tokens(loaded(files, "a", "b"), name) for name in ("", "a", "b")}
+    assert len({tuple(each) for each in alone.values()}) == 3
+
+    engine = loaded(files, "a", "b")
+    requests = {name: adapted(make_request(PROMPT), name) for name in alone}
+    results = run(engine, requests.values())
+
+    assert {name: results[request.request_id, 0].token_ids for name, request in requests.items()} == alone
+
+
+def test_blocks_are_shared_under_the_same_adapter_only(files: Path) -> None:
+    engine = loaded(files, "a", "b")
+
+    def num_cached(adapter: str) -> int:
+        return run_alone(engine, adapted(make_request(PROMPT), adapter))[0].final.num_cached_tokens
+
+    assert [num_cached(name) for name in ("", "a", "b")] == [0, 0, 0]
+    assert [num_cached(name) for name in ("", "a", "b")] == [12, 12, 12]
+
+
+def test_what_is_cached_goes_by_what_an_adapter_is_not_by_its_name(files: Path) -> None:
+    engine = loaded(files, "a")
+    expected = tokens(engine, "a")
+    engine.adapters.unload("a")
+    engine.adapters.load("again", str(files / "a"))
+    assert events_of(engine) == [AdapterUnloaded("a"), AdapterLoaded("again")]
+    again = run_alone(engine, adapted(make_request(PROMPT), "again"))[0]
+    assert (again.token_ids, again.final.num_cached_tokens) == (expected, 12)
+
+    engine.adapters.load("a", str(files / "b"))  # another one, under the name of the first
+    events_of(engine)
+    other = run_alone(engine, adapted(make_request(PROMPT), "a"))[0]
+    assert other.final.num_cached_tokens == 0
+    assert other.token_ids == tokens(loaded(files, "b"), "b")
+
+
+def test_a_prefix_directory_tells_adapters_apart(files: Path) -> None:
+    def engine_on_store() -> EngineCore:
+        runner = FakeRunner(max_loras=2)
+        store = open_prefix_store(runner, str(files / "store"), max_bytes=2**20)
+        engine = EngineCore(runner, store=store)
+        for name in "ab":
+            engine.adapters.load(name, str(files / name))
+        events_of(engine)
+        return engine
+
+    first = engine_on_store()
+    expected = tokens(first, "a")
+    first.close()
+    second = engine_on_store()
+    other = run_alone(second, adapted(make_request(PROMPT), "b"))[0]
+    same = run_alone(second, adapted(make_request(PROMPT), "a"))[0]
+    second.close()
+    assert other.final.num_cached_tokens == 0
+    assert (same.token_ids, same.final.num_cached_tokens) == (expected, 12)
+
+
+def test_choices_and_beams_have_their_requests_adapter(files: Path) -> None:
+    engine = loaded(files, "a")
+    one = tokens(loaded(files, "a"), "a")
+    results = run_alone(engine, adapted(make_request(PROMPT, n=3), "a"))
+    assert [results[index].token_ids for index in range(3)] == [one] * 3
+
+    search = make_request(PROMPT, beam_search=BeamSearchParams(width=3))
+    base = run_alone(EngineCore(FakeRunner()), search)[0].token_ids
+    beams = run_alone(engine, adapted(search, "a"))[0].token_ids
+    assert beams != base
+    assert beams == run_alone(loaded(files, "a", "b"), adapted(search, "a"))[0].token_ids
+
+
+def test_an_unknown_adapter_refuses_the_request_and_names_the_field(files: Path) -> None:
+    engine = loaded(files, "a")
+    neighbour = adapted(make_request(PROMPT), "a")
+    wrong = adapted(make_request(PROMPT), "A")
+    results = run(engine, [neighbour, wrong])
+    final = results[wrong.request_id, 0].final
+    assert final.finish_reason is FinishReason.REFUSED
+    assert (final.error, final.error_param) == ("adapter 'A' is not loaded", "model")
+    assert results[neighbour.request_id, 0].finish_reason is FinishReason.LENGTH
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "message"),
+    [
+        ("a", "b", "adapter 'a' is loaded already: unload it first"),
+        ("", "b", "an adapter must have a name"),
+        ("c", "missing", "missing: No such file or directory"),
+    ],
+)
+def test_a_load_that_fails_leaves_all_as_it_was(files: Path, name: str, file: str, message: str) -> None:
+    engine = loaded(files, "a", max_loras=2)
+    expected = tokens(engine, "a")
+    engine.adapters.load(name, str(files / file))
+    [event] = events_of(engine)
+    assert isinstance(event, AdapterFailed)
+    assert event.message.endswith(message)
+    assert tokens(engine, "a") == expected
+    engine.adapters.load("b", str(files / "b"))  # its slot is free again
+    assert events_of(engine) == [AdapterLoaded("b")]
+    engine.adapters.load("d", str(files / "d"))
+    assert events_of(engine) == [AdapterFailed("d", "there is no room: max_loras is 2, and so many are loaded")]
+
+
+def test_an_engine_without_room_says_so() -> None:
+    engine = EngineCore(FakeRunner())
+    engine.adapters.load("a", "a")
+    [event] = events_of(engine)
+    assert isinstance(event, AdapterFailed)
+    assert "takes no adapters" in event.message
+
+
+def test_requests_of_an_unloaded_adapter_go_on_to_their_ends(files: Path) -> None:
+    engine = loaded(files, "a", max_loras=1)
+    expected = tokens(loaded(files, "a"), "a", max_tokens=20)
+    request = adapted(make_request(PROMPT, max_tokens=20), "a")
+    late = adapted(make_request(PROMPT), "a")
+
+    def unload(num_steps: int) -> None:
+        if num_steps == 1:
+            engine.adapters.unload("a")
+            engine.adapters.load("b", str(files / "b"))  # there is no room yet
+            engine.add(late)
+
+    results = run(engine, [request], after_step=unload)
+
+    assert results[request.request_id, 0].token_ids == expected
+    assert results[request.request_id, 0].finish_reason is FinishReason.LENGTH
+    assert results[late.request_id, 0].final.error == "adapter 'a' is not loaded"
+    failed, unloaded = engine.adapters.take_events()
+    assert isinstance(failed, AdapterFailed)
+    assert "1 of them unloaded, but still in use" in failed.message
+    assert unloaded == AdapterUnloaded("a")
+    engine.adapters.load("b", str(files / "b"))
+    assert events_of(engine) == [AdapterLoaded("b")]
+
+
+def test_what_is_unloaded_while_it_is_loaded_never_comes(files: Path) -> None:
+    engine = loaded(files, max_loras=1)
+    engine.adapters.load("a", str(files / "a"))
+    engine.adapters.unload("a")
+    engine.adapters.unload("nobody")
+    assert engine.adapters.take_events() == [AdapterUnloaded("nobody")]
+    assert events_of(engine) == [
+        AdapterFailed("a", "it was unloaded while it was loaded"),
+        AdapterUnloaded("a"),
+    ]
+    assert not engine.info.adapters
+    engine.adapters.load("b", str(files / "b"))
+    assert events_of(engine) == [AdapterLoaded("b")]
+    assert engine.info.adapters == ("b",)
+
+
+def test_steps_go_on_while_an_adapter_is_read(files: Path) -> None:
+    class SlowRunner(FakeRunner):
+        def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+            may_end.wait()
+            return super().fill_adapter_slot(slot, path)
+
+    may_end = threading.Event()
+    engine = EngineCore(SlowRunner(max_loras=1))
+    engine.adapters.load("a", str(files / "a"))
+    request = make_request(PROMPT)
+    engine.add(request)
+    outputs = [output for _ in range(20) for output in engine.step()]
+    assert outputs[-1].finish_reason is FinishReason.LENGTH
+    assert engine.adapters.take_events() == []
+    may_end.set()
+    assert events_of(engine) == [AdapterLoaded("a")]
+
+
+def test_stats_name_the_adapters_in_use(files: Path) -> None:
+    engine = EngineCore(FakeRunner(max_loras=2, max_num_seqs=1))
+    for name in "ab":
+        engine.adapters.load(name, str(files / name))
+    events_of(engine)
+    for name in "ab":
+        engine.add(adapted(make_request(PROMPT), name))
+    engine.step()
+    assert (engine.stats().running_adapters, engine.stats().waiting_adapters) == (("a",), ("b",))
+    run(engine)
+    assert (engine.stats().running_adapters, engine.stats().waiting_adapters) == ((), ())
+
+
+def engine_with_adapters(_: dict[str, object]) -> EngineCore:
+    return EngineCore(FakeRunner(max_loras=1))
+
+
+def test_commands_and_events_of_the_loop(files: Path) -> None:
+    """An engine that has nothing else to do loads and unloads, too."""
+    inbox: Inbox = SimpleQueue()
+    events: SimpleQueue[EngineEvent] = SimpleQueue()
+    spec = EngineSpec(factory="tests.engine.test_adapters:engine_with_adapters", options={})
+    thread = threading.Thread(target=drive_engine, args=(spec, inbox, events.put))
+    thread.start()
+
+    def answer(command: LoadAdapter | UnloadAdapter) -> AdapterEvent:
+        inbox.put([command])
+        while not isinstance(event := events.get(), AdapterEvent):
+            pass
+        return event
+
+    assert answer(LoadAdapter("a", str(files / "a"))) == AdapterLoaded("a")
+    assert isinstance(answer(LoadAdapter("b", str(files / "b"))), AdapterFailed)
+    request = adapted(make_request(PROMPT), "a")
+    assert tokens_of_loop(inbox, events, request) == tokens(loaded(files, "a"), "a")
+    assert answer(UnloadAdapter("a")) == AdapterUnloaded("a")
+    assert answer(LoadAdapter("b", str(files / "b"))) == AdapterLoaded("b")
+    inbox.put([Shutdown()])
+    thread.join()
+
+
+def tokens_of_loop(inbox: Inbox, events: "SimpleQueue[EngineEvent]", request: EngineRequest) -> list[int]:
+    inbox.put([AddRequest(request)])
+    token_ids: list[int] = []
+    while True:
+        event = events.get()
+        for output in event.outputs if isinstance(event, StepResult) else ():
+            token_ids += output.token_ids
+            if output.finish_reason is not None:
+                return token_ids
