@@ -3,8 +3,9 @@
     {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, 48]}
 
 Equal ids mean that all up to there is equal; the last block need not be whole; timestamps are milliseconds. Requests
-come when the trace says, whatever became of earlier ones. What belongs to one session is not said: a request that
-begins with all whole blocks of an earlier one is taken to continue it, and shows what the answer to that one was.
+come when the trace says, whatever became of earlier ones. `session_id` is ours: where it is not given, a request that
+begins with all whole blocks of an earlier one is taken to continue it, unless several do so in different ways: then
+these blocks are what sessions have in common. What comes next in a session shows what the answer was.
 """
 
 import heapq
@@ -13,6 +14,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -26,11 +28,12 @@ _MAX_TOKENS = 32_768
 _SECONDS_PER_TOKEN = 0.03
 
 
-class TraceRequest(msgspec.Struct, frozen=True):
+class TraceRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     timestamp: int
     input_length: int
     output_length: int
     hash_ids: list[int]
+    session_id: int | None = None
 
 
 _line = msgspec.json.Decoder(TraceRequest)
@@ -64,25 +67,39 @@ class TracedSession:
 
 def replay(requests: Sequence[TraceRequest], *, speed: float = 1.0) -> Iterator[tuple[float, TracedSession]]:
     """Gives requests at the times of the trace, which goes by `speed` times faster."""
-    latest: dict[int, int] = {}  # by its last whole block: request that a later one may continue
+    sessions = _sessions(requests)
+    following: dict[int, TraceRequest] = {}  # by session: the request that comes next
+    answers: list[list[int]] = []
+    for session, request in zip(reversed(sessions), reversed(requests), strict=True):
+        after = following.get(session, request)
+        following[session] = request
+        num_blocks = (request.input_length + request.output_length) // TRACE_BLOCK_TOKENS
+        ids = _whole(request)
+        goes_on = _whole(after)[: len(ids)] == ids
+        answers.append(_whole(after)[:num_blocks] if goes_on else ids)
+    for session, request, answered in zip(sessions, requests, reversed(answers), strict=True):
+        prompt = _text(session, _whole(request), request.input_length)
+        turn = Turn(session, prompt, max(1, request.output_length))
+        text = _text(session, answered, request.input_length + request.output_length)
+        yield request.timestamp / 1000 / speed, TracedSession(turn, text)
+
+
+def _sessions(requests: Sequence[TraceRequest]) -> list[int]:
+    """Returns a number for each request, the same for those of one session."""
+    nexts: dict[int, set[int]] = {}  # by whole block: those that come next anywhere
+    for request in requests:
+        for block, after in pairwise(_whole(request)):
+            nexts.setdefault(block, set()).add(after)
+    latest: dict[int, int] = {}  # session, by the last whole block of its latest request
     sessions: list[int] = []
-    continued: dict[int, TraceRequest] = {}  # by number: the request that comes next in the session
     for number, request in enumerate(requests):
         ids = _whole(request)
-        before = next((latest[block] for block in reversed(ids) if block in latest), None)
-        sessions.append(number if before is None else sessions[before])
-        if before is not None:
-            continued.setdefault(before, request)
+        own = (latest[block] for block in reversed(ids) if block in latest and len(nexts.get(block, ())) <= 1)
+        session = next(own, number) if request.session_id is None else request.session_id
+        sessions.append(session)
         if ids:
-            latest[ids[-1]] = number
-    for number, request in enumerate(requests):
-        after = continued.get(number)
-        num_tokens = request.input_length + request.output_length
-        known = _whole(request) if after is None else _whole(after)[: num_tokens // TRACE_BLOCK_TOKENS]
-        prompt = _text(sessions[number], _whole(request), request.input_length)
-        turn = Turn(sessions[number], prompt, max(1, request.output_length))
-        session = TracedSession(turn, _text(sessions[number], known, num_tokens))
-        yield request.timestamp / 1000 / speed, session
+            latest[ids[-1]] = session
+    return sessions
 
 
 def _whole(request: TraceRequest) -> list[int]:
@@ -122,12 +139,12 @@ def generate_trace(*, seed: int, num_requests: int, requests_per_s: float, num_t
     )
     pending: list[tuple[float, int, TraceRequest]] = []  # later turns of sessions that have begun
     trace: list[TraceRequest] = []
-    order = itertools.count()
+    order, numbers = itertools.count(), itertools.count()
     while len(trace) < num_requests:
         start_s, place = next(starts)
         while pending and pending[0][0] <= start_s:
             trace.append(heapq.heappop(pending)[2])
-        for request in _session(rng, tenants[place], start_s, ids):
+        for request in _session(rng, tenants[place], start_s, ids, next(numbers)):
             heapq.heappush(pending, (request.timestamp / 1000, next(order), request))
     return trace[:num_requests]
 
@@ -158,7 +175,7 @@ def _starts(rng: random.Random, place: int, rate: float) -> Iterator[tuple[float
 
 
 def _session(
-    rng: random.Random, tenant: _Tenant, start_s: float, ids: "itertools.count[int]"
+    rng: random.Random, tenant: _Tenant, start_s: float, ids: "itertools.count[int]", number: int
 ) -> Iterator[TraceRequest]:
     length, beginning = rng.choice(tenant.beginnings)
     blocks = list(beginning)
@@ -170,7 +187,7 @@ def _session(
         num_output_tokens = _around(rng, tenant.output_tokens)
         blocks += itertools.islice(ids, length // TRACE_BLOCK_TOKENS - len(blocks))
         shown = [*blocks, next(ids)] if length % TRACE_BLOCK_TOKENS else list(blocks)
-        yield TraceRequest(round(1000 * now_s), length, num_output_tokens, shown)
+        yield TraceRequest(round(1000 * now_s), length, num_output_tokens, shown, number)
         if rng.random() < 1 / tenant.mean_turns:
             return
         length += num_output_tokens

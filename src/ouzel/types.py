@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from ouzel.observability.progress import Progress
+from ouzel.pooling import Pooling, Task
 from ouzel.sampling import SamplingParams
 
 CUSTOM_ARGUMENT = "input"  # models write a custom tool's text as the one argument of a function, under this name
@@ -119,6 +120,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     reasoning_budget: ReasoningBudget | None = None
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
     speculation: SpeculationParams = SpeculationParams()
+    pooling: Pooling | None = None
     adapter: str = ""  # the name of a loaded one, which adds to the model's matrices; empty: the model as it is
 
 
@@ -146,6 +148,7 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_proposed_tokens: int = 0  # of the whole choice so far: that were computed on a guess,
     num_accepted_tokens: int = 0  # and of them those that came
     score: float | None = None  # of a beam search's winner; index 0 has the highest
+    vector: bytes | None = None  # float32, little-endian: what pooling comes to, with the finish reason
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,6 +174,9 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_drafts: bool = False  # it guesses tokens with a smaller model, or a layer of its own
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
+    task: Task = "generate"
+    vector_size: int = 0  # values of a vector; 0: it makes none
+    max_texts: int = 1  # of one pooling request
     max_loras: int = 0  # adapters that can be loaded at a time; 0: it takes none
     max_lora_rank: int = 0
     adapters: tuple[str, ...] = ()  # that were loaded when it was ready

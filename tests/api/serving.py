@@ -44,6 +44,7 @@ from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.sentence_files import SentenceFiles
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -211,11 +212,13 @@ class ServerSetup:
     sampling_defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     store_url: str | None = None
     step_timeout_s: float = 300
+    max_tokens_limit: int | None = None
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
     image_processor: ImageProcessor | None = None  # of a model that sees
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
+    sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
     further: tuple["ServerSetup", ...] = ()  # of models beside this one: names, engine and what reads texts
 
     def engine_spec(self) -> EngineSpec:
@@ -240,9 +243,10 @@ class ServerSetup:
             engine=engine,
             output_format=self.output_format,
             vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
-            max_tokens_limit=self.limits.max_tokens_limit,
+            max_tokens_limit=self.max_tokens_limit,
             shares_prefix_cache=self.shares_prefix_cache,
             refuses_unknown_tools=self.refuses_unknown_tools,
+            sentences=self.sentences,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )

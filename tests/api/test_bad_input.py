@@ -420,8 +420,7 @@ def test_the_models_makers_say_how_long_and_where_to_stop_unless_the_request_doe
 
 
 def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
-    limits = LimitsConfig(max_tokens_limit=4)
-    with running_server(limits=limits) as server, server.client() as http:
+    with running_server(max_tokens_limit=4) as server, server.client() as http:
         unsaid = http.post("/v1/chat/completions", json=chat("abcdefgh")).json()
         assert (unsaid["choices"][0]["message"]["content"], unsaid["choices"][0]["finish_reason"]) == ("abcd", "length")
         assert http.post("/v1/chat/completions", json=chat("abcdefgh", max_tokens=4)).status_code == 200

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from ouzel.api.operations import DOCUMENTED
+from ouzel.sentence_files import SentenceFiles
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, error_of
 from tests.api.serving import running_server
@@ -25,6 +26,13 @@ GOOD: dict[str, Json] = {
     "/v1/detokenize": {"model": "parrot", "tokens": [72, 105]},
 }
 
+OF_VECTORS: dict[str, Json] = {  # of a model that makes embeddings
+    "/v1/embeddings": {"model": "parrot", "input": ["abc", "d"]},
+    "/v1/rerank": {"model": "parrot", "query": "abc", "documents": ["d", {"text": "e"}]},
+    "/v2/rerank": {"model": "parrot", "query": "abc", "documents": ["d"], "top_n": 1},
+    "/v1/score": {"model": "parrot", "text_1": "abc", "text_2": ["d"]},
+}
+
 
 @pytest.fixture(scope="module")
 def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
@@ -37,7 +45,9 @@ def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 def test_every_operation_with_a_body_is_tried() -> None:
     tried = [operation.path for operation in DOCUMENTED if operation.bodies and operation.words == "openai"]
-    assert GOOD.keys() == {path for path in tried if not path.endswith("/render")}  # has the body of another
+    assert GOOD.keys() | OF_VECTORS.keys() == {
+        path for path in tried if not path.endswith("/render")
+    }  # has the body of another
 
 
 @pytest.mark.parametrize("path", GOOD)
@@ -50,6 +60,21 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(keeping: 
         complaints.append(complaint(request, keeping.post(url, json=request.body)))
         if position % 30 == 0:
             assert keeping.post(url, json=GOOD[path]).status_code == 200
+    assert not any(complaints), "\n".join(filter(None, complaints))
+
+
+@pytest.mark.parametrize("path", OF_VECTORS)
+def test_each_malformed_request_for_vectors_is_answered_likewise(path: str) -> None:
+    requests = list(malformed_requests(path, OF_VECTORS[path]))
+    assert len(requests) > 70
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", sentences=SentenceFiles(modes=("mean",))
+        ) as server,
+        server.client() as http,
+    ):
+        assert http.post(path, json=OF_VECTORS[path]).status_code == 200
+        complaints = [complaint(request, http.post(path, json=request.body)) for request in requests]
     assert not any(complaints), "\n".join(filter(None, complaints))
 
 

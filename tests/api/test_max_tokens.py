@@ -119,7 +119,7 @@ def test_a_strict_server_gives_what_is_left_to_who_asks_for_it(strict: httpx.Cli
 
 
 def test_what_is_left_is_within_the_servers_own_limit() -> None:
-    with running_server(limits=LimitsConfig(max_tokens_limit=4)) as server, server.client() as http:
+    with running_server(max_tokens_limit=4) as server, server.client() as http:
         body = {"model": "parrot", "prompt": PROMPT}
         for wanted in (-1, None):
             answer = http.post("/v1/completions", json={**body, "max_tokens": wanted}).json()

@@ -222,6 +222,18 @@ def test_an_unknown_model_cannot_be_unloaded(http: httpx.Client) -> None:
     assert http.post("/v1/models/unload", json={"name": 1}, headers=ADMIN).status_code == 400
 
 
+def test_a_model_without_places_for_adapters_says_so(http: httpx.Client) -> None:
+    body = {"lora_name": "one", "lora_path": "/somewhere", "model": OTHER}
+    refused = http.post("/v1/load_lora_adapter", json=body, headers=ADMIN)
+
+    assert (refused.status_code, f"{OTHER} takes no adapters" in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize("name", [OTHER, "nope"])
+def test_only_adapters_are_unloaded_as_such(http: httpx.Client, name: str) -> None:
+    assert http.post("/v1/unload_lora_adapter", json={"lora_name": name}, headers=ADMIN).status_code == 404
+
+
 def test_only_the_admin_key_changes_models(http: httpx.Client) -> None:
     assert load(http, "x", headers={}).status_code == 401
     assert load(http, "x", headers={"authorization": "Bearer sk-other"}).status_code == 401

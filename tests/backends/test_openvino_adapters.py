@@ -12,6 +12,8 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.types import AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.adapters import AdaptedRunner, merge, random_adapter
@@ -176,12 +178,13 @@ def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) ->
 
 
 def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path) -> None:
-    """Chunks, preemption, prefix caching, several choices: greedy tokens are those of merged weights."""
+    """Chunks, prefix caching, guessed tokens, several choices: greedy tokens are those of merged weights."""
     golden = read_golden("qwen3")
     adapter = random_adapter(golden.directory, seed=3)
     path = adapter.write(tmp_path / "adapter")
     merged = EngineCore(load(merge(golden.directory, adapter.deltas(), tmp_path / "merged"), tmp_path, 0))
-    engine = EngineCore(load(golden.directory, cache_dir, 1))
+    speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))  # guesses cost next to nothing
+    engine = EngineCore(load(golden.directory, cache_dir, 1), speculation=speculation)
     engine.adapters.load("a", str(path))
     run(engine)
 
@@ -195,3 +198,4 @@ def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path
             each.token_ids for each in expected
         ]
     assert engine.stats().num_prefix_hit_tokens > 0
+    assert engine.stats().num_draft_tokens > 0

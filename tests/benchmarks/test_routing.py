@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean, variance
 
 import pytest
+from msgspec import structs
 
 from benchmarks.routing.policies import OURS, POLICIES
 from benchmarks.routing.prompts import GrowingText
@@ -99,23 +100,35 @@ def test_a_generated_trace_has_what_real_ones_have() -> None:
     assert (min(num_turns), max(num_turns) > 10) == (1, True)
     first_blocks = [request.hash_ids[0] for request in trace]
     assert max(map(first_blocks.count, set(first_blocks))) > 100
-    begun_s = {turn.session: trace[turn.session].timestamp // 10_000 for turn in turns}.values()
-    counts = [list(begun_s).count(place) for place in range(max(begun_s))]  # in ten seconds each
+    begun = {request.session_id: request.timestamp // 10_000 for request in reversed(trace)}
+    counts = [list(begun.values()).count(place) for place in range(max(begun.values()))]  # in ten seconds each
     assert variance(counts) > 2 * mean(counts)  # once the mean if they were independent
 
 
 def test_requests_that_go_on_from_another_are_its_session_and_say_what_was_answered() -> None:
     trace = [
         TraceRequest(0, 1100, 500, [1, 2, 3]),
-        TraceRequest(1000, 1000, 10, [1, 9]),
+        TraceRequest(1000, 1100, 10, [1, 9, 10]),
+        TraceRequest(2000, 600, 10, [1, 11]),  # has nothing that is its own
         TraceRequest(5000, 1700, 20, [1, 2, 4, 5]),
         TraceRequest(9000, 300, 5, [7]),
     ]
 
     replayed = list(replay(trace, speed=2.0))
 
-    assert [time_s for time_s, _ in replayed] == [0.0, 0.5, 2.5, 4.5]
+    assert [time_s for time_s, _ in replayed] == [0.0, 0.5, 1.0, 2.5, 4.5]
     turns = [session.next_turn() for _, session in replayed]
-    assert [turn.session for turn in turns] == [0, 1, 0, 3]
-    assert [len(turn.prompt.blocks) for turn in turns] == [8, 4, 12, 0]
-    assert replayed[0][1].answered().blocks == turns[2].prompt.blocks  # its answer made the third block whole
+    assert [turn.session for turn in turns] == [0, 1, 2, 0, 4]
+    assert [len(turn.prompt.blocks) for turn in turns] == [8, 8, 4, 12, 0]
+    assert replayed[0][1].answered().blocks == turns[3].prompt.blocks  # its answer made the third block whole
+
+
+def test_sessions_are_found_in_a_trace_that_does_not_name_them() -> None:
+    trace = generate_trace(seed=3, num_requests=1500, requests_per_s=5.0)
+    unnamed = [structs.replace(request, session_id=None) for request in trace]
+    named, found = ([session.next_turn().session for _, session in replay(of)] for of in (trace, unnamed))
+
+    pairs = list(zip(named, found, strict=True))
+    num_mixed = sum(len({of for of, other in pairs if other == session}) > 1 for session in set(found))
+    assert num_mixed < 0.02 * len(set(found))
+    assert len(set(found)) < 1.6 * len(set(named))  # a session's first turns may have nothing of its own

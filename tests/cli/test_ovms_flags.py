@@ -7,7 +7,8 @@ import pytest
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.options import Options
-from ouzel.cli.ovms_flags import MEANINGS, REFUSED, WITHOUT_MEANING
+from ouzel.cli.ovms_flags import OF_FILES
+from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
 from tests.cli.test_options import parse
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"
@@ -59,9 +60,13 @@ def ovms(*arguments: str) -> Options:
         (("--kv_cache_precision", "u8"), "engine", "kv_cache_dtype", "u8"),
         (("--enable_prefix_caching", "false"), "engine", "prefix_caching", False),
         (("--enable_prefix_caching",), "engine", "prefix_caching", True),
+        (("--plugin_config", '{"KV_CACHE_PRECISION": "u8", "NUM_STREAMS": 1}'), "engine", "kv_cache_dtype", "u8"),
+        (("--plugin_config", '{"prompt_lookup": false}'), "engine", "prompt_lookup", False),
         (("--tool_parser", "hermes3"), "model", "tool_parser", "hermes3"),
         (("--enable_tool_guided_generation", "true"), "model", "enable_tool_guided_generation", True),
         (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
+        (("--task", "embeddings"), "model", "task", "embed"),
+        (("--task=rerank",), "model", "task", "score"),
     ],
 )
 def test_a_flag_of_theirs_is_an_option_of_ours(
@@ -104,10 +109,18 @@ def test_what_has_no_meaning_is_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--config_path", "c.json"), "--config_path: start a server for each model, given 'c.json'"),
-        (("--task", "embeddings"), "--task: this server generates text, given 'embeddings'"),
-        (("--pull",), "--pull: the start downloads what is not there, given 'true'"),
-        (("--pipeline_type", "VLM"), "--pipeline_type: there is one pipeline, for text, given 'VLM'"),
+        (("--config_path", "/nowhere/c.json"), "--config_path /nowhere/c.json: No such file or directory"),
+        (("--add_to_config",), "--add_to_config: edit config.json: a running server reads it again, given 'true'"),
+        (("--file_system_poll_wait_seconds", "-1"), "--file_system_poll_wait_seconds: must be a whole number, given"),
+        (("--list_models",), "--list_models: needs --model_repository_path, a directory, given ''"),
+        (("--plugin_config", "{"), "--plugin_config: must be a JSON object, given '{'"),
+        (
+            ("--plugin_config", '{"CACHE_DIRS": "x"}'),
+            "--plugin_config: CACHE_DIRS is not known; did you mean CACHE_DIR",
+        ),
+        (("--task", "speech2text"), "--task: this server has text_generation, embeddings, rerank, given 'speech2text'"),
+        (("--pull",), "--pull: ouzel pull MODEL downloads, and so does the start, given 'true'"),
+        (("--pipeline_type", "OMNI"), "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'"),
         (("--rest_port", "many"), "--port: .*given 'many'"),
         (("--weight-format", "nf4"), "--weights: .*given 'nf4'"),
     ],
@@ -128,4 +141,4 @@ def test_the_profile_may_come_from_the_environment() -> None:
 
 def test_the_document_names_every_flag() -> None:
     named = set(re.findall(r"`--([\w-]+)", DOCUMENT.read_text().split("## Command line")[1]))
-    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, "model_repository_path"} <= named
+    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES} <= named

@@ -18,6 +18,7 @@ from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
 from ouzel.api.openai import model_loading
 from ouzel.api.operations import OPERATIONS, paths_of, routes_of
+from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.site import playground
 from ouzel.config import LimitsConfig, ServerConfig
@@ -44,7 +45,7 @@ def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespa
         app = Guard(
             app,
             server.api_key,
-            OPEN_PATHS | playground.PATHS | model_loading.PATHS | ({"/metrics"} if server.open_metrics else set()),
+            OPEN_PATHS | playground.PATHS | _admin_paths(server) | ({"/metrics"} if server.open_metrics else set()),
         )
     app = Hosts(app, allowed_hosts(server))
     profile = server.profile
@@ -65,6 +66,12 @@ def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespa
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
     )
+
+
+def _admin_paths(server: ServerConfig) -> frozenset[str]:
+    """Returns those that have a key of their own."""
+    reload = {ovms_status.RELOAD_PATH} if ovms_status.needs_admin_key(server) else set()
+    return model_loading.PATHS | reload
 
 
 def watching_app_of(catalogue: Catalogue) -> ASGIApp:

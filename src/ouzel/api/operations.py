@@ -16,13 +16,25 @@ from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping
 from ouzel.api.ollama import chat as ollama_chat
+from ouzel.api.ollama import embed as ollama_embed
 from ouzel.api.ollama import generate as ollama_generate
 from ouzel.api.ollama import management as ollama_management
 from ouzel.api.ollama import models as ollama_models
-from ouzel.api.openai import about, chat, completions, health, model_loading, models, render, tokenize
+from ouzel.api.openai import (
+    about,
+    chat,
+    completions,
+    embeddings,
+    health,
+    model_loading,
+    models,
+    render,
+    tokenize,
+)
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
+from ouzel.api.ranking import rerank, score
 from ouzel.api.responses import compact, count, create, retrieve
 from ouzel.api.responses import stored as responses
 from ouzel.api.responses.socket import endpoint as socket
@@ -42,6 +54,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *compact.OPERATIONS,
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
+    *embeddings.OPERATIONS,
+    *rerank.OPERATIONS,
+    *score.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *models.OPERATIONS,
@@ -58,6 +73,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *ovms_status.OPERATIONS,
     *ollama_chat.OPERATIONS,
     *ollama_generate.OPERATIONS,
+    *ollama_embed.OPERATIONS,
     *ollama_models.OPERATIONS,
     *ollama_management.OPERATIONS,
     Operation(

@@ -1,6 +1,7 @@
 """The command line of `ouzel serve`, which is also a part of those of other commands that load a model."""
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +40,8 @@ def read_command_line(
     `other_flags` are those that the command has besides, for suggestions; they are no longer among the arguments.
     Raises InvalidOption, and SystemExit where a text has been written: help, or what is wrong with a flag.
     """
-    ovms_flags = split_ovms_flags(arguments)
+    environment = os.environ if environment is None else environment
+    ovms_flags = split_ovms_flags(arguments, environment)
     parser = OneLineParser(prog=f"ouzel {command}", allow_abbrev=False, add_help=False)
     parser.add_argument("-h", "--help", nargs=0, action=_Help)
     parser.add_argument("model", nargs="?", default=argparse.SUPPRESS)
@@ -49,8 +51,11 @@ def read_command_line(
     if unknown:
         flags = [*known_flags(), *other_flags]
         parser.error(_unknown_message(unknown, str(values.get("model", "")), command, flags))
-    options = read_options(values, environment)
+    options = read_options(values, environment, ovms_flags.files)
     ovms_flags.check_profile(options.server.profile)
+    if ovms_flags.listed is not None:
+        sys.stdout.writelines(f"{name}\n" for name in ovms_flags.listed)
+        parser.exit()
     return replace(options, remarks=(*options.remarks, *ovms_flags.remarks))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
 from ouzel.cli.drafting import draft_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.adapters import read_adapters
@@ -15,6 +16,7 @@ from ouzel.engine.base import Engine, ModelRunner, StorableRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
+from ouzel.engine.pooling_engine import PoolingEngine
 from ouzel.engine.prefix_store import PrefixStore, open_prefix_store
 from ouzel.engine.proposals import Speculation
 from ouzel.errors import ModelLoadError
@@ -45,6 +47,8 @@ def openvino_engine(options: dict[str, object]) -> Engine:
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
     directory = Path(model.model)
+    if is_encoder(directory):
+        return PoolingEngine(create_encoder_runner(model, engine))
     with ThreadPoolExecutor(1) as threads:  # it takes most of a second for a large vocabulary
         reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
         runner = create_runner(model, engine, memory_share=msgspec.convert(options.get("memory_share", 1.0), float))

@@ -132,13 +132,13 @@ class Front:
         grace_s = self._options.limits.drain_grace_s
         if grace_s:
             logger.info("stopping: health checks are answered with 503, requests are taken for %.0f s more", grace_s)
-            for served in self._catalogue:
+            for served in self._catalogue.bases:
                 served.model.engine.leave()
             await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
 
     async def close(self) -> None:
         """Closes the store; engines are closed first, since what they still make is kept. Then traces are sent."""
-        for served in self._catalogue:
+        for served in self._catalogue.bases:
             await asyncio.to_thread(served.model.renderer.close)
         if self._store is not None:
             await self._store.close()
@@ -146,13 +146,24 @@ class Front:
             await asyncio.to_thread(self._traces.close)
 
 
+def _example(model: ServedModel) -> tuple[str, dict[str, object]]:
+    """Returns a path below /v1 and a body that the model answers."""
+    name = model.names[0]
+    match model.engine.info.task:
+        case "embed":
+            return "embeddings", {"model": name, "input": "Once upon a time"}
+        case "score":
+            return "rerank", {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]}
+        case "generate" if model.renderer.chat_template is None:
+            return "completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}
+        case "generate":
+            return "chat/completions", {"model": name, "messages": [{"role": "user", "content": "Hello!"}]}
+
+
 def _announce(model: ServedModel, listener: Listener, *, needs_key: bool, has_playground: bool) -> None:
     """Tells a person where it listens, with a line to try at once."""
     url = f"{listener.url}/v1"
-    if model.renderer.chat_template is None:
-        path, body = "completions", {"model": model.names[0], "prompt": "Once upon a time", "max_tokens": 32}
-    else:
-        path, body = "chat/completions", {"model": model.names[0], "messages": [{"role": "user", "content": "Hello!"}]}
+    path, body = _example(model)
     command = ["curl", f"{url}/{path}", "-H 'Content-Type: application/json'"]
     where, hints = url, []
     if listener.unix is not None:

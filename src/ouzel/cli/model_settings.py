@@ -23,13 +23,13 @@ class ModelSettings:
     given: frozenset[str]  # the options that somebody wrote
 
 
-def all_settings(values: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
+def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
     """Returns those of MODEL, or the demo, and of each `--model`, of which there may be some instead of MODEL.
 
-    Raises InvalidOption.
+    MODEL alone has its `own` values. Raises InvalidOption.
     """
     entries: Sequence[object] = values.get("models", ())
-    first = [settings_of(values)] if values.get("model") or not entries else []
+    first = [settings_of({**values, **own})] if values.get("model") or not entries else []
     if entries and not first and values.get("served_model_name"):
         raise InvalidOption("--served-model-name: names MODEL; one of --model has its own, given no MODEL")
     further = [settings_of_entry(entry, values, f"--model {number}") for number, entry in enumerate(entries, 1)]

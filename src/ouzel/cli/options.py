@@ -13,6 +13,8 @@ from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.cli.model_settings import ModelSettings, all_settings
 from ouzel.cli.option_checks import check_limits, check_media, check_server
 from ouzel.cli.option_records import ENVIRONMENT_PREFIX, RECORDS, converted, options_of
+from ouzel.cli.ovms_models import OvmsFiles, OvmsModels, read_ovms_models
+from ouzel.cli.seen_files import SeenFiles
 from ouzel.cli.suggestion import did_you_mean
 from ouzel.config import (
     EngineConfig,
@@ -46,8 +48,11 @@ class Options:
     observability: ObservabilityConfig
     all_models: tuple[ModelSettings, ...]  # of a server
     values: Mapping[str, Any] = field(repr=False)  # by option, as they were written: for models that come later
-    has_file: bool  # some may be from --config
+    has_file: bool  # some may be from --config, or models from OVMS's --config_path
     remarks: tuple[str, ...] = ()  # for the log
+    warnings: tuple[str, ...] = ()  # for the log, too
+    problems: Mapping[str, str] = field(default_factory=dict)  # by the name of a model that cannot be read
+    seen_files: SeenFiles = field(default_factory=SeenFiles)  # that are read again when they change
 
     def of(self, settings: ModelSettings) -> "Options":
         """Returns those of one of the models."""
@@ -71,7 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 parser.add_argument(option.flag, dest=option.name, default=argparse.SUPPRESS, action=action)
 
 
-def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
+def read_options(
+    arguments: Mapping[str, Any],
+    environment: Mapping[str, str] | None = None,
+    ovms_files: OvmsFiles | None = None,
+) -> Options:
     """Merges them: flags over environment over file over the profile's settings over defaults. Raises InvalidOption."""
     flags = dict(arguments)
     values: dict[str, Any] = {}
@@ -86,29 +95,36 @@ def read_options(arguments: Mapping[str, Any], environment: Mapping[str, str] | 
         lmi_values, lmi_remarks = read_lmi_settings(environment, str(values.get("model", "")))
         values = lmi_values | values
         remarks += lmi_remarks
+    ovms = OvmsModels()
     if values.get("profile") == "ovms":
+        ovms = read_ovms_models(ovms_files or OvmsFiles(), values)
         values = _OVMS_DEFAULTS | values
+        if ovms.entries:
+            values |= {"models": [*ovms.entries, *converted(ModelsConfig, values).models]}
     _check_demo(values)
-    models = all_settings(values)
+    models = all_settings(values, ovms.own)
     options = Options(
         model=models[0].model,
         models=converted(ModelsConfig, values),
         engine=models[0].engine,
         vllm=models[0].vllm,
         given=models[0].given,
-        limits=converted(LimitsConfig, values),
+        limits=converted(LimitsConfig, ovms.own | values),
         media=converted(MediaConfig, values),
         server=converted(ServerConfig, values),
         store=converted(StoreConfig, values),
         observability=converted(ObservabilityConfig, values),
         all_models=models,
         values=values,
-        has_file=bool(config_path),
+        has_file=bool(config_path) or ovms.has_file,
+        warnings=ovms.warnings,
+        problems=ovms.problems,
+        seen_files=ovms.seen_files,
     )
     check_limits(options.limits)
     check_media(options.media)
     check_server(options.server, options.observability)
-    return replace(options, server=with_all_keys(options.server, environment), remarks=tuple(remarks))
+    return replace(options, server=with_all_keys(options.server, environment), remarks=(*remarks, *ovms.remarks))
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -1,93 +1,28 @@
-"""With `--profile ovms`, OVMS's command line is read as ours. Each option of ours beats what it says.
-
-A flag that has no meaning here is named in the log; one that would change which model answers, and how, is refused.
-"""
+"""With `--profile ovms`, OpenVINO Model Server's flags are read as ours. Each option of ours beats what they say."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING, Settings, Values, take_setting
+from ouzel.cli.ovms_models import OvmsFiles
+from ouzel.cli.ovms_servable import servable_names
+from ouzel.config.model import TaskOption
 
-Values = dict[str, object]
-Meaning = Callable[[str], Values]
-
-
-def _same(option: str) -> Meaning:
-    return lambda value: {option: value}
-
-
-def _list(option: str) -> Meaning:
-    return lambda value: {option: [part.strip() for part in value.split(",")]}
-
-
-def _gibibytes(value: str) -> Values:
-    return {} if value == "0" else {"kv_cache_gib": value}  # 0: as much as it needs
-
-
-def _log_level(value: str) -> Values:
-    return {"log_level": "debug" if value == "TRACE" else value.lower()}
-
-
-def _weights(value: str) -> Values:
-    return {"weights": {"fp16": "bf16", "fp32": "f32"}.get(value, value)}
-
-
-MEANINGS: Mapping[str, Meaning] = {
-    "rest_port": _same("port"),
-    "rest_bind_address": _same("host"),
-    "model_path": _same("model"),
-    "source_model": _same("model"),
-    "draft_source_model": _same("draft_model"),
-    "model_name": lambda value: {"served_model_name": [value]},
-    "target_device": _same("device"),
-    "cache_dir": _same("cache_dir"),
-    "weight-format": _weights,
-    "log_level": _log_level,
-    "api_key_file": _same("api_key_file"),
-    "allowed_origins": _list("allowed_origins"),
-    "allowed_methods": _list("allowed_methods"),
-    "allowed_headers": _list("allowed_headers"),
-    "allow_credentials": _same("allow_credentials"),
-    "allowed_media_domains": _list("allowed_media_domains"),
-    "allowed_local_media_path": _same("allowed_local_media_path"),
-    "max_num_seqs": _same("max_num_seqs"),
-    "max_num_batched_tokens": _same("max_num_batched_tokens"),
-    "cache_size": _gibibytes,
-    "kv_cache_precision": _same("kv_cache_dtype"),
-    "enable_prefix_caching": _same("prefix_caching"),
-    "tool_parser": _same("tool_parser"),
-    "reasoning_parser": _same("reasoning_parser"),
-    "enable_tool_guided_generation": _same("enable_tool_guided_generation"),
-}
-REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
-    "task": (("text_generation",), "this server generates text"),
-    "pipeline_type": (("AUTO", "LM", "LM_CB"), "there is one pipeline, for text"),
-    "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
-    "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
-    "pull": (("false",), "the start downloads what is not there"),
-    "configure": (("false",), "there is no graph file"),
-    "list_models": (("false",), "there is one model"),
-    "config_path": ((), "start a server for each model"),
-    "add_to_config": ((), "start a server for each model"),
-    "remove_from_config": ((), "start a server for each model"),
-    "gguf_filename": ((), "give safetensors or an OpenVINO IR"),
-    "source_loras": ((), "there are no adapters"),
-    "plugin_config": ((), "use --precision, --kv-cache-dtype, --num-threads, --prompt-lookup"),
-    "extra_quantization_params": ((), "use --weights"),
-}
-WITHOUT_MEANING = (
-    *("rest_workers", "grpc_bind_address", "grpc_workers", "grpc_max_threads", "grpc_memory_quota"),
-    *("grpc_channel_arguments", "metrics_enable", "metrics_list", "file_system_poll_wait_seconds", "log_path"),
-    *("trace_path", "overwrite_models", "cache_interval_multiplier", "max_prompt_len", "model_distribution_policy"),
-)
+REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
+_CONFIG, _POLL, _LIST, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "list_models", "plugin_config"
 _REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
+OF_FILES = (_CONFIG, _POLL, _LIST, _PLUGIN, _REPOSITORY)
 _GRPC_PORT = "port"
 _MAY_STAND_ALONE = {  # and are true then
     *("allow_credentials", "enable_prefix_caching", "enable_tool_guided_generation", "metrics_enable"),
     *("overwrite_models", "verbose_response", "pull", "configure", "list_models", "dynamic_split_fuse"),
+    *("add_to_config", "remove_from_config"),
 }
 
 
@@ -97,8 +32,10 @@ class OvmsFlags:
 
     names: tuple[str, ...]
     values: Values  # by the names of our options
+    files: OvmsFiles
     remarks: tuple[str, ...]  # for the log
     rest: tuple[str, ...]  # our own arguments
+    listed: tuple[str, ...] | None = None  # models whose names are all that is asked for
 
     def check_profile(self, profile: str) -> None:
         """Raises InvalidOption where they do not belong."""
@@ -109,9 +46,11 @@ class OvmsFlags:
             )
 
 
-def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
+def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
     """Raises InvalidOption for those that are refused."""
-    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, _REPOSITORY]
+    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES]
+    if _is_own_task(arguments):
+        known.remove("task")
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
         known.append(_GRPC_PORT)  # elsewhere it is ours
     parser = OneLineParser(prog="ouzel", add_help=False, allow_abbrev=False)
@@ -120,31 +59,63 @@ def split_ovms_flags(arguments: Sequence[str]) -> OvmsFlags:
         parser.add_argument(f"--{name}", dest=name, default=argparse.SUPPRESS, **optional)  # type: ignore[arg-type]
     namespace, rest = parser.parse_known_args(list(arguments))
     flags: dict[str, str] = vars(namespace)
-    values: Values = {}
+    settings = Settings()
     for name, value in flags.items():
-        if name in REFUSED:
-            _check_refused(name, value)
-        values |= MEANINGS[name](value) if name in MEANINGS else {}
-    values |= _local_model(flags)
-    remarks = [name for name in flags if name in (*WITHOUT_MEANING, _GRPC_PORT)]
+        _take(settings, name, value)
+    repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
+    if _POLL in flags and _CONFIG not in flags and not _repository_config(repository):
+        settings.without_meaning.append(_POLL)
     return OvmsFlags(
         names=tuple(flags),
-        values=values,
-        remarks=tuple(f"OpenVINO Model Server's --{name} has no meaning here" for name in remarks),
+        values=settings.values | _local_model(flags, repository),
+        files=OvmsFiles(
+            config_path=Path(flags[_CONFIG]) if _CONFIG in flags else None,
+            repository_config_path=_repository_config(repository),
+            poll_s=_seconds(flags.get(_POLL, "1")),
+        ),
+        remarks=tuple(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
         rest=tuple(rest),
+        listed=_listed(repository) if flags.get(_LIST, "false") == "true" else None,
     )
 
 
-def _check_refused(name: str, value: str) -> None:
-    allowed, instead = REFUSED[name]
-    if value not in allowed:
-        raise InvalidOption(f"--{name}: {instead}, given {value!r}")
+def _is_own_task(arguments: Sequence[str]) -> bool:
+    """Tells whether `--task` has a value of ours, which has other words for the same."""
+    values = [argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")]
+    values += [value for flag, value in pairwise(arguments) if flag == "--task"]
+    return any(value in get_args(TaskOption) for value in values)
 
 
-def _local_model(flags: Mapping[str, str]) -> Values:
+def _take(settings: Settings, name: str, value: str) -> None:
+    if name in (_CONFIG, _POLL, _LIST, _REPOSITORY):
+        return
+    try:
+        take_setting(settings, name, value)
+    except InvalidOption as error:
+        raise InvalidOption(f"--{error}") from error
+
+
+def _local_model(flags: Mapping[str, str], repository: str) -> Values:
     """Returns `source_model` in the repository, under its own name, where it has been pulled."""
     source = flags.get("source_model", "")
-    directory = Path(flags.get(_REPOSITORY, "")) / source
-    if not source or _REPOSITORY not in flags or not directory.is_dir():
+    directory = Path(repository) / source
+    if not source or not repository or not directory.is_dir():
         return {}
     return {"model": str(directory), "served_model_name": [flags.get("model_name", source)]}
+
+
+def _repository_config(repository: str) -> Path | None:
+    path = Path(repository) / "config.json"
+    return path if repository and path.is_file() else None
+
+
+def _seconds(text: str) -> float:
+    if not text.isdecimal():
+        raise InvalidOption(f"--{_POLL}: must be a whole number, given {text!r}")
+    return float(text)
+
+
+def _listed(repository: str) -> tuple[str, ...]:
+    if not Path(repository).is_dir() or not repository:
+        raise InvalidOption(f"--{_LIST}: needs --{_REPOSITORY}, a directory, given {repository!r}")
+    return tuple(servable_names(Path(repository)))

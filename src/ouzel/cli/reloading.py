@@ -1,6 +1,7 @@
 """On SIGHUP models come and go as the file of options says then; what runs on a model that goes may end.
 
-A model whose options have changed goes and comes again. MODEL itself and the options of the server stay as they are.
+So they do when a client asks for it, and when files of OVMS have changed, which are looked at all the time. A model
+whose options have changed goes and comes again. MODEL itself and the options of the server stay as they are.
 """
 
 import asyncio
@@ -31,41 +32,73 @@ async def reloading(
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, asked.set)
-    task = asyncio.create_task(_reload_when(asked, ModelReload(options, reread, catalogue, host)))
+    reload = ModelReload(options, reread, catalogue, host)
+    catalogue.reload_by(reload.run)
+    tasks = [asyncio.create_task(_reload_when(asked, reload))]
+    if options.seen_files.every_s:
+        tasks.append(asyncio.create_task(_reload_on_changes(reload, options.seen_files.every_s)))
     try:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 async def _reload_when(asked: asyncio.Event, reload: "ModelReload") -> None:
     while True:
         await asked.wait()
         asked.clear()
-        try:
-            await reload.run()
-        except STOPS:
-            raise
-        except OuzelError as error:
-            logger.error("models stay as they are: %s", error)
-        except BaseException:  # broad: nobody awaits this, and the next SIGHUP must find it
-            logger.exception("models could not be reloaded")
+        await _reload(reload)
+
+
+async def _reload_on_changes(reload: "ModelReload", every_s: float) -> None:
+    """Tries each state of the files once, also one that cannot be read."""
+    tried = reload.seen_files.stamps
+    while True:
+        await asyncio.sleep(every_s)
+        stamps = await asyncio.to_thread(reload.seen_files.stamps_now)
+        if stamps not in (reload.seen_files.stamps, tried):
+            tried = stamps
+            await _reload(reload)
+
+
+async def _reload(reload: "ModelReload") -> None:
+    try:
+        await reload.run()
+    except STOPS:
+        raise
+    except OuzelError as error:
+        logger.error("models stay as they are: %s", error)
+    except BaseException:  # broad: nobody awaits this, and the next change must find it
+        logger.exception("models could not be reloaded")
 
 
 class ModelReload:
     def __init__(self, options: Options, reread: Reread, catalogue: Catalogue, host: ModelHost) -> None:
+        self.seen_files = options.seen_files
+        self._running = asyncio.Lock()
         self._settings = _named_settings(options)
         self._reread = reread
         self._catalogue = catalogue
         self._host = host
 
     async def run(self) -> None:
-        """Raises InvalidOption where the file is wrong; a model that cannot be loaded is logged."""
-        options = await asyncio.to_thread(self._reread)
-        wanted = _named_settings(options)
+        """Raises InvalidOption where the file is wrong; a model that cannot be read or loaded is logged."""
+        async with self._running:
+            options = await asyncio.to_thread(self._reread)
+            self.seen_files = options.seen_files
+            for warning in options.warnings:
+                logger.warning(warning)
+            for problem in options.problems.values():
+                logger.error("a model stays as it is: %s", problem)
+            await self._change_to(options)
+
+    async def _change_to(self, options: Options) -> None:
+        unread = {name: settings for name, settings in self._settings.items() if name in options.problems}
+        wanted = _named_settings(options) | unread
         self._host.take_options(options)
         served = set(self._catalogue.names)
         for name, settings in self._settings.items():
@@ -74,7 +107,7 @@ class ModelReload:
         served = set(self._catalogue.names)
         entries = {fields["name"]: fields for fields in map(entry_fields, options.models.models)}
         for name in wanted:
-            if name not in served:
+            if name not in served and name in entries:
                 await self._load(entries[name])
         self._settings = wanted
         logger.info("models were read again: %s are served", ", ".join(self._catalogue.names))

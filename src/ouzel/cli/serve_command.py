@@ -9,6 +9,7 @@ import uvloop
 
 from ouzel.cli.command_line import read_command_line
 from ouzel.cli.descriptors import with_max_connections
+from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listener import bound, bound_for_metrics
 from ouzel.cli.model_directory import located
 from ouzel.cli.model_options import check_with_model, check_without_model
@@ -41,8 +42,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def begun(options: Options) -> Options:
-    """Logs as the options say, from now on, what is to be remarked on them."""
+    """Logs as the options say, from now on, what is to be remarked on them. Raises InvalidOption."""
     configure_logging(options.observability.log_level, options.observability.log_format)
     for remark in options.remarks:
         logger.info(remark)
+    for warning in options.warnings:
+        logger.warning(warning)
+    for problem in options.problems.values():
+        raise InvalidOption(problem)
     return options

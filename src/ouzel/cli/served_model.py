@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import ouzel
@@ -20,6 +21,7 @@ from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.sentence_files import SentenceFiles, read_sentence_files
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
@@ -62,15 +64,24 @@ async def load_served_model(
         engine=engine,
         output_format=chosen_format,
         vocabulary=_grammar_vocabulary(tokenizer),
-        max_tokens_limit=options.limits.max_tokens_limit,
+        max_tokens_limit=options.model.max_tokens_limit,
         shares_prefix_cache=options.engine.shared_prefix_cache,
         guides_tools=options.model.enable_tool_guided_generation,
         refuses_unknown_tools=options.model.unknown_tools == "refuse",
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,
+        sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
     )
+
+
+def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
+    """Returns None where the model generates. Raises ModelLoadError."""
+    if info.task == "generate":
+        return None
+    files = read_sentence_files(directory, "decoder" if info.num_blocks else "encoder")
+    return replace(files, is_matryoshka=files.is_matryoshka or options.model.matryoshka)
 
 
 def _image_reader(
@@ -125,6 +136,8 @@ def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
 
 
 def _log_engine(info: EngineInfo) -> None:
+    if info.task != "generate":
+        logger.info("the model is served for the task %s (see --task)", info.task)
     logger.info(
         "%s on %s: weights %s, inference %s, KV cache %s with room for %d tokens, context %d tokens, loaded in %.1f s",
         info.model_type,

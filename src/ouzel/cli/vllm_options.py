@@ -14,6 +14,7 @@ from ouzel.cli.option_records import flag_of
 from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 
 _OF_OPENVINO = (
+    *("lora", "max_loras", "max_lora_rank"),
     *("draft_model", "mtp", "weights", "device", "state_cache_gib", "prompt_lookup", "prefix_cache_dir"),
     *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )

@@ -60,17 +60,6 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     websocket_lifetime_s: Annotated[
         float, Meta(gt=0, le=86400), option("How long a WebSocket takes requests; what it runs then is finished.")
     ] = 3600.0
-    max_tokens_limit: (
-        Annotated[
-            int,
-            Meta(ge=1),
-            option(
-                "Most tokens that a request may ask for, and what it gets when it does not say.",
-                unset="what the context leaves",
-            ),
-        ]
-        | None
-    ) = None
     strict_max_tokens: Annotated[
         bool, option("Refuse a request that asks for more tokens than its prompt leaves, rather than giving those.")
     ] = False

@@ -10,6 +10,7 @@ from ouzel.config.option import option
 from ouzel.config.weights import read_weights
 
 Demo = Literal["text", "vision"]
+TaskOption = Literal["auto", "generate", "embed", "score"]
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +37,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8, Qwen3-Next, DeepSeek-V3, "
             "GLM-4.7-Flash): no answer changes."
         ),
+    ] = False
+    task: Annotated[
+        TaskOption,
+        option("What the model is for; auto goes by its files."),
+    ] = "auto"
+    matryoshka: Annotated[
+        bool,
+        option("Embeddings may have fewer `dimensions`."),
     ] = False
     demo: Annotated[
         Demo,
@@ -90,6 +99,17 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_model_len: (
         Annotated[
             int, Meta(ge=1), option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
+        ]
+        | None
+    ) = None
+    max_tokens_limit: (
+        Annotated[
+            int,
+            Meta(ge=1),
+            option(
+                "Most tokens that a request may ask for, and what it gets when it does not say.",
+                unset="what the context leaves",
+            ),
         ]
         | None
     ) = None

@@ -89,6 +89,28 @@ class ForwardBatch:
     hidden_rows: NDArray[np.float32] | None = None  # [T, hidden size] that a layer for further tokens takes, no other
 
 
+@dataclass(frozen=True, slots=True)
+class PoolingBatch:
+    """It holds all texts of one step, one after the other (T tokens, B texts)."""
+
+    token_ids: NDArray[np.int64]  # [T]
+    begins: NDArray[np.int32]  # [B+1] prefix sums of tokens
+    second_begins: NDArray[np.int32]  # [B] tokens of a text before the second one of a pair; all of them without one
+
+
+class PoolingRunner(Protocol):
+    """Makes a vector of each text, or scores; nothing of a text outlives the step."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+        """Returns [B, vector_size]."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class ModelRunner(Protocol):
     """Executes batches on a device and owns the KV cache tensors."""
 

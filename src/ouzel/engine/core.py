@@ -32,7 +32,7 @@ from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.image_encoder import EncodingFailed, ImageEncoder
 from ouzel.engine.open_requests import OpenRequests
-from ouzel.engine.outputs import output_of
+from ouzel.engine.outputs import output_of, vector_of
 from ouzel.engine.own_logprobs import score
 from ouzel.engine.prefix_store import PrefixStore
 from ouzel.engine.prompt_images import PromptImages
@@ -224,7 +224,7 @@ class EngineCore:
             if self._blocks.states is None or not entry.sequence.proposal:
                 self._blocks.mark_computed(entry.sequence, entry.num_new_tokens)
         self._score_prompts(scheduled, scored)
-        self._end_without_tokens(sequence for sequence, _ in sampled)
+        self._end_without_tokens(sampled)
         unfinished = [(sequence, own_rows) for sequence, own_rows in sampled if not sequence.is_finished]
         rows = [(sequence, own_rows) for sequence, own_rows in unfinished if not sequence.beams]
         for sequence, own_rows in [each for each in rows if each[0].forks]:
@@ -248,11 +248,12 @@ class EngineCore:
             if self._blocks.states is not None:
                 self._blocks.states.go_back(entry.sequence)
 
-    def _end_without_tokens(self, sequences: Iterable[Sequence]) -> None:
-        """Ends those whose prompt is all that was to be computed."""
-        for sequence in sequences:
+    def _end_without_tokens(self, sampled: Iterable[tuple[Sequence, NDArray[np.float32]]]) -> None:
+        """Ends those whose prompt is all that was to be computed, with a vector of it where that was asked for."""
+        for sequence, rows in sampled:
             if sequence.params.max_tokens == 0:
                 sequence.first_token_at = time.monotonic()
+                sequence.vector = vector_of(sequence.request.pooling, rows[0])
                 self._requests.end_with_forks(sequence, FinishReason.LENGTH)
 
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:

@@ -1,8 +1,12 @@
 """An output is what one step gives one choice; it is read off the engine's state."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ouzel.engine.beam import FinishedBeam
 from ouzel.engine.sampler import Sampled
 from ouzel.engine.sequence import Sequence
+from ouzel.pooling import Pooling
 from ouzel.types import PositionLogprobs, RequestTiming, StepOutput
 
 
@@ -24,6 +28,7 @@ def output_of(
         stop_token_id=sequence.stop_token_id,
         error=sequence.error,
         error_param=sequence.error_param,
+        vector=sequence.vector,
         num_proposed_tokens=sequence.num_proposed_tokens,
         num_accepted_tokens=sequence.num_accepted_tokens,
         timing=sequence.timing() if _is_first_result(sequence, len(token_ids or ())) else None,
@@ -34,6 +39,14 @@ def _is_first_result(sequence: Sequence, num_new_tokens: int) -> bool:
     if sequence.params.max_tokens == 0:
         return sequence.first_token_at is not None
     return 0 < sequence.num_output_tokens == num_new_tokens
+
+
+def vector_of(pooling: Pooling | None, row: NDArray[np.float32]) -> bytes | None:
+    """Returns what is sent of the row behind a prompt: all of it, or some tokens' logits."""
+    if pooling is None:
+        return None
+    values = row[list(pooling.token_ids)] if pooling.token_ids else row
+    return values.astype("<f4").tobytes()
 
 
 def winner_output_of(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:

@@ -29,6 +29,7 @@ def faults_of(
 def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
     """The server checks all of this earlier, embedders may not."""
     token_ids = request.prompt_token_ids
+    yield from _pooling_faults(request, info)
     if request.n < 1:
         yield f"n must be >= 1, given {request.n}"
     if not token_ids:
@@ -48,6 +49,20 @@ def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> I
         yield "a beam search has no reasoning budget"
     if request.params.beam_search is not None:
         yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
+
+
+def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
+    pooling = request.pooling
+    if pooling is None:
+        if info.vector_size:
+            yield "this model makes vectors, and no tokens"
+        return
+    if not (info.vector_size or pooling.token_ids):
+        yield "this model makes tokens, and no vectors"
+    if request.n != 1 or len(pooling.text_lens) > 1 or request.params.max_tokens != 0:
+        yield "a pooling request has one text, and no tokens"
+    if any(not 0 <= token_id < info.vocab_size for token_id in pooling.token_ids):
+        yield f"the tokens whose logits are asked for must be token ids in [0, {info.vocab_size})"
 
 
 def _image_faults(images: Sequence[ImageInput], num_prompt_tokens: int, info: EngineInfo) -> Iterator[str]:

@@ -26,6 +26,8 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
+    vector: bytes | None = None  # of the prompt, where that is asked for, once it is computed
+
     def __init__(
         self,
         request: EngineRequest,

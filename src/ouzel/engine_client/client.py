@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
+from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.engine_state import EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
@@ -26,6 +27,9 @@ from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
 from ouzel.observability.progress import tell_progress
 from ouzel.types import (
     AbortRequest,
+    AdapterFailed,
+    AdapterLoaded,
+    AdapterUnloaded,
     AddRequest,
     EngineCommand,
     EngineDown,
@@ -73,6 +77,7 @@ class EngineClient:
         self._supervisor: asyncio.Task[None] | None = None
         self._status = EngineStatus()
         self._requests = OpenRequests(self._status.announce)
+        self.adapters = AdapterChanges(self._send, is_running=lambda: self._is_running and self._link is not None)
         self.num_restarts = 0
 
     @property
@@ -153,7 +158,6 @@ class EngineClient:
 
     @property
     def open_request_ids(self) -> tuple[str, ...]:
-        """Returns the ids of requests that were submitted and have not ended."""
         return self._requests.ids()
 
     @property
@@ -272,9 +276,13 @@ class EngineClient:
                     self._hang_watch.begin()
                     if self._info is not None and info.max_model_len < self._info.max_model_len:
                         return f"the engine came back with room for {info.max_model_len} tokens only"
+                    if self._info is not None:
+                        self.adapters.tell_again(info.adapters)
                     self._info = info
                     if self.state in (EngineState.STARTING, EngineState.RESTARTING):
                         self._status.enter(EngineState.READY, f"{info.model_type} on {info.device}")
+                case AdapterLoaded() | AdapterFailed() | AdapterUnloaded():
+                    self.adapters.answer(event)
                 case EngineDown(message):
                     return message  # what it still does, it does for nobody
         return f"the engine stopped unexpectedly ({await link.exit_status()})"
@@ -287,5 +295,6 @@ class EngineClient:
         """Gives every open choice its final output, which the engine cannot give any more."""
         self._stats = None
         self._outgoing.clear()
+        self.adapters.lose(reason)
         for request_id in self._requests.ids():
             self._requests.lose(request_id, reason)

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from ouzel.engine_client.client import EngineClient
 
 
+class Adapters(Protocol):
+    async def load(self, name: str, path: str) -> None:
+        """Lets requests use an adapter by this name. Raises ModelLoadError and EngineUnavailable."""
+        ...
+
+    async def unload(self, name: str) -> None:
+        """Returns when it is gone; requests that use it come to their ends first."""
+        ...
+
+
 class Engines(Protocol):
     """Everything about it happens in the event loop that it was started in."""
 
@@ -31,6 +41,9 @@ class Engines(Protocol):
     def members(self) -> Sequence["EngineClient"]:
         """Returns the engines, each by itself; they keep their places."""
         ...
+
+    @property
+    def adapters(self) -> "Adapters": ...
 
     @property
     def num_unfinished(self) -> int:

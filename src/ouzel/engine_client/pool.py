@@ -14,6 +14,7 @@ from contextlib import aclosing, contextmanager
 
 import msgspec
 
+from ouzel.engine_client.adapter_changes import PoolAdapters
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.client import EngineClient
 from ouzel.engine_client.engine_state import EngineState
@@ -45,6 +46,7 @@ class EnginePool:
         self._policy: RoutingPolicy = PrefixPolicy()
         self._info: EngineInfo | None = None
         self._key_tokens = _TOKENS_OF_A_KEY
+        self.adapters = PoolAdapters([member.adapters for member in members])
         self._owners: dict[str, EngineClient] = {}  # of open requests
 
     # Life
@@ -159,7 +161,7 @@ class EnginePool:
     ) -> RequestKeys:
         return token_keys(
             [*request.prompt_token_ids, *output_ids],
-            salt=request.cache_salt,
+            salt=f"{request.cache_salt}\0{request.adapter}",
             block_size=self._key_tokens,
             pictures=[(image.runs[0][0], image.digest) for image in request.images],
             known=known,

@@ -79,7 +79,7 @@ class Generation:
                         break
                     for output in step:  # after what came with it, however much that was
                         if not self._choices[output.index].is_finished:
-                            _raise_if_lost(output)
+                            raise_if_lost(output)
         except (GeneratorExit, asyncio.CancelledError):
             reason_of_unfinished = FinishReason.ABORT
             raise
@@ -198,7 +198,8 @@ class Generation:
         )
 
 
-def _raise_if_lost(output: StepOutput) -> None:
+def raise_if_lost(output: StepOutput) -> None:
+    """Raises what a final output says that came instead of an answer."""
     match output.finish_reason:
         case FinishReason.REFUSED:
             raise InvalidRequest(output.error or "the engine refused this request", param=output.error_param)

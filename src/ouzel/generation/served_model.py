@@ -8,6 +8,7 @@ from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN, OutputFormat
 from ouzel.prompts.render import PromptRenderer
+from ouzel.sentence_files import SentenceFiles
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.model_facts import NO_FACTS, ModelFacts
 from ouzel.tokenizer.model_files import SamplingDefaults
@@ -29,6 +30,7 @@ class ServedModel:
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS
+    sentences: SentenceFiles | None = None  # of a model that makes vectors or scores; None: it generates
     adapter: str = ""  # that its requests use; it shares engine and all else with the model that it adapts
     parent: str = ""  # the first name of that model
     created: int  # unix seconds

@@ -128,15 +128,17 @@ class Metrics:
         self._refused.inc()
 
     def families(self, engines: Sequence[EngineReading]) -> Iterator[tuple[str, str]]:
-        """Gives everything in Prometheus' text format, as pairs of a family's name and text: under our names, and then
+        """Without engines, as of an adapter, only what requests have counted.
+
+        Gives everything in Prometheus' text format, as pairs of a family's name and text: under our names, and then
         under vLLM's, where a pool of engines is one, as those take it who read these.
         """
         own = families_of([(self._labels | {"engine": str(number)}, reading) for number, reading in enumerate(engines)])
         for stem, family in (self._families | own).items():
             yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
-        together = self._families | families_of([(self._labels, total(engines))])
+        together = self._families | (families_of([(self._labels, total(engines))]) if engines else {})
         for stem, names in NAMES_OF_VLLM.items():
-            for name in names:
+            for name in names if stem in together else ():
                 yield f"vllm:{name}", together[stem].text(f"vllm:{name}")
 
     def _histogram(self, stem: str, bounds: tuple[float, ...], documentation: str) -> Histogram:

@@ -82,7 +82,8 @@ class Runs:
         """Lets the engines take no more, and waits for what they run and until the ends of responses are kept."""
         loop = asyncio.get_running_loop()
         latest_s = loop.time() + timeout_s
-        await asyncio.gather(*(preparer.model.engine.drain(timeout_s) for preparer in self._preparers()))
+        engines = {preparer.model.engine for preparer in self._preparers()}
+        await asyncio.gather(*(engine.drain(timeout_s) for engine in engines))
         if self._runs:
             await asyncio.wait([run.task for run in self._runs.values()], timeout=max(latest_s - loop.time(), 0))
 

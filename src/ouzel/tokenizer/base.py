@@ -64,6 +64,14 @@ class Tokenizer(Protocol):
         """
         ...
 
+    def encode_pair(self, first: str, second: str | None, *, max_tokens: int | None) -> tuple[list[int], int]:
+        """Encodes one text, or a pair, with the special tokens around; returns how many come before the second, too.
+
+        Where the tokenizer does not tell texts of a pair apart these are all. With `max_tokens` the end of the longer
+        text is cut, then of both, so that no more come out.
+        """
+        ...
+
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
 
     def token_id(self, token: str) -> int | None:

@@ -90,6 +90,17 @@ class HuggingFaceTokenizer:
     def encode_guarded(self, text: str, spans: Spans, *, add_special_tokens: bool) -> list[int]:
         return self._guarded_encoder.encode(text, spans, add_special_tokens=add_special_tokens)
 
+    def encode_pair(self, first: str, second: str | None, *, max_tokens: int | None) -> tuple[list[int], int]:
+        library = self._library_tokenizer
+        encodings = [encode_one(library, text) for text in (first, second) if text is not None]
+        if max_tokens is not None:
+            room = max_tokens - library.num_special_tokens_to_add(second is not None)
+            for encoding, length in zip(encodings, shortened([len(each) for each in encodings], room), strict=True):
+                encoding.truncate(length)
+        whole = library.post_process(encodings[0], encodings[1] if len(encodings) > 1 else None, True)
+        types = whole.type_ids
+        return whole.ids, types.index(1) if 1 in types else len(types)
+
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         if self._table is None:
             return self._decode_with_library(token_ids, skip_special_tokens=skip_special_tokens)
@@ -132,6 +143,21 @@ class HuggingFaceTokenizer:
     def _decode_with_library(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         known_ids = [token_id for token_id in token_ids if token_id in self._ids]
         return self._library_tokenizer.decode(known_ids, skip_special_tokens=skip_special_tokens)
+
+
+def shortened(lens: list[int], room: int) -> list[int]:
+    """Returns lengths that come to `room` at most: the longest text is cut first, as transformers does by itself."""
+    room = max(room, 0)
+    shortest = min(lens)
+    if len(lens) == 1 or sum(lens) <= room:
+        return [min(length, room) for length in lens]
+    half = room // 2
+    if shortest > half:
+        return [half, room - half] if lens[0] <= lens[1] else [room - half, half]
+    return [
+        length if length == shortest and place == lens.index(shortest) else room - shortest
+        for place, length in enumerate(lens)
+    ]
 
 
 def _decoder_of(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:

@@ -16,6 +16,7 @@ _ALL_LEFT = -1  # as a limit of tokens: what the prompt leaves
 def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> GenerationOptions:
     """Reads what means the same in every endpoint, for a text that goes on; an endpoint replaces what differs there."""
     check_model(body.model, model)
+    check_generates(model)
     choosing = choosing_of(body, max_choices=limits.max_choices)
     _check_spaces(body, model)
     options = GenerationOptions(
@@ -52,6 +53,16 @@ def check_model(name: str | None, model: ServedModel) -> None:
     if name and name not in model.names:
         names = ", ".join(model.names)
         raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
+
+
+def check_generates(model: ServedModel) -> None:
+    """Raises InvalidRequest where the model makes vectors or scores; it names the endpoints that have them."""
+    if model.sentences is None:
+        return
+    where, does = "/v1/rerank or /v1/score", "scores texts and makes none"
+    if model.engine.info.task == "embed":
+        where, does = "/v1/embeddings", "makes embeddings and no text"
+    raise InvalidRequest(f"the model {model.names[0]!r} {does}: send them to {where}", param="model")
 
 
 def check_completion(body: CompletionFields) -> None:

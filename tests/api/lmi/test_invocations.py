@@ -113,6 +113,16 @@ def test_other_content_types_are_named(http: httpx.Client, content_type: str) ->
     "headers",
     [
         {"X-Amzn-SageMaker-Adapter-Identifier": "mine"},
+        {"X-Amzn-SageMaker-Custom-Attributes": "adapter=mine"},
+    ],
+)
+def test_an_adapter_that_is_not_there_is_named(http: httpx.Client, headers: dict[str, str]) -> None:
+    assert "Adapter mine is not registered" in refusal_of(http.post("/invocations", json=BODY, headers=headers))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
         {"X-Amzn-SageMaker-Session-Id": "mine"},
         {"x-synchronous": "false"},
         {"X-Amzn-SageMaker-Custom-Attributes": "x-synchronous=false"},

@@ -95,8 +95,6 @@ def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
         ("POST", "/api/copy", "copied"),
         ("DELETE", "/api/delete", "deleted"),
         ("POST", "/api/blobs/sha256:29fdb92e57cf0827", "uploaded"),
-        ("POST", "/api/embed", "embeddings"),
-        ("POST", "/api/embeddings", "embeddings"),
     ],
 )
 def test_what_is_not_here_is_answered_with_what_is(ollama: httpx.Client, method: str, path: str, what: str) -> None:

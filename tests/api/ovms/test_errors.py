@@ -76,7 +76,7 @@ def test_a_number_that_is_none_is_named(ovms: httpx.Client) -> None:
     [
         ("GET", "/nowhere", 400, "Invalid request URL"),
         ("POST", "/v3/chat/completion", 400, "Invalid request URL"),
-        ("POST", "/v1/config/reload", 400, "Invalid request URL"),
+        ("POST", "/v1/config/store", 400, "Invalid request URL"),
         ("GET", PATH, 406, "Unsupported method"),
         ("PUT", "/v3/models", 406, "Unsupported method"),
         ("GET", "/v3/models/nobody", 404, "Model not found"),

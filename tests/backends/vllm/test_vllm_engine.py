@@ -9,7 +9,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason, Grammar, ReasoningBudget, StepOutput
 from tests.backends.vllm.engines import asked_there, make_engine, run
-from tests.engine.requests import make_request
+from tests.engine.requests import adapted, make_request
 
 FAILING, FATAL = 258, 259
 OF_TWO = '{"grammars": [{"lark_grammar": "start: \\"a\\" @g1\\n"}, {"lark_grammar": "start: \\"b\\"\\n"}]}'
@@ -219,6 +219,11 @@ def test_a_clients_grammar_within_a_form_is_refused_by_the_name_of_its_field() -
     request = msgspec.structs.replace(make_request([1]), grammar=Grammar(OF_TWO, "tools"))
     [output] = answer(request)[0]
     assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, "tools")
+
+
+def test_an_adapter_is_refused_by_the_name_of_the_model() -> None:
+    [output] = answer(adapted(make_request([1]), "a"))[0]
+    assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, "model")
 
 
 def test_a_budget_of_reasoning_needs_the_marks() -> None:

@@ -6,12 +6,12 @@ does not find it any more.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from ouzel.api.endpoint.model_loader import ModelLoader
 from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.errors import InvalidRequest, ModelLoadError, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.store.base import Store
 
@@ -34,6 +34,7 @@ class Catalogue:
         self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
         self._served: list[Services] = []
         self._on_removal: list[Callable[[Services], None]] = []
+        self._reload: Callable[[], Awaitable[None]] | None = None
         self.shared = SharedServices.of(limits, config, store, lambda: [each.preparer for each in self._served])
         for model in models:
             self.add(model)
@@ -43,6 +44,11 @@ class Catalogue:
 
     def __len__(self) -> int:
         return len(self._served)
+
+    @property
+    def bases(self) -> list[Services]:
+        """Returns those that have engines of their own: adapters have not."""
+        return [each for each in self._served if not each.model.adapter]
 
     @property
     def first(self) -> Services:
@@ -84,8 +90,10 @@ class Catalogue:
     def add(self, model: ServedModel) -> Services:
         """Serves a model from now on. Raises InvalidRequest where one of its names is taken."""
         self._check_names(*model.names)
+        adapted = [] if model.adapter else [model.with_adapter(name) for name in model.engine.info.adapters]
+        self._check_names(*(name for each in adapted for name in each.names))
         services = Services.of(model, self.shared)
-        self._served.append(services)
+        self._served += [services, *(Services.of(each, self.shared) for each in adapted)]
         return services
 
     def remove(self, services: Services) -> None:
@@ -100,15 +108,58 @@ class Catalogue:
         async with self._changing:
             self._check_names(fields.get("name"))
             model = await loader.load(fields)
-            self.add(model)
+            try:
+                self.add(model)
+            except InvalidRequest:
+                await loader.unload(model)
+                raise
         logger.info("model %s is served now", model.names[0])
         return model
 
     async def unload(self, name: str) -> None:
         """Requests do not find it any more, and those that run may end. Raises ModelNotFound."""
         loader, services = self._needed_loader(), self.find(name)
-        self.remove(services)
+        if services.model.adapter:
+            await self.unload_adapter(name)
+            return
+        for each in self:
+            if each.model.engine is services.model.engine:
+                self.remove(each)
         await asyncio.shield(loader.unload(services.model))  # whoever asks for it may go away
+
+    async def load_adapter(self, name: str, path: str, base: str | None) -> ServedModel:
+        """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
+        model = self.find(base).model
+        if model.adapter or not model.engine.info.max_loras:
+            raise InvalidRequest(f"{model.names[0]} takes no adapters: it is served without --max-loras", param="model")
+        async with self._changing:
+            self._check_names(name)
+            try:
+                await model.engine.adapters.load(name, path)
+            except ModelLoadError as error:
+                raise InvalidRequest(str(error), param="lora_path") from error
+            adapted = self.add(model.with_adapter(name)).model
+        logger.info("adapter %s of %s is served now", name, model.names[0])
+        return adapted
+
+    async def unload_adapter(self, name: str) -> None:
+        """Requests do not find it any more, and those that use it may end. Raises ModelNotFound."""
+        services = self.find(name)
+        if not services.model.adapter:
+            raise ModelNotFound(f"there is no adapter {name[:100]!r}", param="lora_name")
+        self.remove(services)
+        await asyncio.shield(services.model.engine.adapters.unload(name))
+        logger.info("adapter %s is unloaded", name)
+
+    def reload_by(self, reload: Callable[[], Awaitable[None]]) -> None:
+        """Has models come and go by `reload` when a client asks for that."""
+        self._reload = reload
+
+    async def reload(self) -> None:
+        """Reads again which models there are. Raises InvalidRequest where no file says so; OuzelError."""
+        if self._reload is None:
+            raise InvalidRequest("this server has read its models from no file: --config or --config_path names one")
+        await self._reload()
 
     def _needed_loader(self) -> ModelLoader:
         if self._loader is None:

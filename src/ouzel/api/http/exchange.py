@@ -2,12 +2,13 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from starlette.types import Scope
 
 from ouzel.api.http.framing import SSE, Framing
 from ouzel.api.http.refusal_reason import RefusalReason
-from ouzel.generation import Generation, SeveralGenerations
+from ouzel.generation import Generation, SeveralGenerations, Usage
 
 _SCOPE_KEY = "ouzel.exchange"
 CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
@@ -15,6 +16,18 @@ CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
 
 class ClientDisconnected(Exception):
     """Nobody reads the answer any more."""
+
+
+class Followed(Protocol):
+    """The log line tells this of what was made."""
+
+    model_name: str
+    finish_reasons: list[str]
+
+    @property
+    def ttft_s(self) -> float | None: ...
+
+    def usage(self) -> Usage: ...
 
 
 @dataclass(slots=True)
@@ -26,6 +39,7 @@ class Exchange:
     key_id: str | None = None  # of the API key, an opaque digest; None where none is asked for
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
+    vectors: Followed | None = None  # where no text is made
     body: bytes | None = None  # once it has been read
     framing: Framing = SSE  # of the stream, once it has begun
     route: str = ""  # as its path is spelled in the table of operations, once it is found there

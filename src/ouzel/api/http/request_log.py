@@ -24,7 +24,7 @@ def log_exchange(exchange: Exchange, method: str, path: str) -> None:
 
 def _values(exchange: Exchange) -> dict[str, object]:
     duration_s = round(time.perf_counter() - exchange.arrival_s, 4)
-    generation, refusal = exchange.generation, exchange.refusal
+    generation, refusal = exchange.generation or exchange.vectors, exchange.refusal
     values: dict[str, object] = {"duration_s": duration_s}
     if generation is not None:
         usage = generation.usage()

@@ -23,7 +23,7 @@ from ouzel.api.lmi.chat import ChatSchema, LmiChatCompletion, LmiChunk
 from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
-from ouzel.api.lmi.standard import StandardRequest, StandardSchema
+from ouzel.api.lmi.standard import StandardRequest, StandardSchema, UnknownAdapter
 from ouzel.api.openai.completions import Completion, CompletionRequest, Completions, decode_completion
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
@@ -34,12 +34,11 @@ from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 logger = logging.getLogger(__name__)
 
 _CUSTOM_ATTRIBUTES = b"x-amzn-sagemaker-custom-attributes"  # a=b;c=d
+_ADAPTER_HEADER = b"x-amzn-sagemaker-adapter-identifier"
 _REFUSED = {  # headers and custom attributes that ask for what is not here, with the value that does not
-    "x-amzn-sagemaker-adapter-identifier": "",
     "x-amzn-sagemaker-session-id": "",
     "x-starting-token": "",
     "x-synchronous": "true",
-    "adapter": "",
     "handler": "",
 }
 
@@ -96,6 +95,9 @@ class Invocations:
 
     def _check_model(self, scope: Scope, attributes: Mapping[str, str]) -> None:
         """A model is served under its names and those that LMI would make of them; there are no versions."""
+        adapter = header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter")
+        if adapter and adapter != self._model.adapter:
+            raise UnknownAdapter(adapter)
         for key in ("model_name", "model_version"):
             value = _named(scope, attributes, key)
             if value is not None and (key == "model_version" or value not in _names_of(self._model)):
@@ -104,8 +106,26 @@ class Invocations:
 
 def _by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """Chooses by what is named beside the body, else by the body, in which a strange name changes nothing."""
-    name = _named(scope, _attributes(scope), "model_name") or name_in(body)
+    attributes = _attributes(scope)
+    adapter = header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or _adapter_in(body)
+    for each in catalogue:
+        if adapter and each.model.adapter == adapter:
+            return each
+    name = _named(scope, attributes, "model_name") or name_in(body)
     return next((each for each in catalogue if name in _names_of(each.model)), catalogue.first)
+
+
+class _Adapters(msgspec.Struct):
+    adapters: str | list[str] | None = None
+
+
+def _adapter_in(body: bytes) -> str:
+    """Returns the first that the body names; whether all are the same, the endpoint says."""
+    try:
+        adapters = msgspec.json.decode(body, type=_Adapters).adapters or ""
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return ""
+    return adapters if isinstance(adapters, str) else adapters[0]
 
 
 def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:

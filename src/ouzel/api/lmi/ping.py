@@ -19,7 +19,7 @@ class Ping:
 
     async def ping(self, request: Request) -> Response:
         """Answers 200 while requests are taken, else 503, with LMI's word for the state of each model."""
-        models = [each.model for each in self._catalogue]
+        models = [each.model for each in self._catalogue.bases]
         states = {model.names[0]: ModelStatus(_word(model.engine.state)) for model in models}
         body = msgspec.json.format(msgspec.json.encode(states)) + b"\n"
         return Response(

@@ -35,7 +35,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class UnknownAdapter(InvalidRequest):
-    """This server has no adapters."""
+    """This server has no adapter of that name, or it is not the one that the request is for."""
 
     def __init__(self, name: str) -> None:
         super().__init__("no adapter is registered", param="adapters")
@@ -43,7 +43,7 @@ class UnknownAdapter(InvalidRequest):
 
     def __str__(self) -> str:
         """Is LMI's sentence."""
-        return f"Adapter {self._name} is not registered: this server has none"
+        return f"Adapter {self._name} is not registered, or not for all inputs of the request"
 
 
 class StandardRequest(msgspec.Struct, kw_only=True):
@@ -52,7 +52,9 @@ class StandardRequest(msgspec.Struct, kw_only=True):
     ]
     parameters: Annotated[dict[str, object] | None, Meta(description="How to generate.")] = None
     stream: Annotated[bool | None, Meta(description="Sends a line for each token.")] = None
-    adapters: Annotated[str | list[str] | None, Meta(description="Only empty names: this server has none.")] = None
+    adapters: Annotated[
+        str | list[str] | None, Meta(description="The name of an adapter, for all inputs; empty: none.")
+    ] = None
 
 
 class Parameters(CompletionFields, kw_only=True):
@@ -85,7 +87,7 @@ class StandardSchema:
         self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
         body = decode_object(fields, StandardRequest)
-        _refuse_adapters(body.adapters)
+        _check_adapters(body.adapters, self._model.adapter)
         parameters = self._parameters(body.parameters or {})
         is_stream = bool(parameters.stream if body.stream is None else body.stream)
         if not is_stream:
@@ -183,10 +185,11 @@ def _with_all_choices(parameters: Parameters) -> Parameters:
     return replace(parameters, n=n)
 
 
-def _refuse_adapters(adapters: str | list[str] | None) -> None:
+def _check_adapters(adapters: str | list[str] | None, own: str) -> None:
+    """Raises UnknownAdapter; without any in the body another place may have named the adapter."""
     for name in [adapters] if isinstance(adapters, str) else adapters or []:
-        if name:
-            raise UnknownAdapter(name)
+        if name != own:
+            raise UnknownAdapter(name or own)
 
 
 def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:

@@ -15,7 +15,6 @@ from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
 
 _ONE_MODEL = "this server has the one model that it was started with (`ouzel serve MODEL`)"
-_NO_EMBEDDINGS = f"this model does not support embeddings: it generates text, and {_ONE_MODEL}"
 
 
 class OllamaPullRequest(msgspec.Struct, kw_only=True):
@@ -79,6 +78,4 @@ OPERATIONS = (
     _refused("/api/copy", "copies a model", f"models cannot be copied: {_ONE_MODEL} (names: --served-model-name)"),
     _refused("/api/delete", "deletes a model", f"models cannot be deleted: {_ONE_MODEL}", method="delete"),
     _refused("/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_ONE_MODEL}"),
-    _refused("/api/embed", "embeds texts", _NO_EMBEDDINGS),
-    _refused("/api/embeddings", "embeds a text", _NO_EMBEDDINGS),
 )

@@ -185,7 +185,13 @@ def _digest(model: ServedModel) -> str:
 def _capabilities(model: ServedModel) -> list[str]:
     """Returns them by Ollama's names."""
     ours = capabilities_of(model)
-    names = {"completion": "completion", "vision": "vision", "tools": "tools", "reasoning": "thinking"}
+    names = {
+        "embedding": "embedding",
+        "completion": "completion",
+        "vision": "vision",
+        "tools": "tools",
+        "reasoning": "thinking",
+    }
     inserts = ["insert"] if model.renderer.fills_in else []
     return [theirs for name, theirs in names.items() if name in ours] + inserts
 

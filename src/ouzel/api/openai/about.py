@@ -45,7 +45,7 @@ class ServerLoad:
         self._catalogue = catalogue
 
     async def tell(self, request: Request) -> Response:
-        return json_response(Load(sum(each.model.engine.num_unfinished for each in self._catalogue)))
+        return json_response(Load(sum(each.model.engine.num_unfinished for each in self._catalogue.bases)))
 
 
 class TokenizerInfo:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
-from ouzel.generation import EngineClient, EngineState
+from ouzel.generation import EngineClient, EngineState, ServedModel
 from ouzel.observability import EngineReading, exposition
 from ouzel.observability.series import CONTENT_TYPE
 
@@ -36,7 +36,7 @@ class Watch:
         state, reason = self._catalogue.state, self._catalogue.reason
         each = [
             EngineHealth(served.model.names[0], engine.state.value, engine.reason)
-            for served in self._catalogue
+            for served in self._catalogue.bases
             for engine in served.model.engine.members
         ]
         engines = each if len(each) > 1 else msgspec.UNSET
@@ -45,10 +45,13 @@ class Watch:
         return json_response(Health(state.value, reason, engines), HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def metrics(self, request: Request) -> Response:
-        models = [
-            (served.metrics, [_reading(engine) for engine in served.model.engine.members]) for served in self._catalogue
-        ]
+        models = [(served.metrics, _readings(served.model)) for served in self._catalogue]
         return Response(exposition(models), media_type=CONTENT_TYPE)
+
+
+def _readings(model: ServedModel) -> list[EngineReading]:
+    """An adapter has no engine of its own."""
+    return [] if model.adapter else [_reading(engine) for engine in model.engine.members]
 
 
 def _reading(engine: EngineClient) -> EngineReading:

@@ -12,11 +12,12 @@ from ouzel.api.http.guard import AdminGuard
 from ouzel.api.http.send import send_json
 from ouzel.api.openai.models import ModelObject, model_object
 from ouzel.errors import InvalidRequest
-from ouzel.wire.decode import parse_object
+from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
 
 LOAD_PATH, UNLOAD_PATH = "/v1/models/load", "/v1/models/unload"
-PATHS = frozenset({LOAD_PATH, UNLOAD_PATH})  # that have a key of their own
+LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"  # vLLM's
+PATHS = frozenset({LOAD_PATH, UNLOAD_PATH, LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH})  # that have a key of their own
 
 
 class UnloadedModel(msgspec.Struct, tag_field="object", tag="model"):
@@ -50,16 +51,54 @@ def _loading(catalogue: Catalogue) -> ModelChangeEndpoint:
 
 def _unloading(catalogue: Catalogue) -> ModelChangeEndpoint:
     async def unload(body: bytes) -> UnloadedModel:
-        name = parse_object(body).get("name")
-        if not isinstance(name, str) or not name:
-            raise InvalidRequest(f"must be the name of a model, given {shown(name)}", field="name")
+        name = _text(parse_object(body), "name")
         await catalogue.unload(name)
         return UnloadedModel(name)
 
     return ModelChangeEndpoint(catalogue, unload)
 
 
+def _loading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
+    async def load(body: bytes) -> ModelObject:
+        fields = parse_object(body)
+        name, path = _text(fields, "lora_name"), _text(fields, "lora_path")
+        base = _text(fields, "model") if fields.get("model") is not None else None
+        return model_object(name, await catalogue.load_adapter(name, path, base))
+
+    return ModelChangeEndpoint(catalogue, load)
+
+
+def _unloading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
+    async def unload(body: bytes) -> UnloadedModel:
+        name = _text(parse_object(body), "lora_name")
+        await catalogue.unload_adapter(name)
+        return UnloadedModel(name)
+
+    return ModelChangeEndpoint(catalogue, unload)
+
+
+def _text(fields: JsonObject, name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"must be a text, given {shown(value)}", field=name)
+    return value
+
+
 OPERATIONS = (
+    Operation(
+        method="post",
+        path=LOAD_ADAPTER_PATH,
+        summary="vLLM's: loads an adapter, of `model` where that is not the first.",
+        overall=_loading_adapters,
+        is_documented=False,
+    ),
+    Operation(
+        method="post",
+        path=UNLOAD_ADAPTER_PATH,
+        summary="vLLM's: unloads an adapter, once its requests are over.",
+        overall=_unloading_adapters,
+        is_documented=False,
+    ),
     Operation(
         method="post",
         path=LOAD_PATH,

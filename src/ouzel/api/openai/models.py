@@ -62,13 +62,19 @@ def model_object(name: str, model: ServedModel) -> ModelObject:
 
 
 def _architecture(model: ServedModel) -> Architecture:
-    renderer = model.renderer
+    renderer, task = model.renderer, model.engine.info.task
+    if task != "generate":
+        made = "embeddings" if task == "embed" else "scores"
+        return Architecture(f"text->{made}", ["text"], [made])
     reads = {"text": True, "image": renderer.sees, "video": renderer.sees_videos, "file": renderer.sees_documents}
     inputs = [name for name, is_read in reads.items() if is_read]
     return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 
 
 def capabilities_of(model: ServedModel) -> list[str]:
+    task = model.engine.info.task
+    if task != "generate":
+        return ["embedding", "rerank"] if task == "embed" else ["rerank"]
     template, output_format = model.renderer.chat_template, model.output_format
     can = {
         "completion": True,

@@ -7,7 +7,7 @@ import msgspec
 
 from ouzel.api.endpoint.operation import PREFIXES
 from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
-from ouzel.errors import InvalidRequest, ModelNotFound, Unauthenticated
+from ouzel.errors import InvalidRequest, ModelNotFound, OuzelError, Unauthenticated
 
 _PREFIX = (
     "Mediapipe execution failed. MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
@@ -28,6 +28,14 @@ class NotARequest(InvalidRequest):
 
     def __init__(self, reason: str, *, param: str | None = None) -> None:
         super().__init__(f"The file is not valid json - {reason}", param=param)
+
+
+class ConfigNotReloaded(OuzelError):
+    def __init__(self, *, is_unreadable: bool) -> None:
+        unreadable = "Config file not found or cannot open."
+        super().__init__(
+            unreadable if is_unreadable else "Reloading config file failed. Check server logs for more info."
+        )
 
 
 class OvmsError(msgspec.Struct):

@@ -1,4 +1,10 @@
-"""Machines ask by these paths how OVMS is: they are KServe's health checks, and the state of its models."""
+"""Machines ask by these paths how OVMS is: they are KServe's health checks, and the state of its models.
+
+One of them changes that state: the models are read again.
+"""
+
+import asyncio
+import logging
 
 import msgspec
 from starlette.requests import Request
@@ -6,8 +12,16 @@ from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
+from ouzel.api.http.guard import AdminGuard
 from ouzel.api.http.send import json_response
+from ouzel.api.ovms.errors import ConfigNotReloaded
+from ouzel.config import ServerConfig
+from ouzel.errors import InvalidRequest, OuzelError
 from ouzel.generation import EngineState, ServedModel
+
+RELOAD_PATH = "/v1/config/reload"
+
+logger = logging.getLogger(__name__)
 
 
 class StateReason(msgspec.Struct):
@@ -28,6 +42,8 @@ class ModelState(msgspec.Struct):
 class Status:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
+        config = catalogue.shared.config
+        self._guard = AdminGuard(config.admin_api_key) if needs_admin_key(config) else None
 
     async def live(self, request: Request) -> Response:
         return _empty(200)
@@ -44,6 +60,24 @@ class Status:
     async def config(self, request: Request) -> Response:
         """Answers by name, in TensorFlow Serving's shape."""
         return json_response({name: _status(each.model) for each in self._catalogue for name in each.model.names})
+
+    async def reload(self, request: Request) -> Response:
+        """Answers when the models have come and gone, with the state of each."""
+        if self._guard is not None:
+            self._guard.check(request.scope)
+        try:
+            await asyncio.shield(asyncio.ensure_future(self._catalogue.reload()))  # whoever asks for it may go away
+        except InvalidRequest:
+            raise
+        except OuzelError as error:
+            logger.error("models stay as they are: %s", error)
+            raise ConfigNotReloaded(is_unreadable=isinstance(error.__cause__, OSError)) from error
+        return await self.config(request)
+
+
+def needs_admin_key(config: ServerConfig) -> bool:
+    """Tells whether no other key is good for reading the models again, which OVMS lets everybody do."""
+    return config.profile != "ovms" or bool(config.admin_api_key)
 
 
 def _status(model: ServedModel) -> ModelState:
@@ -98,5 +132,12 @@ OPERATIONS = (
         summary="The state of each model, as OpenVINO Model Server tells it.",
         overall=lambda catalogue: Status(catalogue).config,
         answers=(dict[str, ModelState],),
+    ),
+    Operation(
+        method="post",
+        path=RELOAD_PATH,
+        summary="Reads again which models there are; they come and go, and the answer is the state of each.",
+        overall=lambda catalogue: Status(catalogue).reload,
+        is_documented=False,  # for operators
     ),
 )

@@ -25,7 +25,7 @@ from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName
-from ouzel.wire.options import check_model
+from ouzel.wire.options import check_generates, check_model
 
 
 class CompactRequest(msgspec.Struct, kw_only=True):
@@ -58,6 +58,7 @@ class CompactResponse:
     async def compact(self, request: Request, body: bytes) -> CompactedResponse:
         fields = decode_body(body, CompactRequest)
         check_model(fields.model, self._model)
+        check_generates(self._model)
         exchange = exchange_of(request.scope)
         continuation = ResponsesRequest(
             model=self._model.names[0], input=fields.input, previous_response_id=fields.previous_response_id

@@ -55,6 +55,24 @@ def compile_vision(core: ov.Core, vision: VisionModel, engine: EngineConfig) -> 
         raise ModelLoadError(f"OpenVINO cannot compile the vision encoder for {engine.device}: {error}") from error
 
 
+def compile_encoder(core: ov.Core, graph: ov.Model, hidden_size: int, engine: EngineConfig) -> ov.CompiledModel:
+    """Compiles the graph of a model that reads texts whole."""
+    properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
+    if engine.device == "CPU":
+        at_most = min([hidden_size, *weight_group_sizes(graph)])
+        fitting = (size for size in ACTIVATION_GROUP_SIZES if size <= at_most)
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0 if engine.precision == "f32" else next(fitting, 0)
+        properties["CPU_RUNTIME_CACHE_CAPACITY"] = NUM_KEPT_PRIMITIVES
+    if engine.precision != "auto":
+        properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
+    if engine.num_threads:
+        properties["INFERENCE_NUM_THREADS"] = engine.num_threads
+    try:
+        return core.compile_model(graph, engine.device, properties)
+    except RuntimeError as error:
+        raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
+
+
 def check_options(core: ov.Core, engine: EngineConfig) -> None:
     if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
         raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")

@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, precision_name, type_name
+from ouzel.backends.openvino.encoders import encoder_family
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
@@ -19,6 +20,7 @@ from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
+from ouzel.errors import ModelLoadError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,10 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     check_options(core, engine)
     directory = Path(model.model)
     config = read_hf_config(directory)
+    if encoder_family(str(config.values.get("model_type"))) is not None:
+        raise ModelLoadError(
+            f"{directory} is a {config.model_type}, which reads texts whole: what it takes is not told yet"
+        )
     if is_ir_directory(directory):
         refuse_options(model)
         language_model, num_parameters = load_ir(core, directory, config), 0

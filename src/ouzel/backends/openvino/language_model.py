@@ -23,6 +23,13 @@ class PredictionGraphs:
     arrays: list[NDArray[np.generic]]  # that their constants point into, besides those of the model's graph
 
 
+@dataclass(frozen=True, slots=True)
+class VectorHead:
+    """A model makes a vector of each prompt, of its last token: the hidden row, or a value for each label."""
+
+    num_labels: int = 0  # 0: the hidden row
+
+
 @dataclass(frozen=True, kw_only=True)
 class LanguageModel:
     """It has a graph that is ready to be compiled, and what running it takes."""
@@ -42,6 +49,7 @@ class LanguageModel:
     cache_entry: Path | None = None  # that the weights are mapped from
     is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
     prediction: PredictionGraphs | None = None
+    vector_head: VectorHead | None = None  # where it makes vectors of prompts, and no tokens
     adapters: AdapterShape | None = None  # where it takes them
     identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
 

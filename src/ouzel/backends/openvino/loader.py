@@ -5,13 +5,14 @@ import shutil
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ouzel.backends.openvino.adapter_options import num_adapters
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
@@ -19,8 +20,15 @@ from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, en
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
-from ouzel.backends.openvino.weights.leftovers import HEAD, refuse_another_head, refuse_leftovers, refuse_other_copies
+from ouzel.backends.openvino.weights.leftovers import (
+    EMBEDDING,
+    HEAD,
+    refuse_another_head,
+    refuse_leftovers,
+    refuse_other_copies,
+)
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config import ModelConfig
@@ -42,32 +50,40 @@ def load_checkpoint(
     *,
     predicts: bool = False,
     adapter_rank: int = 0,
+    vector_head: VectorHead | None = None,
 ) -> LanguageModel:
     """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank` the model takes
-    adapters. Raises ModelLoadError."""
+    adapters; with `vector_head` it makes vectors. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
     stored, family_build = find_weights(directory, text), family(text.model_type)
     keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
-    if text is not config:
-        sees = "" if vision is None else " and the vision encoder"
-        logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
+    log_modes(directory, config, has_vision=vision is not None)
+    build_graph = partial(
+        built,
+        config,
+        family_build,
+        vision,
+        plan=plan,
+        predicts=predicts,
+        adapter_rank=adapter_rank,
+        vector_head=vector_head,
+    )
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
-        model = built(config, family_build, vision, weights, plan, predicts=predicts, adapter_rank=adapter_rank)
-        kept = f"{stored.compressed_as} as {value_types(weights.index)}"
-        named = "" if str(plan) == "auto" else f" ({plan})"
-        return replace(model, weights=kept + named if keeps else str(plan), identity=entry.name)
+        model = build_graph(weights=weights)
+        kept = f"{stored.compressed_as} as {value_types(weights.index)}" + ("" if str(plan) == "auto" else f" ({plan})")
+        return replace(model, weights=kept if keeps else str(plan), identity=entry.name)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
-        check_use(config, model, tensors, weights.used)
+        check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
         if keeps:
             log_kept(directory, summary, weights)
         return model
 
     files = [directory / "config.json", *stored.files]
-    entry = entry_path(cache_dir, directory, files, f"{plan},mtp" if predicts else str(plan))
+    entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
     if (cached := load_cached(entry, build)) is not None:
         note_use(entry, directory, files)
         return cached
@@ -81,6 +97,12 @@ def load_checkpoint(
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
     return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))
+
+
+def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None) -> str:
+    """Says what of the checkpoint is in a cache entry."""
+    head = "" if vector_head is None else ",score" if vector_head.num_labels else ",embed"
+    return f"{plan}{',mtp' if predicts else ''}{head}"
 
 
 def refuse_options(model: ModelConfig) -> None:
@@ -106,8 +128,13 @@ def measure_checkpoint(
     return model, weights
 
 
-def check_use(config: HfConfig, model: LanguageModel, tensors: Tensors, used: AbstractSet[str]) -> None:
-    """Raises ModelLoadError where the checkpoint has tensors that the model should have used."""
+def check_use(
+    config: HfConfig, model: LanguageModel, tensors: Tensors, used: AbstractSet[str], *, makes_vectors: bool = False
+) -> None:
+    """Raises ModelLoadError where the checkpoint has tensors that the model should have used.
+
+    One that makes vectors needs no head.
+    """
     text = config.text_model()
     left_out = () if model.vision is None else model.vision.left_out
     refuse_leftovers(
@@ -119,7 +146,8 @@ def check_use(config: HfConfig, model: LanguageModel, tensors: Tensors, used: Ab
         left_out_prefixes=left_out,
     )
     shape = model.vocab_size, model.hidden_size
-    refuse_another_head(tensors, used, shape)
+    if not makes_vectors:
+        refuse_another_head(tensors, used, shape)
     if model.prediction is not None:
         refuse_other_copies(text, tensors, used, shape)
 
@@ -133,11 +161,14 @@ def built(
     *,
     predicts: bool = False,
     adapter_rank: int = 0,
+    vector_head: VectorHead | None = None,
 ) -> LanguageModel:
     """Raises ModelLoadError where the runtime refuses a number that the family takes."""
     images = None if vision is None else vision.image_shape(config)
+    if not weights.has(EMBEDDING) and weights.has(EMBEDDING.removeprefix("model.")):
+        weights = RenamedWeights(weights, "model.", "")  # a model was saved without its head
     try:
-        builder = Builder(weights, plan, images, predicts=predicts, adapter_rank=adapter_rank)
+        builder = Builder(weights, plan, images, predicts=predicts, adapter_rank=adapter_rank, vector_head=vector_head)
         model = build(text_model(config, weights), builder)
         if vision is None or images is None:
             return model
@@ -163,6 +194,14 @@ def text_model(config: HfConfig, weights: Weights) -> HfConfig:
     parts = (config, config.section("text_config") or config)
     is_tied = any(part.flag("tie_word_embeddings", False) for part in parts)
     return text.with_values(tie_word_embeddings=True) if is_tied else text
+
+
+def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
+    """Says of a checkpoint of several modes what is served of it."""
+    text = config.text_model()
+    if text is not config:
+        sees = " and the vision encoder" if has_vision else ""
+        logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:

@@ -22,6 +22,7 @@ from ouzel.backends.vllm.sampling_fields import (
     sampling_fields,
 )
 from ouzel.backends.vllm.stats import StepStats
+from ouzel.engine.adapters import Adapters
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 from ouzel.types import (
@@ -109,6 +110,7 @@ class VllmEngine:
     """Implements `Engine`."""
 
     def __init__(self, engine: Any, stats: StepStats, abilities: Abilities, load_s: float) -> None:
+        self.adapters = Adapters(None, 0)
         self._engine = engine
         self._stats = stats
         self._abilities = abilities

@@ -22,6 +22,8 @@ from ouzel.client.base import ApiClient, ApiFailure, failure_of
 from ouzel.observability.progress import Progress
 from ouzel.types import (
     AbortRequest,
+    AdapterFailed,
+    AdapterUnloaded,
     AddRequest,
     EngineCommand,
     EngineDown,
@@ -33,9 +35,11 @@ from ouzel.types import (
     EngineStats,
     FinishReason,
     Heartbeat,
+    LoadAdapter,
     Shutdown,
     StepOutput,
     StepResult,
+    UnloadAdapter,
 )
 
 logger = logging.getLogger(__name__)
@@ -84,6 +88,10 @@ class RemoteLink:
                     self._add(request)
                 case AbortRequest(request_id, index):
                     self._abort(request_id, index)
+                case LoadAdapter(name):
+                    self._events.put_nowait(AdapterFailed(name, "this engine takes no adapters"))
+                case UnloadAdapter(name):
+                    self._events.put_nowait(AdapterUnloaded(name))
                 case Shutdown():
                     self._life.cancel()
         return []

@@ -53,6 +53,8 @@ def _of_no_vllm(request: EngineRequest) -> Iterator[Refusal]:
         yield _refused("typical_p", "must be 1", f"{params.typical_p:g}")
     if params.no_repeat_ngram_size:
         yield _refused("no_repeat_ngram_size", "must be 0", f"{params.no_repeat_ngram_size}")
+    if request.adapter:
+        yield _refused("model", "must name no adapter", request.adapter)
     num_ids = len(params.logprob_token_ids)
     if num_ids > MAX_LOGPROB_TOKEN_IDS:
         yield _refused("logprob_token_ids", f"must be at most {MAX_LOGPROB_TOKEN_IDS} ids", f"{num_ids}")

@@ -11,7 +11,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
-from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
+from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs, VectorHead
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import Matrix, Tensor, Wanted, Weights
@@ -30,9 +30,12 @@ class Builder:
         *,
         predicts: bool = False,
         adapter_rank: int = 0,
+        vector_head: VectorHead | None = None,
     ) -> None:
         """With `images` the language model takes them; with `predicts` it has a layer that predicts further tokens;
-        with `adapter_rank` it takes adapters of that rank."""
+        with `adapter_rank` it takes adapters of that rank; with `vector_head` it makes vectors, and no tokens."""
+        self.vector_head = vector_head
+        self._makes_vectors = False
         self.graph = PagedGraph(keeps_rows=predicts)
         self.predicts = predicts
         self._image_shape = images
@@ -144,6 +147,14 @@ class Builder:
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
         return self._weight(name, num_rows, num_columns, self._plan.head)
 
+    def vector_model(self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int) -> LanguageModel:
+        """Takes the rows behind the final norm: they are the vectors, or the head makes labels of them."""
+        assert self.vector_head is not None
+        self._makes_vectors = True
+        if self.vector_head.num_labels:
+            rows = self.linear(rows, "score", hidden_size, self.vector_head.num_labels, width=self._plan.head)
+        return self.language_model(rows, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions)
+
     def language_model(
         self,
         rows: Node,
@@ -155,12 +166,15 @@ class Builder:
     ) -> LanguageModel:
         """Takes the logits, or with a prediction the hidden rows. Raises ModelLoadError where one lacks."""
         assert self._image_shape is None or self._images is not None, "this family takes no images yet"
+        if self.vector_head is not None and not self._makes_vectors:
+            raise ModelLoadError("task embed, score: models of this family generate text, and nothing else yet")
         if self.predicts and prediction is None:
             raise ModelLoadError("mtp: models of this family have no layer that predicts further tokens, or none yet")
         return LanguageModel(
             graph=self.graph.finish(rows, "logits" if prediction is None else "hidden_rows"),
             arrays=self.graph.arrays + ([] if prediction is None else prediction.arrays),
             prediction=prediction,
+            vector_head=self.vector_head,
             ropes=self._ropes,
             query_scale=self._query_scale,
             hidden_size=hidden_size,

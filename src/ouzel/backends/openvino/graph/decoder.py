@@ -163,6 +163,10 @@ def build_decoder(
     for layer in range(shape.num_layers):
         x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
+    if b.vector_head is not None:
+        return b.vector_model(
+            x, hidden_size=hidden_size, vocab_size=shape.vocab_size, max_positions=shape.rope.max_positions
+        )
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
 
     def logits_of(rows: Node) -> Node:

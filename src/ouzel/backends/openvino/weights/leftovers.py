@@ -20,7 +20,7 @@ _FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 _COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")  # in a layer that predicts further tokens
-_EMBEDDING = "model.embed_tokens.weight"
+EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 
 
@@ -69,10 +69,10 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[i
     """
     if HEAD in used or HEAD not in tensors.names():
         return
-    if not _are_same(tensors, _EMBEDDING, HEAD, shape):
+    if not _are_same(tensors, EMBEDDING, HEAD, shape):
         raise ModelLoadError(
             f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is not the same as "
-            f"{_EMBEDDING}; with tie_word_embeddings false both are used"
+            f"{EMBEDDING}; with tie_word_embeddings false both are used"
         )
 
 
@@ -81,7 +81,7 @@ def refuse_other_copies(config: HfConfig, tensors: Tensors, used: AbstractSet[st
 
     The checkpoints that name them there have copies of the model's, which are what is used.
     """
-    originals = {"embed_tokens": _EMBEDDING, "shared_head.head": HEAD if HEAD in used else _EMBEDDING}
+    originals = {"embed_tokens": EMBEDDING, "shared_head.head": HEAD if HEAD in used else EMBEDDING}
     for name in sorted(tensors.names()):
         copy = _COPY.search(name) if _predicts_further(config, name) else None
         if copy is not None and not _are_same(tensors, originals[copy[1]], name, shape):

@@ -1,0 +1,122 @@
+"""POST /api/embed makes vectors of texts, all of the length 1, and the older /api/embeddings one of a text."""
+
+import time
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.http.exchange import exchange_of
+from ouzel.api.ollama.model_name import check_name
+from ouzel.api.openai.embedding_fields import check_num_texts
+from ouzel.api.openai.embeddings import check_dimensions
+from ouzel.sentence_files import SentenceFiles
+from ouzel.vectors import EncodedText, finished_vectors
+from ouzel.wire.decode import decode_body
+from ouzel.wire.options import listed
+
+_NS_PER_S = 1e9
+_Hint = Annotated[object, Meta(description="A hint: the model stays loaded, with the context that it has.")]
+
+
+class OllamaEmbedRequest(msgspec.Struct, kw_only=True):
+    model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
+    input: Annotated[str | list[str], Meta(description="A text, or several.")] = ""
+    truncate: Annotated[
+        bool | None, Meta(description="Whether a text that is too long is cut; true when not given.")
+    ] = None
+    dimensions: Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None = None
+    options: _Hint = None
+    keep_alive: _Hint = None
+
+
+class OllamaEmbedAnswer(msgspec.Struct):
+    model: str
+    embeddings: list[list[float]]
+    total_duration: int
+    load_duration: int
+    prompt_eval_count: int
+
+
+class OllamaEmbeddingsRequest(msgspec.Struct, kw_only=True):
+    model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
+    prompt: Annotated[str, Meta(description="A text.")] = ""
+    options: _Hint = None
+    keep_alive: _Hint = None
+
+
+class OllamaEmbeddingsAnswer(msgspec.Struct):
+    embedding: list[float]
+
+
+class OllamaEmbedding:
+    def __init__(self, services: Services) -> None:
+        self._making = VectorMaking(services)
+
+    async def embed(self, request: Request, body: bytes) -> OllamaEmbedAnswer:
+        """Without a text it only tells that the model is there, as Ollama does."""
+        fields, texts, files = await self._making.read(partial(self._read_several, body), body)
+        name = fields.model or self._making.model.names[0]
+        embeddings: list[list[float]] = []
+        num_tokens = 0
+        if texts:
+            vectors, usage = await self._making.vectors(request, texts)
+            embeddings = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=True).tolist()
+            num_tokens = usage.prompt_tokens
+        duration_s = time.perf_counter() - exchange_of(request.scope).arrival_s
+        return OllamaEmbedAnswer(name, embeddings, int(duration_s * _NS_PER_S), 0, num_tokens)
+
+    async def embeddings(self, request: Request, body: bytes) -> OllamaEmbeddingsAnswer:
+        text, files = await self._making.read(partial(self._read_one, body), body)
+        if text is None:
+            return OllamaEmbeddingsAnswer([])
+        vectors, _ = await self._making.vectors(request, [text])
+        return OllamaEmbeddingsAnswer(finished_vectors(vectors, files, dimensions=None)[0].tolist())
+
+    def _read_several(self, body: bytes) -> tuple[OllamaEmbedRequest, list[EncodedText], SentenceFiles]:
+        fields = decode_body(body, OllamaEmbedRequest)
+        check_name(fields.model, self._making.model.names)
+        encoder, files = self._making.check_task("embed")
+        check_dimensions(fields.dimensions, self._making.vector_size, files)
+        texts = [] if fields.input in ("", []) else listed(fields.input)
+        if texts:
+            check_num_texts(texts, field="input")
+        limit = encoder.limit(None, truncate=fields.truncate is not False, field="truncate")
+        encoded = [encoder.text(files.default_prompt + text, limit, field="input") for text in texts]
+        return fields, encoded, files
+
+    def _read_one(self, body: bytes) -> tuple[EncodedText | None, SentenceFiles]:
+        fields = decode_body(body, OllamaEmbeddingsRequest)
+        check_name(fields.model, self._making.model.names)
+        encoder, files = self._making.check_task("embed")
+        if not fields.prompt:
+            return None, files
+        limit = encoder.limit(None, truncate=True, field="truncate")
+        return encoder.text(files.default_prompt + fields.prompt, limit, field="prompt"), files
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/api/embed",
+        summary="Ollama: vectors of texts.",
+        endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embed),
+        bodies=(OllamaEmbedRequest,),
+        answers=(OllamaEmbedAnswer,),
+        words="ollama",
+    ),
+    Operation(
+        method="post",
+        path="/api/embeddings",
+        summary="Ollama: the vector of a text, in the older form.",
+        endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embeddings),
+        bodies=(OllamaEmbeddingsRequest,),
+        answers=(OllamaEmbeddingsAnswer,),
+        words="ollama",
+    ),
+)

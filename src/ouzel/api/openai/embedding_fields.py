@@ -1,0 +1,70 @@
+"""What requests for embeddings and for scores have in common, and how the `input` of embeddings is read."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.endpoint.vector_making import MAX_TEXTS
+from ouzel.errors import InvalidRequest
+from ouzel.wire.model_name import ModelName
+from ouzel.wire.validation_errors import shown
+
+OneInput = str | list[int]
+
+_TOKEN_ID = {"type": "integer", "minimum": 0}
+_ENTRIES = [{"type": "string"}, _TOKEN_ID, {"type": "array", "minItems": 1, "items": _TOKEN_ID}]
+
+InputField = Annotated[
+    str
+    | Annotated[
+        list[Annotated[object, Meta(extra_json_schema={"anyOf": _ENTRIES})]],
+        Meta(min_length=1, extra_json_schema={"oneOf": [{"items": entry} for entry in _ENTRIES]}),
+    ],
+    Meta(description="A text, a list of texts, a list of token ids, or a list of such lists."),
+]
+
+
+class VectorFields(msgspec.Struct, kw_only=True):
+    model: ModelName = None
+    truncate_prompt_tokens: (
+        Annotated[int, Meta(ge=-1, description="Cuts longer texts to so many tokens; -1: to what the model takes.")]
+        | None
+    ) = None
+    truncate: Annotated[
+        bool | None, Meta(description="Cuts texts to what the model takes, as truncate_prompt_tokens -1 does.")
+    ] = None
+    priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
+    user: Annotated[str | None, Meta(description="A hint: nothing depends on it.")] = None
+
+
+def read_inputs(value: str | list[object]) -> list[tuple[str, OneInput]]:
+    """Returns every input with its path in the body. Raises InvalidRequest."""
+    if isinstance(value, str):
+        return [("input", value)]
+    if not isinstance(value[0], str | list):
+        return [("input", _token_ids("input", value))]
+    check_num_texts(value, field="input")
+    read = _text if isinstance(value[0], str) else _token_ids
+    paths = [f"input[{position}]" for position in range(len(value))]
+    return [(path, read(path, entry)) for path, entry in zip(paths, value, strict=True)]
+
+
+def check_num_texts(texts: Sequence[object], *, field: str) -> None:
+    if not 1 <= len(texts) <= MAX_TEXTS:
+        raise InvalidRequest(f"must have 1 to {MAX_TEXTS} entries, given {len(texts)}", field=field)
+
+
+def _text(path: str, entry: object) -> str:
+    if not isinstance(entry, str):
+        raise InvalidRequest(f"must be a text, as input[0] is, given {shown(entry)}", field=path)
+    return entry
+
+
+def _token_ids(path: str, entry: object) -> list[int]:
+    try:
+        token_ids: list[int] = msgspec.convert(entry, Annotated[list[int], Meta(min_length=1)])
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"must be a non-empty list of token ids, given {shown(entry)}", field=path) from error
+    return token_ids

@@ -1,0 +1,137 @@
+"""POST /embeddings makes a vector of each text, as the model's sentence-transformers files say."""
+
+import base64
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+from starlette.requests import Request
+
+from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
+from ouzel.errors import InvalidRequest
+from ouzel.sentence_files import SentenceFiles
+from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
+from ouzel.wire.decode import decode_body
+from ouzel.wire.options import check_model
+
+
+class EmbeddingsRequest(VectorFields, kw_only=True):
+    input: InputField
+    encoding_format: Annotated[
+        Literal["float", "base64"] | None, Meta(description="base64: of float32 numbers, little-endian.")
+    ] = None
+    dimensions: (
+        Annotated[int, Meta(ge=1, description="Fewer values, the first ones, with the length 1 again.")] | None
+    ) = None
+    normalize: Annotated[
+        bool | None, Meta(description="Whether vectors have the length 1; as the model's files say when not given.")
+    ] = None
+    prompt_name: Annotated[
+        str | None, Meta(description="Which of the model's prompts (query, document, ...) stands before every text.")
+    ] = None
+    add_special_tokens: Annotated[
+        bool | None, Meta(description="Puts the tokenizer's special tokens around a text; true when not given.")
+    ] = None
+
+
+class EmbeddingObject(msgspec.Struct, tag_field="object", tag="embedding"):
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingsUsage(msgspec.Struct):
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingList(msgspec.Struct, tag_field="object", tag="list"):
+    data: list[EmbeddingObject]
+    model: str
+    usage: EmbeddingsUsage
+
+
+class Embeddings:
+    def __init__(self, services: Services) -> None:
+        self._making = VectorMaking(services)
+
+    async def answer(self, request: Request, body: bytes) -> EmbeddingList:
+        fields, texts, files = await self._making.read(partial(self._read, body), body)
+        vectors, usage = await self._making.vectors(request, texts, priority=fields.priority or 0)
+        finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=fields.normalize)
+        write = _base64 if fields.encoding_format == "base64" else _numbers
+        data = [EmbeddingObject(index, write(vector)) for index, vector in enumerate(finished)]
+        num_tokens = usage.prompt_tokens
+        return EmbeddingList(data, self._making.model.names[0], EmbeddingsUsage(num_tokens, num_tokens))
+
+    def _read(self, body: bytes) -> tuple[EmbeddingsRequest, list[EncodedText], SentenceFiles]:
+        fields = decode_body(body, EmbeddingsRequest)
+        check_model(fields.model, self._making.model)
+        encoder, files = self._making.check_task("embed")
+        check_dimensions(fields.dimensions, self._making.vector_size, files)
+        prompt = _prompt(fields.prompt_name, files)
+        truncation = fields.truncate_prompt_tokens
+        limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
+        special = fields.add_special_tokens is not False
+        inputs = read_inputs(fields.input)
+        texts = [_encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
+        return fields, texts, files
+
+
+def _encoded(
+    encoder: TextEncoder, path: str, entry: OneInput, prompt: str, limit: TextLimit, *, special: bool
+) -> EncodedText:
+    """Token ids are taken as they are."""
+    if isinstance(entry, str):
+        return encoder.text(prompt + entry, limit, field=path, add_special_tokens=special)
+    return encoder.token_ids(entry, limit, field=path)
+
+
+def check_dimensions(dimensions: int | None, vector_size: int, files: SentenceFiles) -> None:
+    """Raises InvalidRequest for more than there are, and for fewer of a model whose files do not allow that."""
+    if dimensions is None or dimensions == vector_size:
+        return
+    if dimensions > vector_size:
+        raise InvalidRequest(f"must be <= {vector_size}, given {dimensions}", field="dimensions")
+    if not files.is_matryoshka:
+        raise InvalidRequest(
+            f"must be {vector_size}, given {dimensions}: the model's files do not say that it was trained for fewer "
+            "(see --matryoshka)",
+            field="dimensions",
+        )
+
+
+def _prompt(name: str | None, files: SentenceFiles) -> str:
+    if name is None:
+        return files.default_prompt
+    if name not in files.prompts:
+        names = ", ".join(files.prompts) or "it has none"
+        raise InvalidRequest(f"must be one of the model's prompts ({names}), given {name[:100]!r}", field="prompt_name")
+    return files.prompts[name]
+
+
+def _numbers(vector: NDArray[np.float32]) -> list[float]:
+    numbers: list[float] = vector.tolist()
+    return numbers
+
+
+def _base64(vector: NDArray[np.float32]) -> str:
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/v1/embeddings",
+        prefixes=PREFIXES,
+        summary="A vector of each text, of a model that makes embeddings.",
+        endpoint=lambda services: services.taking_body(Embeddings(services).answer),
+        bodies=(EmbeddingsRequest,),
+        answers=(EmbeddingList,),
+    ),
+)

@@ -1,0 +1,91 @@
+"""A checkpoint of an encoder becomes a graph, by way of the cache when it can be."""
+
+import logging
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from ouzel.backends.openvino.encoder_model import EncoderModel
+from ouzel.backends.openvino.encoders import Build
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
+from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
+from ouzel.backends.openvino.weights.entry_use import note_use
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
+from ouzel.backends.openvino.weights.source import MemoryWriter, Weights
+from ouzel.config.weights import WeightPlan
+from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
+
+logger = logging.getLogger(__name__)
+
+
+class EncoderLoader:
+    """Loads one checkpoint, whose family has this `build`."""
+
+    def __init__(self, directory: Path, config: HfConfig, build: Build, plan: WeightPlan, num_labels: int) -> None:
+        """With `num_labels` it scores."""
+        self._directory = directory
+        self._config = config
+        self._build = build
+        self._plan = plan.with_auto(AUTO_WIDTH)
+        self._num_labels = num_labels
+
+    def load(self, cache_dir: str) -> EncoderModel:
+        """Raises ModelLoadError."""
+        files = [self._directory / "config.json", *find_files(self._directory)]
+        kind = f"{self._plan},score" if self._num_labels else str(self._plan)
+        entry = entry_path(cache_dir, self._directory, files, kind)
+        if (cached := self._cached(entry)) is not None:
+            note_use(entry, self._directory, files)
+            return cached
+        logger.info(
+            "compressing the weights of %s to %s; the next start takes them from %s", *(self._directory, kind, entry)
+        )
+        tensors = Checkpoint(self._directory)
+        try:
+            num_bytes = sum(file.stat().st_size for file in files)
+            with stage("compressing the weights", num_bytes), EntryWriter(entry) as writer:
+                weights = CompressedWeights(tensors, writer)
+                self._built_first(tensors, weights)
+                writer.commit(weights.index)
+            cached = self._cached(entry)
+            note_use(entry, self._directory, files)
+        except OSError as error:
+            logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
+        if cached is None:
+            return self._built_first(tensors, CompressedWeights(tensors, MemoryWriter()))
+        return replace(cached, is_entry_new=True)
+
+    def _cached(self, entry: Path) -> EncoderModel | None:
+        """Returns None where there is no entry, or it was broken and is gone."""
+        if not entry.exists():
+            return None
+        try:
+            weights = CachedWeights(entry)
+            return replace(self._built(weights), mappings=(weights.mapping,), cache_entry=entry)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
+            shutil.rmtree(entry, ignore_errors=True)
+            return None
+
+    def _built_first(self, tensors: Checkpoint, weights: CompressedWeights) -> EncoderModel:
+        """Refuses a checkpoint with tensors that the model should have used."""
+        model = self._built(weights)
+        for name in sorted(set(tensors.names()) - weights.used):
+            if not name.startswith(model.left_out):
+                raise ModelLoadError(
+                    f"tensor {name} is in the checkpoint, "
+                    f"but a {self._config.model_type} with this config.json has no such tensor"
+                )
+        return model
+
+    def _built(self, weights: Weights) -> EncoderModel:
+        try:
+            model = self._build(self._config, weights, self._plan, self._num_labels)
+        except RuntimeError as error:
+            raise ModelLoadError(
+                f"OpenVINO makes no {self._config.model_type} of this config.json: {str(error).splitlines()[0]}"
+            ) from error
+        return replace(model, weights=str(self._plan))

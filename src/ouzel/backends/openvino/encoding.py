@@ -1,0 +1,140 @@
+"""A PoolingRunner is made of the directory of an encoder."""
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ouzel.backends.openvino.compilation import check_options, compile_encoder, precision_name
+from ouzel.backends.openvino.encoder_loader import EncoderLoader
+from ouzel.backends.openvino.encoder_model import EncoderModel
+from ouzel.backends.openvino.encoder_runner import EncoderRunner
+from ouzel.backends.openvino.encoders import encoder_family
+from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
+from ouzel.backends.openvino.kv_cache import context_length
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.pooling import VectorPooling
+from ouzel.backends.openvino.task import num_labels_of, task_of
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
+from ouzel.engine.base import PoolingBatch, PoolingRunner
+from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
+from ouzel.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.types import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+_MAX_TEXTS = 64  # of a request: one more message for each so many
+_CHECKED_TOKENS = (5, 13)  # of the texts of the self-check
+_LARGEST_CHANGE = 0.2  # of a vector by its neighbours, as rounding explains it at most
+
+
+def is_encoder(directory: Path) -> bool:
+    """Tells whether the directory's model is one of those that read a text whole."""
+    path = directory / "config.json"
+    return path.is_file() and encoder_family(str(read_hf_config(directory).values.get("model_type"))) is not None
+
+
+def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRunner:
+    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend."""
+    started = time.perf_counter()
+    core, directory = ov.Core(), Path(model.model)
+    check_options(core, engine)
+    config = read_hf_config(directory)
+    _refuse_options(model, config)
+    build = encoder_family(config.model_type)
+    assert build is not None, "others have other runners"
+    num_labels = num_labels_of(config) if task_of(config, directory, model.task) == "score" else 0
+    plan = read_weights(model.weights)
+    loaded = EncoderLoader(directory, config, build, plan, num_labels).load(model.cache_dir)
+    files = read_sentence_files(directory, "encoder")
+    with pages_given_back(loaded.mappings), stage("compiling the model"):
+        compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
+        facts = _Facts(config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens)
+        runner = _checked_runner(compiled, files, facts)
+    load_s = time.perf_counter() - started
+    runner.info = facts.info(runner.info.vector_size, load_s)
+    logger.info("loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s)
+    return runner
+
+
+def _refuse_options(model: ModelConfig, config: HfConfig) -> None:
+    if model.task == "generate":
+        raise ModelLoadError(f"task generate: a {config.model_type} reads texts and makes no tokens")
+    if model.mtp or model.draft_model:
+        raise ModelLoadError(f"mtp and draft_model guess tokens: a {config.model_type} makes none")
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What of an engine's facts is known before its runner is there."""
+
+    config: HfConfig
+    loaded: EncoderModel
+    model: ModelConfig
+    engine: EngineConfig
+    precision: str
+    max_tokens: int | None  # of a text, by the model's files
+
+    def info(self, vector_size: int, load_s: float = 0.0) -> EngineInfo:
+        loaded, engine = self.loaded, self.engine
+        return EngineInfo(
+            backend="openvino",
+            model_type=self.config.model_type,
+            device=engine.device,
+            weights=loaded.weights,
+            precision=self.precision,
+            kv_cache_dtype="none",
+            vocab_size=loaded.vocab_size,
+            max_model_len=_max_model_len(self.model, loaded, self.max_tokens),
+            block_size=1,
+            num_blocks=0,
+            max_num_seqs=engine.max_num_seqs,
+            max_num_batched_tokens=engine.max_num_batched_tokens,
+            load_s=load_s,
+            task="score" if loaded.num_labels else "embed",
+            vector_size=vector_size,
+            max_texts=_MAX_TEXTS,
+        )
+
+
+def _max_model_len(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
+    """The model's files may say that a text is shorter than it could be, and the user that it is not."""
+    wanted = model.max_model_len or min(max_tokens or loaded.max_positions, loaded.max_positions)
+    return context_length(wanted, loaded.max_positions)
+
+
+def _checked_runner(compiled: ov.CompiledModel, files: SentenceFiles, facts: _Facts) -> EncoderRunner:
+    """Raises ModelLoadError where the model does not agree with itself."""
+    loaded = facts.loaded
+    pooling = None if loaded.num_labels else VectorPooling(files, loaded.hidden_size)
+    info = facts.info(loaded.num_labels if pooling is None else pooling.vector_size)
+    runner = EncoderRunner(compiled, loaded, info, pooling)
+    check_encoder(runner)
+    return runner
+
+
+def check_encoder(runner: PoolingRunner) -> None:
+    """Raises ModelLoadError where a text beside another one comes to something else than alone."""
+    random = np.random.default_rng(0)
+    lens = [min(length, runner.info.max_model_len) for length in _CHECKED_TOKENS]
+    texts = [random.integers(0, runner.info.vocab_size, length) for length in lens]
+    together = runner.run(_batch_of(texts))
+    alone = np.concatenate([runner.run(_batch_of([text])) for text in texts])
+    change = float(np.linalg.norm(together - alone)) / max(float(np.linalg.norm(alone)), 1e-6)
+    logger.debug("self-check: a text beside another changes the vectors by %.5f", change)
+    if not change <= _LARGEST_CHANGE:  # so that NaN fails
+        raise ModelLoadError(
+            f"self-check: computing texts together changes their vectors by {change:.0%}; rounding explains "
+            f"{_LARGEST_CHANGE:.0%} at most. This model does not run correctly on this device"
+        )
+
+
+def _batch_of(texts: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> PoolingBatch:
+    lens = np.array([len(text) for text in texts], np.int32)
+    begins = np.concatenate([[0], np.cumsum(lens)]).astype(np.int32)
+    return PoolingBatch(np.concatenate(texts).astype(np.int64), begins, lens)

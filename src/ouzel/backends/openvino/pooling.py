@@ -1,0 +1,102 @@
+"""Hidden rows of texts become a vector of each, as the checkpoint's sentence-transformers files say.
+
+It is done here and not in the graph, which computes in bf16 where that is the precision: sums are taken in float32.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any  # counts and weights alike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.activations import Activation, activated
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
+from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.errors import ModelLoadError
+from ouzel.sentence_files import DenseFile, PoolingMode, SentenceFiles
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class DenseLayer:
+    weight: Rows  # [out, in]
+    bias: Rows | None
+    activation: Activation
+
+    def apply(self, vectors: Rows) -> Rows:
+        product = vectors @ self.weight.T
+        return activated(product if self.bias is None else product + self.bias, self.activation)
+
+
+class VectorPooling:
+    def __init__(self, files: SentenceFiles, hidden_size: int) -> None:
+        """Raises ModelLoadError where a Dense layer does not fit behind what comes before it."""
+        self._modes = files.modes
+        self._dense = [read_dense(each) for each in files.dense]
+        size = hidden_size * len(files.modes)
+        for each in files.dense:
+            if each.num_inputs != size:
+                raise ModelLoadError(f"{each.directory}: in_features must be {size}, found {each.num_inputs}")
+            size = each.num_outputs
+        self.vector_size = size
+
+    def vectors(self, rows: Rows, begins: NDArray[np.int32]) -> Rows:
+        """Takes [T, hidden size], and where texts begin with the end of the last; returns [B, vector_size]."""
+        pooled = np.concatenate([_POOLED[mode](rows, begins) for mode in self._modes], axis=1)
+        for layer in self._dense:
+            pooled = layer.apply(pooled)
+        return pooled
+
+
+def _mean(rows: Rows, begins: NDArray[np.int32]) -> Rows:
+    return _shares(_sums(rows, begins), np.diff(begins))
+
+
+def _mean_sqrt(rows: Rows, begins: NDArray[np.int32]) -> Rows:
+    return _shares(_sums(rows, begins), np.sqrt(np.diff(begins)))
+
+
+def _weighted_mean(rows: Rows, begins: NDArray[np.int32]) -> Rows:
+    lens = np.diff(begins)
+    weights = (np.arange(len(rows)) - np.repeat(begins[:-1], lens) + 1).astype(np.float32)
+    return _shares(_sums(rows * weights[:, None], begins), np.add.reduceat(weights, begins[:-1]))
+
+
+def _shares(sums: Rows, amounts: NDArray[Any]) -> Rows:
+    divisors: Rows = amounts[:, None].astype(np.float32)
+    shares: Rows = sums / divisors
+    return shares
+
+
+def _sums(rows: Rows, begins: NDArray[np.int32]) -> Rows:
+    sums: Rows = np.add.reduceat(rows, begins[:-1], axis=0)
+    return sums
+
+
+def _max(rows: Rows, begins: NDArray[np.int32]) -> Rows:
+    largest: Rows = np.maximum.reduceat(rows, begins[:-1], axis=0)
+    return largest
+
+
+_POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
+    "cls": lambda rows, begins: rows[begins[:-1]],
+    "lasttoken": lambda rows, begins: rows[begins[1:] - 1],
+    "mean": _mean,
+    "mean_sqrt_len_tokens": _mean_sqrt,
+    "weightedmean": _weighted_mean,
+    "max": _max,
+}
+
+
+def read_dense(file: DenseFile) -> DenseLayer:
+    """Raises ModelLoadError."""
+    checkpoint = Checkpoint(file.directory)
+    weight = np.concatenate(list(checkpoint.rows(Tensor("linear.weight", (file.num_outputs, file.num_inputs)))))
+    bias = None
+    if file.has_bias:
+        bias = np.concatenate(
+            [each.reshape(-1) for each in checkpoint.rows(Tensor("linear.bias", (file.num_outputs,)))]
+        )
+    return DenseLayer(weight, bias, file.activation)

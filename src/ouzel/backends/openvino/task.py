@@ -1,0 +1,50 @@
+"""What a model is served for: its files say it, or the user does where it could be both.
+
+A checkpoint whose config.json names a model for sequence classification scores. One that sentence-transformers wrote
+(modules.json) makes embeddings, unless `config_sentence_transformers.json` calls it a CrossEncoder. An encoder makes
+embeddings, and so does a decoder without its head (Qwen3Model). Everything else generates.
+"""
+
+from pathlib import Path
+
+from ouzel.backends.openvino.encoders import encoder_family
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.config.model import TaskOption
+from ouzel.errors import ModelLoadError
+from ouzel.pooling import Task
+from ouzel.tokenizer.model_files import read_json_object
+
+CLASSIFIES = "ForSequenceClassification"
+_MAX_LABELS = 4096
+
+
+def task_of(config: HfConfig, directory: Path, asked: TaskOption) -> Task:
+    """Raises ModelLoadError where it is asked to score and cannot."""
+    architecture = architecture_of(config)
+    reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
+    if asked == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
+        raise ModelLoadError(f"task score: {architecture or 'this encoder'} has no head that scores")
+    if asked != "auto":
+        return asked
+    if architecture.endswith(CLASSIFIES):
+        return "score"
+    if (directory / "modules.json").is_file():
+        own = read_json_object(directory / "config_sentence_transformers.json")
+        return "score" if own.get("model_type") == "CrossEncoder" else "embed"
+    is_headless = architecture.endswith("Model") and not architecture.endswith("LMHeadModel")
+    return "embed" if reads_whole or is_headless else "generate"
+
+
+def architecture_of(config: HfConfig) -> str:
+    architectures = config.values.get("architectures")
+    first = architectures[0] if isinstance(architectures, list) and architectures else ""
+    return first if isinstance(first, str) else ""
+
+
+def num_labels_of(config: HfConfig) -> int:
+    """Transformers writes the labels' names unless there are two; where it says nothing there are two."""
+    labels = config.values.get("id2label")
+    num_labels = len(labels) if isinstance(labels, dict) else config.size("num_labels", 2)
+    if not 1 <= num_labels <= _MAX_LABELS:
+        raise ModelLoadError(f"config.json: id2label must have 1 to {_MAX_LABELS} labels, found {num_labels}")
+    return num_labels

@@ -1,0 +1,150 @@
+"""What OpenVINO Model Server's settings mean as options of ours, whether a flag says them or a graph.
+
+A setting that has no meaning here is named in the log; one that would change which model answers, and how, is refused.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.suggestion import did_you_mean
+from ouzel.config.model import TaskOption
+
+Values = dict[str, object]  # by the names of our options
+Meaning = Callable[[str], Values]
+
+
+@dataclass(slots=True)
+class Settings:
+    """Collects what a command line, or a graph, comes to."""
+
+    values: Values = field(default_factory=dict)
+    without_meaning: list[str] = field(default_factory=list)
+
+
+def _same(option: str) -> Meaning:
+    return lambda value: {option: value}
+
+
+def _list(option: str) -> Meaning:
+    return lambda value: {option: [part.strip() for part in value.split(",")]}
+
+
+def _gibibytes(value: str) -> Values:
+    return {} if value == "0" else {"kv_cache_gib": value}  # 0: as much as it needs
+
+
+def _log_level(value: str) -> Values:
+    return {"log_level": "debug" if value == "TRACE" else value.lower()}
+
+
+def _weights(value: str) -> Values:
+    return {"weights": {"fp16": "bf16", "fp32": "f32"}.get(value, value)}
+
+
+def _task(value: str) -> Values:
+    """Raises InvalidOption for what is done with pictures and sounds."""
+    if value not in _TASKS:
+        raise InvalidOption(f"task: this server has {', '.join(_TASKS)}, given {value!r}")
+    return {"task": _TASKS[value]}
+
+
+_TASKS: Mapping[str, TaskOption] = {"text_generation": "generate", "embeddings": "embed", "rerank": "score"}
+MEANINGS: Mapping[str, Meaning] = {
+    "task": _task,
+    "rest_port": _same("port"),
+    "rest_bind_address": _same("host"),
+    "model_path": _same("model"),
+    "source_model": _same("model"),
+    "draft_source_model": _same("draft_model"),
+    "model_name": lambda value: {"served_model_name": [value]},
+    "target_device": _same("device"),
+    "cache_dir": _same("cache_dir"),
+    "weight-format": _weights,
+    "log_level": _log_level,
+    "api_key_file": _same("api_key_file"),
+    "allowed_origins": _list("allowed_origins"),
+    "allowed_methods": _list("allowed_methods"),
+    "allowed_headers": _list("allowed_headers"),
+    "allow_credentials": _same("allow_credentials"),
+    "allowed_media_domains": _list("allowed_media_domains"),
+    "allowed_local_media_path": _same("allowed_local_media_path"),
+    "max_num_seqs": _same("max_num_seqs"),
+    "max_num_batched_tokens": _same("max_num_batched_tokens"),
+    "cache_size": _gibibytes,
+    "kv_cache_precision": _same("kv_cache_dtype"),
+    "enable_prefix_caching": _same("prefix_caching"),
+    "tool_parser": _same("tool_parser"),
+    "reasoning_parser": _same("reasoning_parser"),
+    "enable_tool_guided_generation": _same("enable_tool_guided_generation"),
+}
+_EDIT = "edit config.json: a running server reads it again"
+REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
+    "pipeline_type": (("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"), "there is one pipeline, for text and pictures"),
+    "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
+    "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
+    "pull": (("false",), "ouzel pull MODEL downloads, and so does the start"),
+    "configure": (("false",), "no graph file is needed: the options of a model are flags"),
+    "add_to_config": (("false",), _EDIT),
+    "remove_from_config": (("false",), _EDIT),
+    "gguf_filename": ((), "name the file as MODEL, or owner/name:Q4_K_M of the hub"),
+    "source_loras": ((), "--lora NAME=PATH loads adapters"),
+    "extra_quantization_params": ((), "use --weights"),
+}
+WITHOUT_MEANING = (
+    *("rest_workers", "grpc_bind_address", "grpc_workers", "grpc_max_threads", "grpc_memory_quota"),
+    *("grpc_channel_arguments", "metrics_enable", "metrics_list", "log_path"),
+    *("trace_path", "overwrite_models", "cache_interval_multiplier", "max_prompt_len", "model_distribution_policy"),
+)
+
+PLUGIN_MEANINGS: Mapping[str, Meaning] = {  # of OpenVINO's properties, and what OVMS has added to them
+    "KV_CACHE_PRECISION": _same("kv_cache_dtype"),
+    "CACHE_DIR": _same("cache_dir"),
+    "INFERENCE_NUM_THREADS": _same("num_threads"),
+    "INFERENCE_PRECISION_HINT": _same("precision"),
+    "prompt_lookup": _same("prompt_lookup"),
+}
+PLUGIN_WITHOUT_MEANING = frozenset(  # they change how fast an answer comes
+    {
+        *("NUM_STREAMS", "PERFORMANCE_HINT", "PERFORMANCE_HINT_NUM_REQUESTS", "MODEL_DISTRIBUTION_POLICY"),
+        *("SCHEDULING_CORE_TYPE", "ENABLE_CPU_PINNING", "ENABLE_HYPER_THREADING", "ENABLE_CPU_RESERVATION"),
+        *("DYNAMIC_QUANTIZATION_GROUP_SIZE", "COMPILATION_NUM_THREADS", "CACHE_MODE", "ENABLE_MMAP", "LOG_LEVEL"),
+        *("EXECUTION_MODE_HINT", "ATTENTION_BACKEND", "DEVICE_PROPERTIES", "MAX_PROMPT_LEN", "MIN_RESPONSE_LEN"),
+    }
+)
+
+
+def take_setting(settings: Settings, name: str, value: str) -> None:
+    """Takes one that the tables above have. Raises InvalidOption where it is refused."""
+    if name in REFUSED:
+        allowed, instead = REFUSED[name]
+        if value not in allowed:
+            raise InvalidOption(f"{name}: {instead}, given {value!r}")
+    elif name in MEANINGS:
+        settings.values |= MEANINGS[name](value)
+    elif name == "plugin_config":
+        take_plugin_config(settings, value)
+    else:
+        settings.without_meaning.append(name)
+
+
+def take_plugin_config(settings: Settings, text: str) -> None:
+    """Takes a JSON object of OpenVINO's properties. Raises InvalidOption."""
+    try:
+        properties = msgspec.json.decode(text, type=dict[str, object]) if text.strip() else {}
+    except msgspec.DecodeError as error:
+        raise InvalidOption(f"plugin_config: must be a JSON object, given {text[:200]!r}") from error
+    for name, value in properties.items():
+        if name in PLUGIN_MEANINGS:
+            settings.values |= PLUGIN_MEANINGS[name](_text_of(value))
+        elif name in PLUGIN_WITHOUT_MEANING or name.startswith("NPU"):
+            settings.without_meaning.append(f"plugin_config {name}")
+        else:
+            known = [*PLUGIN_MEANINGS, *PLUGIN_WITHOUT_MEANING]
+            raise InvalidOption(f"plugin_config: {name} is not known{did_you_mean([name], known)}; leave it out")
+
+
+def _text_of(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,91 @@
+"""Texts become the tokens that the model reads, with the special tokens that its tokenizer puts around them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ouzel.errors import InvalidRequest
+from ouzel.generation import PromptTooLong, ServedModel
+from ouzel.prompts.prompt_too_long import too_many_characters
+from ouzel.vectors.encoded_text import EncodedText
+from ouzel.vectors.reranker_prompt import RerankerPrompt
+
+_CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
+
+
+@dataclass(frozen=True, slots=True)
+class TextLimit:
+    """Longer texts are cut at their end, or refused."""
+
+    max_tokens: int
+    cuts: bool
+
+
+class TextEncoder:
+    """Is called from many threads. Raises InvalidRequest for a text that is empty or too long."""
+
+    def __init__(self, model: ServedModel) -> None:
+        info = model.engine.info
+        self._tokenizer = model.tokenizer
+        self._vocab_size = info.vocab_size
+        self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
+        # The engine of decoders keeps room for a token behind every prompt.
+        self.max_tokens = info.max_model_len - (0 if self._reads_pairs else 1)
+        self._prompt = None if self._reads_pairs else RerankerPrompt.of(model)
+
+    def limit(self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str) -> TextLimit:
+        """Reads -1 as what the model takes."""
+        if truncate_prompt_tokens is None:
+            return TextLimit(self.max_tokens, cuts=truncate is True)
+        if truncate_prompt_tokens == 0 or truncate_prompt_tokens > self.max_tokens:
+            raise InvalidRequest(
+                f"must be from 1 to {self.max_tokens}, or -1, given {truncate_prompt_tokens}", field=field
+            )
+        return TextLimit(self.max_tokens if truncate_prompt_tokens < 0 else truncate_prompt_tokens, cuts=True)
+
+    def text(self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True) -> EncodedText:
+        text = self._short(text, limit, field)
+        if not add_special_tokens:
+            token_ids = self._tokenizer.encode(text, add_special_tokens=False)
+            return self.token_ids(token_ids, limit, field=field)
+        max_tokens = limit.max_tokens if limit.cuts else None
+        return self._checked(*self._tokenizer.encode_pair(text, None, max_tokens=max_tokens), limit, field)
+
+    def token_ids(self, token_ids: Sequence[int], limit: TextLimit, *, field: str) -> EncodedText:
+        for position, token_id in enumerate(token_ids):
+            if not 0 <= token_id < self._vocab_size:
+                path = f"{field}[{position}]"
+                raise InvalidRequest(
+                    f"must be a token id from 0 to {self._vocab_size - 1}, given {token_id}", field=path
+                )
+        taken = list(token_ids[: limit.max_tokens] if limit.cuts else token_ids)
+        return self._checked(taken, len(taken), limit, field)
+
+    def pair(self, first: str, second: str, limit: TextLimit, *, field: str, instruction: str | None) -> EncodedText:
+        """`field` is that of the second text, which is the longer one."""
+        first, second = (self._short(text, limit, field) for text in (first, second))
+        max_tokens = limit.max_tokens if limit.cuts else None
+        if self._prompt is not None:
+            token_ids = self._prompt.token_ids(first, second, max_tokens=max_tokens, instruction=instruction)
+            return self._checked(token_ids, len(token_ids), limit, field)
+        if instruction is not None:
+            raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")
+        return self._checked(*self._tokenizer.encode_pair(first, second, max_tokens=max_tokens), limit, field)
+
+    def _short(self, text: str, limit: TextLimit, field: str) -> str:
+        max_chars = _CHARS_PER_TOKEN * limit.max_tokens
+        if len(text) <= max_chars:
+            return text
+        if limit.cuts:
+            return text[:max_chars]
+        raise too_many_characters(len(text), max_model_len=limit.max_tokens, field=field)
+
+    def _checked(self, token_ids: list[int], second_begin: int, limit: TextLimit, field: str) -> EncodedText:
+        if not token_ids:
+            raise InvalidRequest("must have at least one token, given none", field=field)
+        if len(token_ids) > limit.max_tokens:
+            excess = f"resulted in {len(token_ids)} tokens"
+            raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=limit.max_tokens, field=field)
+        if max(token_ids) >= self._vocab_size:
+            token = self._tokenizer.token_text(max(token_ids))
+            raise InvalidRequest(f"holds {token!r}, a token that the model does not have", field=field)
+        return EncodedText(token_ids, second_begin)

@@ -1,0 +1,134 @@
+"""The texts of one HTTP request go through the engine together, and their vectors are gathered.
+
+Texts are put into as few requests of the engine as it takes them in. Of many, so many are under way at a time as have a
+place: one request does not fill the server.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.generation import ServedModel, Usage
+from ouzel.generation.generation import raise_if_lost
+from ouzel.observability import Metrics
+from ouzel.pooling import Pooling
+from ouzel.sampling import SamplingParams
+from ouzel.types import EngineRequest, FinishReason, RequestTiming
+from ouzel.vectors.encoded_text import EncodedText
+
+_NO_TOKENS = SamplingParams(max_tokens=0)
+_SHARE_OF_PLACES = 2  # of the free ones, that one request leaves: one of so many
+
+_numbers = count()
+
+
+class VectorRun:
+    """Has the surface that the log knows of a generation. `vectors()` is awaited once."""
+
+    def __init__(
+        self,
+        texts: Sequence[EncodedText],
+        model: ServedModel,
+        metrics: Metrics,
+        *,
+        request_id: str,
+        key_id: str | None,
+        arrival_s: float,
+        priority: int = 0,
+        token_ids: tuple[int, ...] = (),
+    ) -> None:
+        """With `token_ids` a vector is their logits."""
+        self.model_name = model.names[0]
+        self.ttft_s: float | None = None
+        self.timing: RequestTiming | None = None
+        self.finish_reasons: list[str] = []
+        self._texts = texts
+        self._engine = model.engine
+        self._metrics = metrics
+        self._request_id = request_id
+        self._adapter = model.adapter
+        self._cache_salt = model.cache_salt(key_id, "")
+        self._arrival_s = arrival_s
+        self._priority = priority
+        self._token_ids = token_ids
+        self._vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
+        self._num_cached_tokens = 0
+
+    def usage(self) -> Usage:
+        return Usage(
+            prompt_tokens=sum(len(text.token_ids) for text in self._texts),
+            cached_tokens=self._num_cached_tokens,
+            completion_tokens=0,
+            reasoning_tokens=0,
+        )
+
+    async def vectors(self) -> NDArray[np.float32]:
+        """Returns [texts, vector size]. Leaving it early aborts what is under way."""
+        size = self._engine.info.max_texts
+        groups = [range(begin, min(begin + size, len(self._texts))) for begin in range(0, len(self._texts), size)]
+        num_more = min(len(groups) - 1, self._engine.num_free // _SHARE_OF_PLACES)
+        reason = FinishReason.ERROR
+        try:
+            with self._engine.admit(num_more):  # the first has its place since the door
+                await self._run_all(groups, places=asyncio.Semaphore(1 + num_more))
+        except asyncio.CancelledError:
+            reason = FinishReason.ABORT
+            raise
+        finally:
+            self._note_end(reason)
+        made = [vector for vector in self._vectors if vector is not None]
+        assert len(made) == len(self._texts), "every choice ended with its vector"
+        return np.stack(made)
+
+    async def _run_all(self, groups: list[range], places: asyncio.Semaphore) -> None:
+        running = [asyncio.create_task(self._run(group, places)) for group in groups]
+        try:
+            await asyncio.gather(*running)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def _run(self, group: range, places: asyncio.Semaphore) -> None:
+        async with places, aclosing(self._engine.submit(self._engine_request(group))) as steps:
+            async for outputs in steps:
+                for output in outputs:
+                    raise_if_lost(output)
+                    self.timing = self.timing or output.timing
+                    self._num_cached_tokens += output.num_cached_tokens
+                    if output.vector is not None:
+                        self._vectors[group[output.index]] = np.frombuffer(output.vector, "<f4")
+
+    def _engine_request(self, group: range) -> EngineRequest:
+        texts = [self._texts[place] for place in group]
+        is_alone = self._engine.info.max_texts == 1
+        return EngineRequest(
+            request_id=f"{self._request_id}.{next(_numbers)}",
+            prompt_token_ids=[token_id for text in texts for token_id in text.token_ids],
+            params=_NO_TOKENS,
+            n=len(texts),
+            priority=self._priority,
+            cache_salt=self._cache_salt,
+            adapter=self._adapter,
+            pooling=Pooling(
+                text_lens=() if is_alone else tuple(len(text.token_ids) for text in texts),
+                second_begins=() if is_alone else tuple(text.second_begin for text in texts),
+                token_ids=self._token_ids,
+            ),
+        )
+
+    def _note_end(self, reason: FinishReason) -> None:
+        num_made = sum(vector is not None for vector in self._vectors)
+        if num_made == len(self._texts):
+            reason = FinishReason.STOP
+            self.ttft_s = time.perf_counter() - self._arrival_s
+            self._metrics.first_token(self.ttft_s)
+            num_tokens = self.usage().prompt_tokens
+            self._metrics.prompt_computed(num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens)
+        self.finish_reasons = [reason.value]
+        self._metrics.choice_finished(reason.value)

@@ -1,0 +1,58 @@
+"""Ollama's /api/embed and the older /api/embeddings."""
+
+from collections.abc import Iterator
+
+import httpx
+import numpy as np
+import pytest
+
+from ouzel.sentence_files import SentenceFiles
+from tests.api.serving import running_server
+
+
+@pytest.fixture(scope="module")
+def ollama() -> Iterator[httpx.Client]:
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", sentences=SentenceFiles(modes=("mean",))
+        ) as server,
+        server.client() as client,
+    ):
+        yield client
+
+
+def unit(*values: float) -> list[float]:
+    return list(np.array(values) / np.linalg.norm(values))
+
+
+def test_vectors_have_the_length_one(ollama: httpx.Client) -> None:
+    answer = ollama.post("/api/embed", json={"model": "parrot", "input": ["ab", "c"], "keep_alive": "5m"}).json()
+    assert answer["embeddings"][0] == pytest.approx(unit(195, 2, 97, 2))
+    assert answer["embeddings"][1] == pytest.approx(unit(99, 1, 99, 1))
+    assert (answer["model"], answer["prompt_eval_count"]) == ("parrot", 3)
+    assert answer["total_duration"] > 0
+
+
+def test_a_long_text_is_cut_unless_that_is_forbidden(ollama: httpx.Client) -> None:
+    long = {"input": "a" * 300}
+    assert ollama.post("/api/embed", json=long).json()["prompt_eval_count"] == 64
+    refused = ollama.post("/api/embed", json=long | {"truncate": False})
+    assert refused.status_code == 400 and "context_length_exceeded" in refused.json()["error"]
+
+
+def test_without_a_text_there_are_no_vectors(ollama: httpx.Client) -> None:
+    assert ollama.post("/api/embed", json={"model": "parrot:latest"}).json()["embeddings"] == []
+    assert ollama.post("/api/embeddings", json={}).json() == {"embedding": []}
+
+
+def test_the_older_form_gives_the_vector_as_the_model_makes_it(ollama: httpx.Client) -> None:
+    assert ollama.post("/api/embeddings", json={"prompt": "ab"}).json() == {"embedding": [195, 2, 97, 2]}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [({"model": "other", "input": "a"}, 404), ({"input": "a", "dimensions": 2}, 400), ({"input": 3}, 400)],
+)
+def test_what_cannot_be_is_refused(ollama: httpx.Client, body: dict[str, object], status: int) -> None:
+    response = ollama.post("/api/embed", json=body)
+    assert response.status_code == status and response.json()["error"]

@@ -1,0 +1,142 @@
+"""Documents are ordered and pairs scored over HTTP, by models of every kind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from ouzel.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.tokenizer.huggingface import load_tokenizer
+from tests.api.serving import MODEL, running_server
+from tests.backends.test_openvino_sentences import read_golden
+
+DOCUMENTS: list[object] = ["aaa", {"text": "a"}, "aaaaa"]
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    """Its scores are the numbers of tokens: "query" and the document."""
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_scorer",
+            has_chat_template=False,
+            sentences=SentenceFiles(modes=("mean",), activation="identity"),
+        ) as server,
+        server.client() as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank", "/v3/rerank"])
+def test_the_best_come_first(http: httpx.Client, path: str) -> None:
+    answer = http.post(path, json={"query": "query", "documents": DOCUMENTS, "model": MODEL}).json()
+    assert answer["results"] == [
+        {"index": 2, "relevance_score": 10.0},
+        {"index": 0, "relevance_score": 8.0},
+        {"index": 1, "relevance_score": 6.0},
+    ]
+    assert answer["usage"] == {"prompt_tokens": 24, "total_tokens": 24}
+    assert answer["id"].startswith("rerank-") and answer["model"] == MODEL
+
+
+def test_so_many_of_the_best_with_their_texts(http: httpx.Client) -> None:
+    body = {"query": "query", "documents": DOCUMENTS, "top_n": 1, "return_documents": True}
+    [best] = http.post("/v1/rerank", json=body).json()["results"]
+    assert best == {"index": 2, "relevance_score": 10.0, "document": {"text": "aaaaa"}}
+
+
+@pytest.mark.parametrize(
+    ("firsts", "seconds", "scores"),
+    [("ab", "c", [3]), ("ab", ["c", "de"], [3, 4]), (["a", "bc"], ["d", "efg"], [2, 5])],
+)
+def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, scores: list[float]) -> None:
+    for path in ("/v1/score", "/score", "/v3/score"):
+        answer = http.post(path, json={"text_1": firsts, "text_2": seconds}).json()
+        assert [entry["score"] for entry in answer["data"]] == scores
+        assert [entry["index"] for entry in answer["data"]] == list(range(len(scores)))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/v1/rerank", {"query": "a"}, "documents is required"),
+        ("/v1/rerank", {"query": "a", "documents": []}, "documents must have a length >= 1, given []"),
+        ("/v1/rerank", {"query": "a", "documents": ["b"], "top_n": 0}, "top_n must be >= 1, given 0"),
+        ("/v1/rerank", {"query": "a", "documents": ["b"] * 2049}, "documents must have 1 to 2048 entries, given 2049"),
+        (
+            "/v2/rerank",
+            {"query": "a", "documents": ["b"], "max_tokens_per_doc": 9},
+            "max_tokens_per_doc is not supported (use truncate_prompt_tokens), given 9",
+        ),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "instruction": "x"},
+            "instruction: this model takes no instruction, only pairs of texts",
+        ),
+        ("/v1/score", {"text_1": ["a", "b"], "text_2": "c"}, "text_1 must have 1 or 1 texts, as text_2 has, given 2"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(http: httpx.Client, path: str, body: object, message: str) -> None:
+    response = http.post(path, json=body)
+    assert (response.status_code, response.json()["error"]["message"]) == (400, message)
+
+
+def test_a_document_that_is_too_long_is_refused_or_cut(http: httpx.Client) -> None:
+    body: dict[str, object] = {"query": "query", "documents": ["b", "a" * 300]}
+    error = http.post("/v1/rerank", json=body).json()["error"]
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "documents[1]")
+    results = http.post("/v1/rerank", json=body | {"truncate_prompt_tokens": 20}).json()["results"]
+    assert results[0] == {"index": 1, "relevance_score": 20.0}
+
+
+def test_a_model_that_scores_makes_nothing_else(http: httpx.Client) -> None:
+    for path, body in (("/v1/embeddings", {"input": "a"}), ("/v1/completions", {"prompt": "a"})):
+        response = http.post(path, json=body)
+        assert response.status_code == 400
+        assert "scores" in response.json()["error"]["message"]
+    assert http.get("/v1/models").json()["data"][0]["capabilities"] == ["rerank"]
+
+
+def test_a_model_that_makes_embeddings_scores_by_their_cosine() -> None:
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            sentences=SentenceFiles(modes=("mean",)),
+        ) as server,
+        server.client() as http,
+    ):
+        answer = http.post("/v1/score", json={"text_1": "ab", "text_2": ["ab", "zz"]}).json()
+    one, other = np.array([195, 2, 97, 2]), np.array([244, 2, 122, 2])
+    cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+    assert [entry["score"] for entry in answer["data"]] == pytest.approx([1, cosine])
+    assert answer["usage"]["prompt_tokens"] == 4  # each text is computed once
+
+
+@pytest.mark.parametrize(("name", "task"), [("qwen3-reranker", "score"), ("qwen3-classifier", "auto")])
+def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: str, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    model = {"model": str(golden.directory), "task": task, "weights": "f32", "cache_dir": str(tmp_path)}
+    engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
+    with (
+        running_server(
+            {"model": model, "engine": engine},
+            engine_factory="ouzel.cli.engines:openvino_engine",
+            tokenizer=load_tokenizer(golden.directory),
+            has_chat_template=False,
+            sentences=read_sentence_files(golden.directory, "decoder"),
+        ) as server,
+        server.client() as http,
+    ):
+        answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
+        again = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
+        other = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"})
+        logits = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "use_activation": False}).json()
+        stats = server.engine.stats()
+    scores = [entry["score"] for entry in answer["data"]]
+    assert np.abs(np.array(scores) - golden.arrays["scores"]).max() < 1e-5
+    assert [entry["score"] for entry in again["data"]] == pytest.approx(scores, abs=1e-6)
+    assert stats is not None and stats.num_prefix_hit_tokens > 0  # of the frame and the query
+    assert other.json()["data"][0]["score"] != pytest.approx(scores[1], abs=1e-4)
+    assert logits["data"][0]["score"] == pytest.approx(np.log(scores[1] / (1 - scores[1])), abs=1e-4)

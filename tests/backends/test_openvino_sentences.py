@@ -1,0 +1,160 @@
+"""Vectors and scores against sentence-transformers, and the card of Qwen3-Reranker, in float32."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _pytest.mark import ParameterSet
+from numpy.typing import NDArray
+
+from ouzel.cli.engines import openvino_engine
+from ouzel.engine.base import Engine
+from ouzel.errors import ModelLoadError
+from ouzel.pooling import Pooling
+from ouzel.sampling import SamplingParams
+from ouzel.sentence_files import read_sentence_files
+from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.types import EngineRequest
+from ouzel.vectors import EncodedText, finished_vectors, score_values
+
+GOLDEN = Path(__file__).parent / "golden_sentences"
+EMBEDDERS = sorted(path.parent.name for path in GOLDEN.glob("*/modules.json"))
+CROSS_ENCODERS = sorted(path.name for path in GOLDEN.glob("cross-*"))
+
+
+def of_release(name: str) -> ParameterSet:
+    return pytest.param(name, marks=pytest.mark.release("vectors of further families, in company and rounded"))
+
+
+@dataclass(frozen=True)
+class Golden:
+    directory: Path
+    texts: list[str]
+    query: str
+    arrays: dict[str, NDArray[np.float32]]
+
+
+@cache
+def read_golden(name: str) -> Golden:
+    directory = GOLDEN / name
+    told = json.loads((directory / "golden.json").read_text())
+    with np.load(directory / "golden.npz") as arrays:
+        return Golden(directory, told["texts"], told["query"], dict(arrays))
+
+
+def engine_of(
+    directory: Path, cache_dir: Path, *, weights: str = "f32", precision: str = "f32", **model: object
+) -> Engine:
+    named = {"model": str(directory), "weights": weights, "cache_dir": str(cache_dir), **model}
+    engine = {"precision": precision, "num_threads": 1, "kv_cache_gib": 0.01}
+    if precision == "f32":
+        engine["kv_cache_dtype"] = "f32"
+    return openvino_engine({"model": named, "engine": engine})
+
+
+def vectors_of(engine: Engine, texts: Sequence[EncodedText]) -> NDArray[np.float32]:
+    """Gives the engine as many texts in a request as it takes."""
+    size = engine.info.max_texts
+    made: dict[int, NDArray[np.float32]] = {}
+    for begin in range(0, len(texts), size):
+        part = texts[begin : begin + size]
+        is_alone = size == 1
+        lens, seconds = tuple(len(each.token_ids) for each in part), tuple(each.second_begin for each in part)
+        pooling = Pooling() if is_alone else Pooling(text_lens=lens, second_begins=seconds)
+        token_ids = [token_id for each in part for token_id in each.token_ids]
+        params = SamplingParams(max_tokens=0)
+        engine.add(
+            EngineRequest(
+                request_id=str(begin), prompt_token_ids=token_ids, params=params, n=len(part), pooling=pooling
+            )
+        )
+    while engine.has_unfinished():
+        for output in engine.step():
+            assert output.vector is not None, output.error
+            made[int(output.request_id) + output.index] = np.frombuffer(output.vector, "<f4")
+    return np.stack([made[place] for place in range(len(texts))])
+
+
+def encoded(directory: Path, texts: Sequence[str], query: str | None = None) -> list[EncodedText]:
+    tokenizer = load_tokenizer(directory)
+    first = (lambda text: (text, None)) if query is None else (lambda text: (query, text))
+    return [EncodedText(*tokenizer.encode_pair(*first(text), max_tokens=None)) for text in texts]
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_vectors_are_those_of_sentence_transformers(name: str, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    engine = engine_of(golden.directory, tmp_path)
+    files = read_sentence_files(golden.directory, "decoder" if engine.info.num_blocks else "encoder")
+    prompts = {"vectors": files.default_prompt} | {f"vectors.{key}": text for key, text in files.prompts.items()}
+    assert engine.info.task == "embed"
+    for key in golden.arrays:
+        texts = encoded(golden.directory, [prompts[key] + text for text in golden.texts])
+        vectors = finished_vectors(vectors_of(engine, texts), files, dimensions=None)
+        assert vectors.shape == (len(texts), engine.info.vector_size)
+        assert np.abs(vectors - golden.arrays[key]).max() < 1e-5 * max(1, np.abs(golden.arrays[key]).max())
+
+
+@pytest.mark.parametrize("name", CROSS_ENCODERS)
+def test_scores_are_those_of_sentence_transformers(name: str, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    engine = engine_of(golden.directory, tmp_path)
+    files = read_sentence_files(golden.directory, "encoder")
+    texts = encoded(golden.directory, golden.texts, golden.query)
+    scores = score_values(vectors_of(engine, texts), files, activates=True)
+    assert engine.info.task == "score"
+    assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["modernbert", *(of_release(name) for name in ("minilm", "xlm-roberta"))])
+def test_a_text_has_the_same_vector_in_any_company(name: str, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    engine = engine_of(golden.directory, tmp_path)
+    texts = encoded(golden.directory, golden.texts * 20)
+    together = vectors_of(engine, texts)
+    alone = np.concatenate([vectors_of(engine, [text]) for text in texts[: len(golden.texts)]])
+    assert np.abs(together - np.tile(alone, (20, 1))).max() < 1e-5 * np.abs(alone).max()
+
+
+@pytest.mark.parametrize(("weights", "precision"), [("bf16", "bf16"), ("int8", "int8")])
+@pytest.mark.parametrize("name", ["minilm", of_release("qwen3-embedding")])
+def test_rounding_turns_vectors_little(name: str, weights: str, precision: str, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    engine = engine_of(golden.directory, tmp_path, weights=weights, precision=precision)
+    files = read_sentence_files(golden.directory, "encoder")
+    texts = encoded(golden.directory, golden.texts)
+    vectors = finished_vectors(vectors_of(engine, texts), files, dimensions=None, normalises=True)
+    assert (vectors * golden.arrays["vectors"]).sum(axis=1).min() > 0.99
+
+
+def test_a_second_start_takes_the_kept_weights(tmp_path: Path) -> None:
+    golden = read_golden("nomic")
+    texts = encoded(golden.directory, golden.texts)
+    first, second = (vectors_of(engine_of(golden.directory, tmp_path, weights="int8"), texts) for _ in range(2))
+    [entry] = tmp_path.glob("nomic-int8-*")
+    assert (entry / "index.json").is_file()
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_model_that_generates_can_make_embeddings(tmp_path: Path) -> None:
+    golden = read_golden("qwen3-reranker")
+    engine = engine_of(golden.directory, tmp_path, task="embed")
+    assert (engine.info.task, engine.info.vector_size) == ("embed", 32)
+    assert vectors_of(engine, encoded(golden.directory, ["snow"])).shape == (1, 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "message"),
+    [
+        ("minilm", "generate", "task generate: a bert reads texts and makes no tokens"),
+        ("minilm", "score", "task score: BertModel has no head that scores"),
+        ("cross-bert", "embed", "tensor classifier.bias is in the checkpoint"),
+    ],
+)
+def test_a_task_that_cannot_be_is_refused(name: str, task: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=message):
+        engine_of(GOLDEN / name, tmp_path, task=task)

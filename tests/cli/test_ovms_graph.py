@@ -1,0 +1,176 @@
+"""graph.pbtxt, as OpenVINO Model Server's own programs and its users write it."""
+
+from pathlib import Path
+
+import pytest
+
+from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.ovms_graph import FIELDS, NotALanguageModel, read_graph
+from ouzel.cli.ovms_meanings import Settings
+from tests.cli.ovms_graphs import graph_of
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"
+
+SHORT = """\
+input_stream: "HTTP_REQUEST_PAYLOAD:input" output_stream: "HTTP_RESPONSE_PAYLOAD:output"
+node {
+ name: "LLMExecutor" calculator: "HttpLLMCalculator"
+ input_stream_info { tag_index: "LOOPBACK:0" back_edge: true }
+ node_options { [type.googleapis.com/mediapipe.LLMCalculatorOptions] {
+ models_path: "/models/x"
+ device: "GPU.1"
+ max_num_seqs: 1
+ enable_prefix_caching: false
+ } }
+}"""
+OF_2024 = """\
+node: {
+  calculator: "LLMCalculator"
+  options: { [mediapipe.LLMCalculatorOptions.ext] { models_path: "./" block_size: 32 } }
+}"""
+EMBEDDINGS = """\
+node { calculator: "EmbeddingsCalculatorOV" node_options: {
+  [type.googleapis.com / mediapipe.EmbeddingsCalculatorOVOptions]: { models_path: "./" } } }"""
+
+
+def read(directory: Path, text: str) -> Settings:
+    path = directory / "graph.pbtxt"
+    path.write_text(text)
+    return read_graph(path)
+
+
+def read_options(directory: Path, options: str) -> Settings:
+    return read(directory, graph_of(options))
+
+
+def test_what_the_command_line_of_ovms_writes(tmp_path: Path) -> None:
+    settings = read_options(
+        tmp_path,
+        """max_num_seqs:256,
+            device: "CPU",
+            models_path: "./",
+            plugin_config: '{"KV_CACHE_PRECISION":"u8","CACHE_DIR":"/c","MODEL_DISTRIBUTION_POLICY":"TENSOR_PARALLEL"}',
+            enable_prefix_caching: true,
+            cache_size: 10,
+            pipeline_type: LM_CB,
+            max_num_batched_tokens: 4096,
+            tool_parser: "hermes3",
+            reasoning_parser: "qwen3",
+            enable_tool_guided_generation: true,
+            # Speculative decoding configuration
+            draft_models_path: "OpenVINO-small",""",
+    )
+
+    assert settings.values == {
+        "max_num_seqs": "256",
+        "device": "CPU",
+        "model": str(tmp_path),
+        "kv_cache_dtype": "u8",
+        "cache_dir": "/c",
+        "prefix_caching": "true",
+        "kv_cache_gib": "10",
+        "max_num_batched_tokens": "4096",
+        "tool_parser": "hermes3",
+        "reasoning_parser": "qwen3",
+        "enable_tool_guided_generation": "true",
+        "draft_model": str(tmp_path / "OpenVINO-small"),
+    }
+    assert settings.without_meaning == ["plugin_config MODEL_DISTRIBUTION_POLICY"]
+
+
+def test_a_graph_in_other_spellings(tmp_path: Path) -> None:
+    assert read(tmp_path, SHORT).values == {
+        "model": "/models/x",
+        "device": "GPU.1",
+        "max_num_seqs": "1",
+        "prefix_caching": "false",
+    }
+    old = read(tmp_path, OF_2024)
+    assert (old.values, old.without_meaning) == ({"model": str(tmp_path)}, ["block_size"])
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "value"),
+    [
+        ('models_path: "../x"', "model", "{parent}/x"),
+        ('models_path: "x.gguf"', "model", "{here}/x.gguf"),
+        ("cache_size: 0", "kv_cache_gib", None),
+        ("max_tokens_limit: 100", "max_tokens_limit", "100"),
+        ("best_of_limit: 20", "max_choices", 19),
+        ("enable_prefix_caching: 1", "prefix_caching", "true"),
+        ("plugin_config: ''", "kv_cache_dtype", None),
+        ('plugin_config: "{ }"', "kv_cache_dtype", None),
+        ("""plugin_config: '{"prompt_lookup": true}'""", "prompt_lookup", "true"),
+        ("""plugin_config: '{"INFERENCE_NUM_THREADS": 4}'""", "num_threads", "4"),
+        ("""plugin_config: '{"INFERENCE_PRECISION_HINT": "f32"}'""", "precision", "f32"),
+        ("dynamic_split_fuse: true pipeline_type: VLM_CB draft_eagle3_mode: false", "model", "{here}"),
+    ],
+)
+def test_a_field_is_an_option_of_ours(tmp_path: Path, options: str, name: str, value: object) -> None:
+    settings = read_options(tmp_path, options if "models_path" in options else f'models_path: "./" {options}')
+
+    wanted = value.format(here=tmp_path, parent=tmp_path.parent) if isinstance(value, str) else value
+    assert settings.values.get(name) == wanted
+    assert settings.without_meaning == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "cache_interval_multiplier: 8",
+        "chat_template_mode: MINJA",
+        'draft_device: "GPU"',
+        "draft_cache_size: 2",
+        """plugin_config: '{"NUM_STREAMS": 1}'""",
+        """plugin_config: '{"NPUW_DEVICES": "NPU"}'""",
+    ],
+)
+def test_what_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
+    settings = read_options(tmp_path, f'models_path: "./" {options}')
+
+    assert len(settings.without_meaning) == 1
+    assert settings.values == {"model": str(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "graph.pbtxt: models_path: must be there"),
+        ("models_path: 7", "models_path: must be a text in quotation marks, given '7'"),
+        ('max_num_seqs: "8"', "max_num_seqs: must be a whole number, given '8'"),
+        ("max_num_seqs: -8", "max_num_seqs: must be a whole number, given '-8'"),
+        ("max_num_seqs: 8 max_num_seqs: 9", "max_num_seqs: must stand once, given 2 times"),
+        ("enable_prefix_caching: yes", "enable_prefix_caching: must be true or false, given 'yes'"),
+        ('pipeline_type: "LM"', "pipeline_type: must be a name without quotation marks, given 'LM'"),
+        ("pipeline_type: OMNI", "pipeline_type: there is one pipeline, .*, given 'OMNI'"),
+        ("dynamic_split_fuse: false", "dynamic_split_fuse: long prompts are always prefilled in chunks, given 'false'"),
+        ("max_num_sequences: 8", "LLMCalculatorOptions has no field max_num_sequences; did you mean max_num_seqs"),
+        ("cache_eviction_config: { start_size: 32 }", "cache_eviction_config: leave it out: no token .* is forgotten"),
+        ("sparse_attention_config: { mode: TRISHAPE }", "sparse_attention_config: leave it out"),
+        ("draft_eagle3_mode: true", "draft_eagle3_mode: a draft is a smaller model"),
+        ("best_of_limit: 1", "best_of_limit: must be >= 2, .*, given 1"),
+        ("plugin_config: '[1]'", r"plugin_config: must be a JSON object, given '\[1\]'"),
+        ("max_num_seqs { }", "max_num_seqs: must be a whole number, given a message"),
+        ("max_num_seqs: @", "line .*'@.* cannot be read"),
+    ],
+)
+def test_what_would_change_answers_or_is_wrong_is_refused_by_name(tmp_path: Path, options: str, message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        read_options(tmp_path, options)
+
+
+def test_a_graph_of_something_else_says_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(NotALanguageModel, match="its graph has EmbeddingsCalculatorOV"):
+        read(tmp_path, EMBEDDINGS)
+
+
+def test_a_graph_without_options_or_with_two_models_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match=r"node_options: must hold mediapipe\.LLMCalculatorOptions once, given 0"):
+        read(tmp_path, 'node { calculator: "HttpLLMCalculator" }')
+    with pytest.raises(InvalidOption, match="node: must be one of a language model, given 2"):
+        read(tmp_path, graph_of('models_path: "./"') * 2)
+
+
+def test_the_document_names_every_field() -> None:
+    section = DOCUMENT.read_text().split("## graph.pbtxt")[1].split("\n## ")[0]
+    assert {name for name in FIELDS if f"`{name}`" not in section} == set()

@@ -1,0 +1,80 @@
+"""A runner whose vectors say what it was given: the sum of a text's tokens, their number, the first, the second text's
+begin."""
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import PoolingBatch
+from ouzel.engine.pooling_engine import PoolingEngine
+from ouzel.pooling import Task
+from ouzel.types import EngineInfo
+
+FAILING_TOKEN_ID = 7  # of a text whose batch fails
+VECTOR_SIZE = 4
+may_run = threading.Event()  # no runner computes while it is not set
+may_run.set()
+
+
+class VectorRunner:
+    def __init__(
+        self,
+        *,
+        task: Task = "embed",
+        vector_size: int = VECTOR_SIZE,
+        max_model_len: int = 64,
+        max_num_batched_tokens: int = 32,
+        vocab_size: int = 260,
+        max_texts: int = 8,
+    ) -> None:
+        self.batches: list[list[int]] = []  # lengths of the texts of each step
+        self.info = EngineInfo(
+            backend="fake",
+            model_type="fake",
+            device="none",
+            weights="none",
+            precision="f32",
+            kv_cache_dtype="none",
+            vocab_size=vocab_size,
+            max_model_len=max_model_len,
+            block_size=1,
+            num_blocks=0,
+            max_num_seqs=16,
+            max_num_batched_tokens=max_num_batched_tokens,
+            load_s=0.0,
+            task=task,
+            vector_size=vector_size,
+            max_texts=max_texts,
+        )
+
+    def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+        may_run.wait()
+        texts = np.split(batch.token_ids, batch.begins[1:-1])
+        self.batches.append([len(text) for text in texts])
+        if FAILING_TOKEN_ID in batch.token_ids:
+            raise RuntimeError("a broken device")
+        rows = [
+            [text.sum(), len(text), text[0], second] for text, second in zip(texts, batch.second_begins, strict=True)
+        ]
+        return np.array(rows, np.float32)[:, : self.info.vector_size]
+
+    def close(self) -> None:
+        pass
+
+
+def create_embedder(options: dict[str, object]) -> PoolingEngine:
+    """Is a factory for `EngineSpec`; `max_model_len` is the only option that it reads."""
+    length = options.get("max_model_len", 64)
+    assert isinstance(length, int)
+    return PoolingEngine(VectorRunner(max_model_len=length))
+
+
+def create_scorer(options: dict[str, object]) -> PoolingEngine:
+    """Its score is the number of tokens."""
+
+    class Scorer(VectorRunner):
+        def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+            return np.diff(batch.begins).astype(np.float32)[:, None]
+
+    return PoolingEngine(Scorer(task="score", vector_size=1, max_model_len=256))

@@ -1,0 +1,88 @@
+"""What sentence-transformers files say, and which of it is refused by name."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.activations import Activation, activated
+from ouzel.errors import ModelLoadError
+from ouzel.sentence_files import SentenceFiles, read_sentence_files
+
+TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+NORMALIZE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
+DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
+
+
+def write(directory: Path, **files: object) -> Path:
+    """Takes the files by their paths, with / as __ and without their ending."""
+    for name, content in files.items():
+        path = directory / f"{name.replace('__', '/')}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content))
+    return directory
+
+
+def test_without_modules_it_is_what_the_library_takes_then(tmp_path: Path) -> None:
+    write(tmp_path, config={})
+    assert read_sentence_files(tmp_path, "encoder") == SentenceFiles(modes=("mean",))
+    assert read_sentence_files(tmp_path, "decoder") == SentenceFiles(modes=("lasttoken",), normalises=True)
+
+
+def test_older_files_have_a_flag_for_each_pooling(tmp_path: Path) -> None:
+    flags = {"word_embedding_dimension": 4, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    write(
+        tmp_path,
+        config={"matryoshka_dimensions": [2]},
+        modules=[TRANSFORMER, POOLING, NORMALIZE],
+        sentence_bert_config={"max_seq_length": 256, "do_lower_case": False},
+    )
+    write(tmp_path, **{"1_Pooling__config": flags})
+    files = read_sentence_files(tmp_path, "encoder")
+    assert (files.modes, files.normalises, files.max_tokens, files.is_matryoshka) == (("cls",), True, 256, True)
+
+
+def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
+    own = {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": "query"}
+    write(tmp_path, config={}, config_sentence_transformers=own)
+    files = read_sentence_files(tmp_path, "encoder")
+    assert (files.default_prompt, files.prompts["document"]) == ("ask: ", "")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"modules": [{"type": "sentence_transformers.models.LSTM", "path": "1"}]}, "LSTM.* is not supported"),
+        ({"modules": [TRANSFORMER, NORMALIZE, DENSE]}, "Dense.* is not supported"),
+        ({"modules": {}}, "modules.json cannot be read"),
+        ({"modules": [POOLING], "1_Pooling__config": {"pooling_mode": "median"}}, 'pooling_mode "median" is not'),
+        ({"modules": [POOLING], "1_Pooling__config": {"include_prompt": False}}, "include_prompt false is not"),
+        ({"modules": [DENSE], "2_Dense__config": {"in_features": 0, "out_features": 3}}, "must be from 1 to"),
+        ({"modules": [DENSE], "2_Dense__config": {"activation_function": "torch.nn.Mish"}}, "is supported with"),
+        ({"config_sentence_transformers": {"prompts": {"query": 3}}}, "prompts must be texts"),
+        ({"config_sentence_transformers": {"default_prompt_name": "query"}}, "is none of its prompts"),
+        ({"config": {"sbert_ce_default_activation_function": "torch.nn.Mish"}}, "activation_fn .*Mish"),
+    ],
+)
+def test_what_is_not_known_is_refused(tmp_path: Path, files: dict[str, object], message: str) -> None:
+    write(tmp_path, **({"config": {}} | files))
+    with pytest.raises(ModelLoadError, match=message):
+        read_sentence_files(tmp_path, "encoder")
+
+
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [
+        ("identity", [-100, 0, 1]),
+        ("sigmoid", [0, 0.5, 0.7310586]),
+        ("tanh", [-1, 0, 0.7615942]),
+        ("relu", [0, 0, 1]),
+        ("gelu", [0, 0, 0.8413447]),
+    ],
+)
+def test_activations_are_those_of_torch(activation: Activation, expected: list[float]) -> None:
+    values = activated(np.array([-100, 0, 1], np.float32), activation)
+    assert values.dtype == np.float32
+    assert values.tolist() == pytest.approx(expected, abs=1e-6)
