@@ -60,6 +60,10 @@ deploy-check:
 image-check *arguments:
     uv run python -m tools.deploy.image {{ arguments }}
 
+# Ray Serve with two replicas, against one server; installs Ray into an environment of its own
+test-ray *arguments:
+    uv run pytest -n 0 --release tests/cluster {{ arguments }}
+
 # What CI runs
 ci:
     .ci/run

@@ -78,6 +78,11 @@ class Front:
         """The whole API, for those who ask it without a server."""
         return self._app
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """The models that are served."""
+        return self._catalogue
+
     def add(self, model: ServedModel) -> None:
         """Raises InvalidRequest where one of its names is taken."""
         self._catalogue.add(model)

@@ -49,9 +49,7 @@ async def serve(
             await asyncio.gather(opening, return_exceptions=True)
             return
         front = opening.result()
-        gc.collect()
-        gc.freeze()  # modules and the tokenizer stay: going through them again would stop the event loop for 25 ms
-        gc.set_threshold(*_GC_THRESHOLDS)
+        settle_memory()
         async with front.watched(watching), front.reloading(reread):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
@@ -83,6 +81,16 @@ async def front_for(
             await front.close()
             raise
     return front
+
+
+def settle_memory() -> None:
+    """Keeps what is loaded, modules and the tokenizer, out of the way of collections.
+
+    Going through all of it again would stop the event loop for 25 ms.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def _import_front() -> None:

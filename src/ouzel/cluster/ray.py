@@ -1,0 +1,149 @@
+"""`serve run ouzel.cluster.ray:build model=MODEL num_replicas=2` serves the whole API on replicas of Ray Serve 2.60.
+
+Rules
+1. A replica is what `ouzel serve` builds, without its listening: Serve's own servers ask the app.
+2. Serve counts requests, and responses in the background are none. It runs the end of the app's lifespan before a
+   replica's actor is killed, and that waits for them (`api/http/lifespan.py`). So Serve is told to wait for that long.
+3. Requests queue here and are refused here, so that Serve has no bound of its own that matters.
+4. What is secret, and which files there are, is said by the nodes: each replica reads all options again.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any  # Any: Ray ships no types that are looked at here
+
+import ray
+from ray import serve
+from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
+from starlette.types import ASGIApp
+
+from ouzel.cli.model_directory import located
+from ouzel.cli.model_host import ModelHost
+from ouzel.cli.model_options import check_with_model, check_without_model
+from ouzel.cli.options import Options
+from ouzel.cli.serve import front_for, settle_memory
+from ouzel.cli.serve_command import begun
+from ouzel.cli.traces import open_traces
+from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
+from ouzel.cluster.request_ids import OneRequestId
+from ouzel.cluster.scaling import MOST_RUNNING, RUNNING, WAITING, WaitingPolicy
+from ouzel.errors import OuzelError
+from ouzel.generation import EngineState
+
+if TYPE_CHECKING:
+    from ouzel.cli.front import Front
+    from ouzel.cli.model_directory import LocalModel
+
+logger = logging.getLogger(__name__)
+
+_DEREGISTRATION_S = 30.0  # for which Serve leaves a replica reachable behind its HAProxy, at least
+_CLOSING_S = 20.0  # engine, store and traces
+_MAX_ONGOING_REQUESTS = 100_000  # of a replica, whose own queue refuses long before
+_HEALTH_CHECK_PERIOD_S = 5.0
+_BROKEN = (EngineState.FAILED, EngineState.CLOSED)
+
+
+class Replica:
+    """Serve asks it for its app after it was made, in the actor's process."""
+
+    async def __init__(  # type: ignore[misc]  # Serve awaits it
+        self, values: Mapping[str, Any], num_replicas: int, drain_timeout_s: float
+    ) -> None:
+        num_cpus = ray.get_runtime_context().get_assigned_resources().get("CPU", 0.0)
+        world_size = serve.get_replica_context().world_size
+        self._host: ModelHost | None = None
+        self._front: Front | None = None
+        try:
+            options = begun(replica_options(values, os.environ, num_cpus=num_cpus, drain_timeout_s=drain_timeout_s))
+            check_store(options.store, max(num_replicas, world_size))
+            self._host = ModelHost(options)
+            traces = open_traces(options.observability.otlp_traces_endpoint)
+            models = await asyncio.to_thread(_located, options)
+            self._front = await front_for(options, models, self._host, traces)
+        except OuzelError as error:
+            await self._close()
+            raise RuntimeError(str(error)) from error  # Ray passes on what it can make again elsewhere
+        settle_memory()
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        assert self._front is not None
+        return OneRequestId(self._front.app)
+
+    async def check_health(self) -> None:
+        """Raises where another replica is needed: an engine that died is started again here."""
+        assert self._front is not None
+        catalogue = self._front.catalogue
+        if catalogue.state in _BROKEN:
+            raise RuntimeError(catalogue.reason)
+
+    async def record_autoscaling_stats(self) -> dict[str, float]:
+        return self._load()
+
+    async def record_routing_stats(self) -> dict[str, float]:
+        return self._load()
+
+    async def __del__(self) -> None:
+        """Serve awaits it when the app's lifespan has ended."""
+        await self._close()
+
+    def _load(self) -> dict[str, float]:
+        """Tells what runs and waits, in sequences, and how many can run at a time."""
+        assert self._front is not None
+        members = [member for served in self._front.catalogue for member in served.model.engine.members]
+        stats = [stats for member in members if (stats := member.stats()) is not None]
+        return {
+            WAITING: float(sum(each.num_waiting for each in stats)),
+            RUNNING: float(sum(each.num_running for each in stats)),
+            MOST_RUNNING: float(sum(served.model.engine.info.max_num_seqs for served in self._front.catalogue)),
+        }
+
+    async def _close(self) -> None:
+        host, self._host = self._host, None
+        front, self._front = self._front, None
+        if host is not None:
+            await host.close()
+        if front is not None:
+            await front.close()
+
+
+Ouzel = serve.deployment(name="Ouzel")(serve.ingress()(Replica))
+
+
+def build(arguments: dict[str, Any]) -> Any:
+    """Returns the application, for `serve run` and `import_path`. Raises InvalidOption."""
+    settings, values, options = read_arguments(arguments)
+    drain_timeout_s = options.limits.drain_timeout_s
+    deployed = Ouzel.options(**deployment_options(settings, drain_timeout_s))
+    return deployed.bind(values, settings.most_replicas, drain_timeout_s)
+
+
+def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dict[str, Any]:
+    """Returns Serve's own; a file of `serve deploy` may say others for the deployment `Ouzel`."""
+    options: dict[str, Any] = {
+        "max_ongoing_requests": _MAX_ONGOING_REQUESTS,
+        "graceful_shutdown_timeout_s": _DEREGISTRATION_S + 2 * drain_timeout_s + _CLOSING_S,  # requests, then the rest
+        "graceful_shutdown_wait_loop_s": 0.5,
+        "health_check_period_s": _HEALTH_CHECK_PERIOD_S,
+        "ray_actor_options": {"num_cpus": settings.num_cpus},
+    }
+    if settings.max_replicas is None:
+        return options | {"num_replicas": settings.num_replicas}
+    targets = {"target_waiting": settings.target_waiting, "target_running": settings.target_running}
+    policy = AutoscalingPolicy(policy_function=WaitingPolicy, policy_kwargs=targets)
+    return options | {
+        "autoscaling_config": AutoscalingConfig(
+            min_replicas=settings.min_replicas, max_replicas=settings.max_replicas, policy=policy
+        )
+    }
+
+
+def _located(options: Options) -> "list[LocalModel]":
+    """May download for minutes. Raises OuzelError."""
+    for settings in options.all_models:
+        check_without_model(settings.model)
+    models = [located(settings.model) for settings in options.all_models]
+    for settings, local in zip(options.all_models, models, strict=True):
+        check_with_model(settings.model, settings.engine, local.directory)
+    return models

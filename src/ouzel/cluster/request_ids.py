@@ -1,0 +1,25 @@
+"""A request has one id, though two servers give it one."""
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HEADER = b"x-request-id"
+
+
+class OneRequestId:
+    """Ray Serve adds the id to every answer that is in the request, by it or by the client; ours is then left out."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = [(name, value) for name, value in scope["headers"] if name == _HEADER]
+
+        async def send_one(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [header for header in message["headers"] if header not in given]
+            await send(message)
+
+        await self._app(scope, receive, send_one)

@@ -1,0 +1,21 @@
+"""One server and one with two engines give the same, by the probe that compares Ray Serve with them too."""
+
+import pytest
+
+from tests.cli.running import serving
+from tests.cluster.probe import differences, probed
+
+pytestmark = pytest.mark.release("one server and one with two engines, compared in 60 things")
+MAY_DIFFER = {"GET /health"}  # it names each engine
+
+
+async def test_two_engines_answer_as_one(tmp_path_factory: pytest.TempPathFactory) -> None:
+    outcomes = []
+    for options in ((), ("--replicas", "2")):
+        with serving(*options, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+            outcomes.append(await probed([server.root]))
+    one, two = outcomes
+
+    assert not [outcome for outcome in one.values() if "cannot be tried" in str(outcome)]
+    found = differences(one, two)
+    assert found.keys() <= MAY_DIFFER, found

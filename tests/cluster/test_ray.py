@@ -1,0 +1,111 @@
+"""Ray Serve with two replicas: what clients see is what one server shows, and none notices that replicas come and go.
+
+`just test-ray` runs it; Ray is installed for it (`ray_cluster.py`).
+"""
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import httpx
+import psutil
+import pytest
+
+from tests.cli.running import serving
+from tests.cluster.probe import differences, probed
+from tests.cluster.ray_cluster import Cluster, running_cluster
+from tests.deploy.load import NUM_BACKGROUND, NUM_STREAMS, background, end_of, short_requests, under_load
+from tests.postgres import PostgresServer
+
+pytestmark = pytest.mark.release("Ray Serve: the same answers, scaling, a redeployment, a replica that is killed")
+MAY_DIFFER = {"headers of a chat", "headers of a stream"}  # Serve's servers add `server`
+
+
+@pytest.fixture(scope="module")
+def cluster(postgres_server: PostgresServer) -> Iterator[Cluster]:
+    with running_cluster(postgres_server.new_database()) as cluster:
+        cluster.deploy({"num_replicas": 2}, num_replicas=2)
+        cluster.wait_for(2)
+        yield cluster
+
+
+@pytest.fixture
+async def client(cluster: Cluster) -> AsyncIterator[httpx.AsyncClient]:
+    limits = httpx.Limits(max_connections=200)
+    async with httpx.AsyncClient(base_url=cluster.url, timeout=None, limits=limits) as client:
+        yield client
+
+
+async def test_answers_are_those_of_one_server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with serving(cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        one = await probed([server.root])
+    found = differences(one, await probed([cluster.url]))
+    assert found.keys() <= MAY_DIFFER, found
+    assert not [outcome for outcome in one.values() if "cannot be tried" in str(outcome)]
+
+
+async def test_nobody_notices_fewer_replicas(cluster: Cluster, client: httpx.AsyncClient) -> None:
+    before = cluster.replicas()
+    streams, responses, others = await changed(client, lambda: cluster.deploy({"num_replicas": 2}, num_replicas=1))
+    await asyncio.to_thread(cluster.wait_for, 1)
+
+    assert (streams, responses) == ({"length": NUM_STREAMS}, {"incomplete": NUM_BACKGROUND})
+    assert set(others) == {200}
+    assert cluster.replicas().items() < before.items()  # the one that stays was not started again
+
+
+async def test_nobody_notices_other_options(cluster: Cluster, client: httpx.AsyncClient) -> None:
+    cluster.deploy({"num_replicas": 2}, num_replicas=2)
+    await asyncio.to_thread(cluster.wait_for, 2)
+    before = cluster.replicas()
+    arguments = {"num_replicas": 2, "max_choices": 7}
+    streams, responses, others = await changed(client, lambda: cluster.deploy(arguments, num_replicas=2))
+    while before.keys() & cluster.replicas().keys():
+        await asyncio.sleep(0.5)
+    await asyncio.to_thread(cluster.wait_for, 2)
+
+    assert (streams, responses) == ({"length": NUM_STREAMS}, {"incomplete": NUM_BACKGROUND})
+    assert set(others) == {200}
+
+
+async def test_a_replica_is_killed_and_the_others_answer(cluster: Cluster, client: httpx.AsyncClient) -> None:
+    process = psutil.Process(next(iter(cluster.replicas().values())))
+    engines = process.children(recursive=True)
+
+    streams, responses = await under_load(client, lambda: os.kill(process.pid, signal.SIGKILL))
+
+    assert streams == {"broken": NUM_STREAMS - streams["length"], "length": streams["length"]}
+    assert 0 < streams["broken"] < NUM_STREAMS
+    assert set(responses) <= {"failed", "incomplete"}
+    assert not psutil.wait_procs(engines, timeout=None)[1]
+    await asyncio.to_thread(cluster.wait_for, 2)
+
+
+async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.AsyncClient) -> None:
+    policy = {"policy_function": "ouzel.cluster.scaling:WaitingPolicy", "policy_kwargs": {"target_waiting": 2}}
+    bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "downscale_delay_s": 1}
+    bounds |= {"metrics_interval_s": 1, "look_back_period_s": 5}
+    before = cluster.replicas()
+    cluster.deploy({"max_replicas": 2, "max_num_seqs": 1}, autoscaling_config={**bounds, "policy": policy})
+    while before.keys() & cluster.replicas().keys():
+        await asyncio.sleep(0.5)
+    await asyncio.to_thread(cluster.wait_for, 1)
+
+    responses = [await background(client) for _ in range(12)]
+    await asyncio.to_thread(cluster.wait_for, 2)
+
+    for response_id in responses:
+        assert await end_of(client, response_id) == "incomplete"
+
+
+async def changed(
+    client: httpx.AsyncClient, act: Callable[[], None]
+) -> tuple[Counter[str], Counter[str], Counter[int]]:
+    """How streams, background responses and short requests end that are under way meanwhile."""
+    ended = asyncio.Event()
+    others = asyncio.create_task(short_requests(client, ended))
+    streams, responses = await under_load(client, act)
+    ended.set()
+    return streams, responses, await others
