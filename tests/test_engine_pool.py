@@ -1,11 +1,11 @@
 """A pool of fake engines, each in a process of its own: who gets what, and what the death of one means."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
-import psutil
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
@@ -15,6 +15,7 @@ from ouzel.engine_client import EngineClient, EnginePool, EngineSpec, EngineStat
 from ouzel.errors import EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
 from ouzel.types import EngineRequest, FinishReason, StepOutput
 from tests.engine.requests import make_request
+from tests.test_engine_client import engine_processes
 
 FATAL = 666
 
@@ -113,7 +114,7 @@ async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() 
         reading = [asyncio.create_task(read_all(pool, request)) for request in requests]
         while sum(num_open(pool)) < len(requests):
             await asyncio.sleep(0)
-        process = psutil.Process().children()[0]
+        process = engine_processes(os.getpid())[0]
         process.kill()
         answers = await asyncio.gather(*reading)
         restarted = [member for member in pool.members if member.num_restarts or member.state is not EngineState.READY]
@@ -130,7 +131,7 @@ async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() 
 
 async def test_without_any_engine_requests_are_refused_until_one_is_back() -> None:
     async with running_pool() as pool:
-        for process in psutil.Process().children():
+        for process in engine_processes(os.getpid()):
             process.kill()
         for member in pool.members:
             await becomes(member, EngineState.RESTARTING)

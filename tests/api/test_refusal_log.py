@@ -86,7 +86,7 @@ def facts_of(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, An
             {"top_logprobs": 2},
             ("invalid_request_error", "top_logprobs", "needs logprobs to be true"),
         ),
-        ("/v1/embeddings", {}, ("unknown_url", None, "unknown URL")),
+        ("/v1/nowhere", {}, ("unknown_url", None, "unknown URL")),
         ("/v1/models", {}, ("method_not_allowed", None, "allowed: GET, HEAD, OPTIONS")),
         (
             "/v1/chat/completions",
