@@ -36,7 +36,7 @@ SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(document(DOCUMENTE
 FOUND = list(SCHEMA.exclude(path_regex=SAME_AS_INVOCATIONS).get_all_operations())
 OPERATIONS = {found.ok().label: found.ok() for found in FOUND if isinstance(found, Ok)}
 # Requests of so many kinds take half a minute of CPU to make; chats are left, of which others have the fields.
-TAKE_LONG = re.compile("/messages|/api/(chat|generate)|/invocations|/render")
+TAKE_LONG = re.compile("/messages|/api/(chat|generate)|/invocations|/render|/input_tokens|/compact")
 OF_RELEASES = pytest.mark.release("requests made from the largest schemas")
 LABELS = [pytest.param(label, marks=OF_RELEASES) if TAKE_LONG.search(label) else label for label in OPERATIONS]
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

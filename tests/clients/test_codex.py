@@ -29,6 +29,7 @@ def turn(codex: Clients, *arguments: str) -> tuple[list[str], dict[str, int]]:
     return outputs, completed["usage"]
 
 
+@pytest.mark.release("a session of Codex CLI")
 def test_a_session_runs_commands_in_two_turns(codex: Clients, server: RunningServer) -> None:
     first, before = turn(codex, *UNATTENDED, "Execute the command with cmd 'pwd'.")
     second, usage = turn(codex, "resume", "--last", *UNATTENDED, "Execute the command with cmd 'echo hello'.")

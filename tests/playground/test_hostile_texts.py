@@ -67,6 +67,8 @@ ATTEMPTS = [
 ]
 FORBIDDEN = "script, iframe, object, embed, svg, form, base, meta, style, link, video, audio, input, math"
 
+FURTHER = pytest.mark.release("hostile texts in further places of the playground")
+
 
 LOOK = """forbidden => ({
     hit: window.hit ?? null,
@@ -110,6 +112,7 @@ def test_what_a_user_writes_and_a_model_answers_is_text(person: Person) -> None:
         link.hover()
 
 
+@FURTHER
 def test_reasoning_calls_and_results_are_text(person: Person) -> None:
     person.opens_settings()
     person.page.fill("#set-tools", '[{"name": "look"}]')
@@ -128,6 +131,7 @@ def test_reasoning_calls_and_results_are_text(person: Person) -> None:
     untouched(person)
 
 
+@FURTHER
 def test_titles_are_text(person: Person) -> None:
     person.asks("hello")
     expect(person.page.locator("#conversations .title")).to_have_count(1)
