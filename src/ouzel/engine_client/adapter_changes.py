@@ -2,10 +2,12 @@
 
 Rules
 1. A change is over when the engine answers it. When the engine dies first, the change has failed.
-2. An engine that starts has the adapters of its specification; what was changed since is sent to it when it is ready.
+2. An engine that starts has the adapters of its specification; what was changed since is sent to it when it is ready,
+   and it takes no requests before it has answered.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import assert_never
@@ -21,6 +23,8 @@ from ouzel.types import (
     UnloadAdapter,
 )
 
+logger = logging.getLogger(__name__)
+
 
 class AdapterChanges:
     def __init__(self, send: Callable[[EngineCommand], None], *, is_running: Callable[[], bool]) -> None:
@@ -29,6 +33,11 @@ class AdapterChanges:
         self._paths: dict[str, str] = {}  # of those that were loaded since the start
         self._unloaded: set[str] = set()  # names that the specification may have
         self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._telling: set[str] = set()  # what an engine that was started again has yet to answer
+
+    @property
+    def is_telling(self) -> bool:
+        return bool(self._telling)
 
     async def load(self, name: str, path: str) -> None:
         """Raises ModelLoadError for what cannot be loaded, EngineUnavailable where there is no engine, or it dies."""
@@ -58,8 +67,11 @@ class AdapterChanges:
                 del self._waiting[name]
 
     def answer(self, event: AdapterEvent) -> None:
+        self._telling.discard(event.name)
         change = self._waiting.pop(event.name, None)
         if change is None or change.done():  # nobody waits: it was sent to an engine that had started again
+            if isinstance(event, AdapterFailed):
+                logger.error("adapter %s is not there after the restart: %s", event.name, event.message)
             return
         match event:
             case AdapterLoaded() | AdapterUnloaded():
@@ -76,10 +88,13 @@ class AdapterChanges:
                 change.set_exception(EngineUnavailable(reason, retry_after_s=2.0))
                 change.exception()  # somebody need not be there to hear it
         self._waiting.clear()
+        self._telling.clear()
 
     def tell_again(self, present: Iterable[str]) -> None:
         """Sends what was changed to an engine that has started, and has these."""
-        for name in self._unloaded.intersection(present):
+        unwanted = self._unloaded.intersection(present)
+        self._telling = {*unwanted, *self._paths}
+        for name in unwanted:
             self._send(UnloadAdapter(name))
         for name, path in self._paths.items():
             self._send(LoadAdapter(name, path))

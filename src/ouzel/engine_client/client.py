@@ -5,8 +5,7 @@ Rules
    makes the missing ones itself, with finish_reason `error`.
 2. Leaving a stream early aborts the request. There is no other handling of disconnects.
 3. Commands made in one turn of the event loop travel as one message; outputs arrive as one message per step.
-4. An engine that dies is started again, at once the first time and with growing pauses after that; one that was never
-   ready (a broken model directory) is not.
+4. An engine that dies is started again (`restart_pauses`); one that was never ready (a broken model directory) is not.
 5. One that hangs (`hang_watch`) has died: its process is killed. A thread cannot be, so that its end is waited for.
 """
 
@@ -23,6 +22,7 @@ from ouzel.engine_client.engine_state import EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
+from ouzel.engine_client.restart_pauses import RestartPauses
 from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
 from ouzel.observability.progress import tell_progress
 from ouzel.types import (
@@ -48,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S = 10.0  # for an engine to close after Shutdown, before it is killed
 _EXIT_TIMEOUT_S = 1.0  # for a process to exit that has closed its connection
-_RESTART_PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
-_STABLE_AFTER_S = 60.0  # an engine that ran this long starts again without a pause
 
 
 class EngineClient:
@@ -223,15 +221,12 @@ class EngineClient:
 
     async def _keep_running(self) -> None:
         """Runs engines one after the other until told to stop, or until the first one cannot start."""
-        num_failures = 0
+        pauses = RestartPauses()
         while True:
             started_at = time.monotonic()
             if not await self._run_one():
                 return
-            if time.monotonic() - started_at > _STABLE_AFTER_S:
-                num_failures = 0
-            await asyncio.sleep(_RESTART_PAUSES_S[min(num_failures, len(_RESTART_PAUSES_S) - 1)])
-            num_failures += 1
+            await asyncio.sleep(pauses.after(time.monotonic() - started_at))
             self.num_restarts += 1
 
     async def _run_one(self) -> bool:
@@ -279,13 +274,18 @@ class EngineClient:
                     if self._info is not None:
                         self.adapters.tell_again(info.adapters)
                     self._info = info
-                    if self.state in (EngineState.STARTING, EngineState.RESTARTING):
-                        self._status.enter(EngineState.READY, f"{info.model_type} on {info.device}")
+                    self._become_ready(info)
                 case AdapterLoaded() | AdapterFailed() | AdapterUnloaded():
                     self.adapters.answer(event)
+                    self._become_ready(self.info)
                 case EngineDown(message):
                     return message  # what it still does, it does for nobody
         return f"the engine stopped unexpectedly ({await link.exit_status()})"
+
+    def _become_ready(self, info: EngineInfo) -> None:
+        """An engine that was started again must first have its adapters."""
+        if self.state in (EngineState.STARTING, EngineState.RESTARTING) and not self.adapters.is_telling:
+            self._status.enter(EngineState.READY, f"{info.model_type} on {info.device}")
 
     def _give_up(self, reason: str) -> None:
         self._lose_requests(reason)
