@@ -11,6 +11,7 @@ the time to the first token of each, and the difference within a round with its 
 import argparse
 import asyncio
 import itertools
+import os
 import random
 import statistics
 import time
@@ -95,6 +96,7 @@ def main() -> None:
     parser.add_argument("--bursts", type=int, default=20)
     parser.add_argument("--prompt-len", type=int, default=1000)
     given = parser.parse_args()
+    os.environ["PYTHONPATH"] = os.getcwd()  # for the engines' processes, which do not look there by themselves
     uvloop.run(measure(given.rounds, given.bursts, given.prompt_len))
 
 

@@ -10,7 +10,7 @@ export class Thread {
   #views = new Map();
   #conversation = null;
   #staysAtEnd = true;
-  #top = 0; // where it was last scrolled to
+  #last = { scrollTop: 0, scrollHeight: 0, clientHeight: 0 }; // of the container, when it was last scrolled
 
   constructor(container, actions) {
     this.container = container;
@@ -59,7 +59,7 @@ export class Thread {
   toEnd() {
     this.#staysAtEnd = true;
     this.container.scrollTop = this.container.scrollHeight;
-    this.#top = this.container.scrollTop; // a person may scroll up before the event of this comes
+    this.#measure(); // a person may scroll up before the event of this comes
     byId("to-end").hidden = true;
   }
 
@@ -69,10 +69,19 @@ export class Thread {
   }
 
   #noticeScroll() {
-    const { scrollTop, scrollHeight, clientHeight } = this.container;
+    const last = this.#last;
+    const { scrollTop, scrollHeight, clientHeight } = this.#measure();
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
-    if (isNear || scrollTop < this.#top) this.#staysAtEnd = isNear; // else text came below since the page was scrolled
-    this.#top = scrollTop;
+    // Where there is less to scroll through, as behind a prompt that was long and is sent, the browser scrolls up.
+    const isMadeToFit = clientHeight > last.clientHeight || scrollHeight < last.scrollHeight;
+    const isPersons = scrollTop < last.scrollTop && !isMadeToFit; // else text came below since the page was scrolled
+    if (isNear || isPersons) this.#staysAtEnd = isNear;
+    else if (isMadeToFit) this.followEnd();
     byId("to-end").hidden = this.#staysAtEnd;
+  }
+
+  #measure() {
+    const { scrollTop, scrollHeight, clientHeight } = this.container;
+    return (this.#last = { scrollTop, scrollHeight, clientHeight });
   }
 }
