@@ -18,7 +18,7 @@ def test_it_tells_in_json_what_it_has_measured(tmp_path: Path, capsys: pytest.Ca
     assert status == int(any(finding["stops_serving"] for finding in report["findings"]))
     assert report["speeds"]["weight_gb_per_s"] > 0
     assert sum(speed["is_auto"] for speed in report["speeds"]["matrices"]) == 1
-    assert report["software"]["extras"].keys() == {"chat", "otel", "pdf", "postgres", "video"}
+    assert report["software"]["extras"].keys() == {"chat", "otel", "pdf", "postgres", "ray", "video"}
     assert report["disks"][0]["path"] == str(tmp_path)
     assert {each["fit"] for each in report["estimates"]} <= {"fits", "if memory is freed", "no"}
 
