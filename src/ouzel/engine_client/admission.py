@@ -2,19 +2,43 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-from ouzel.errors import Overloaded
+from ouzel.engine_client.engine_state import EngineState
+from ouzel.errors import EngineUnavailable, Overloaded
+
+
+class Admitting(Protocol):
+    """One engine or several admit requests by their state, and up to a limit."""
+
+    @property
+    def state(self) -> EngineState: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def max_admitted(self) -> int: ...
 
 
 class Admission:
-    def __init__(self) -> None:
+    def __init__(self, engines: Admitting) -> None:
+        self._engines = engines
         self.num_admitted = 0
 
+    @property
+    def num_free(self) -> int:
+        engines = self._engines
+        return engines.max_admitted - self.num_admitted if engines.state is EngineState.READY else 0
+
     @contextmanager
-    def places(self, num_requests: int, *, of: int) -> Iterator[None]:
-        """Holds so many places `of` all that there are, while the block runs. Raises Overloaded for too few."""
-        if self.num_admitted + num_requests > of:
-            there_are = f"{self.num_admitted} requests run or wait, the limit is {of}"
+    def places(self, num_requests: int) -> Iterator[None]:
+        """Holds so many while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
+        engines = self._engines
+        if engines.state not in (EngineState.READY, EngineState.LEAVING):
+            raise EngineUnavailable(engines.reason, retry_after_s=2.0)
+        if self.num_admitted + num_requests > engines.max_admitted:
+            there_are = f"{self.num_admitted} requests run or wait, the limit is {engines.max_admitted}"
             raise Overloaded(f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0)
         self.num_admitted += num_requests
         try:

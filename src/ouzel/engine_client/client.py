@@ -71,7 +71,7 @@ class EngineClient:
         self._info: EngineInfo | None = None
         self._stats: EngineStats | None = None
         self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
-        self._admission = Admission()
+        self._admission = Admission(self)
         self._supervisor: asyncio.Task[None] | None = None
         self._status = EngineStatus()
         self._requests = OpenRequests(self._status.announce)
@@ -166,14 +166,12 @@ class EngineClient:
     @property
     def num_free(self) -> int:
         """Returns how many requests `admit` would take now."""
-        return self.max_admitted - self.num_unfinished if self.state is EngineState.READY else 0
+        return self._admission.num_free
 
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
         """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
-        if self.state not in (EngineState.READY, EngineState.LEAVING):
-            raise EngineUnavailable(self.reason, retry_after_s=2.0)
-        with self._admission.places(num_requests, of=self.max_admitted):
+        with self._admission.places(num_requests):
             yield
 
     async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:

@@ -40,7 +40,7 @@ class EnginePool:
     def __init__(self, members: Sequence[EngineClient], *, max_queued_requests: int = 256) -> None:
         self.members = members
         self._max_queued_requests = max_queued_requests
-        self._admission = Admission()
+        self._admission = Admission(self)
         self._by_name = {str(number): member for number, member in enumerate(members)}
         self._num_restarts = dict.fromkeys(self._by_name, 0)  # that the policy knows of
         self._policy: RoutingPolicy = PrefixPolicy()
@@ -104,14 +104,12 @@ class EnginePool:
 
     @property
     def num_free(self) -> int:
-        return self.max_admitted - self.num_unfinished if self.state is EngineState.READY else 0
+        return self._admission.num_free
 
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
         """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
-        if self.state not in (EngineState.READY, EngineState.LEAVING):
-            raise EngineUnavailable(self.reason, retry_after_s=2.0)
-        with self._admission.places(num_requests, of=self.max_admitted):
+        with self._admission.places(num_requests):
             yield
 
     async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
