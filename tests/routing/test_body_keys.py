@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from ouzel.responses.items import new_id
-from ouzel.responses.items import root_of as root_of_our_ids
 from ouzel.routing import RequestKeys, body_keys, root_of
 from ouzel.routing.bodies import MAX_BODY_BYTES, MAX_TEXT_BYTES, PICTURE_BYTES
 
@@ -264,4 +263,7 @@ def test_a_conversation_is_a_session_as_are_the_responses_in_it() -> None:
     ids=["response", "conversation", "short", "empty", "no text"],
 )
 def test_the_root_of_an_id_is_the_one_that_our_ids_have(chained_id: str) -> None:
-    assert root_of(chained_id) == root_of_our_ids(chained_id)
+    continued = new_id("resp", continues=chained_id)
+
+    assert continued.removeprefix("resp_").startswith(root_of(chained_id))
+    assert root_of(continued) == root_of(chained_id)

@@ -1,7 +1,5 @@
 """The output items of a response, and what they are made of, are OpenAI's (`ResponseOutputItem`)."""
 
-import hashlib
-import re
 import secrets
 from typing import Literal
 
@@ -9,11 +7,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.responses.compaction_item import CompactionItem
+from ouzel.routing import root_of
 from ouzel.wire.logprobs import ContentLogprob
 
 _ID_BYTES = 24
-_ROOT_DIGITS = 8
-_CHAINED_ID = re.compile(rf"(?:resp|conv)_([0-9a-f]{{{_ROOT_DIGITS}}})[0-9a-f]{{{2 * _ID_BYTES - _ROOT_DIGITS}}}")
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
@@ -74,14 +71,3 @@ def new_id(prefix: str, *, continues: str | None = None) -> str:
     """Returns an id that nobody can guess; its first digits are those of the id that it `continues`, if it does one."""
     root = "" if continues is None else root_of(continues)
     return f"{prefix}_{root}{secrets.token_hex(_ID_BYTES - len(root) // 2)}"
-
-
-def root_of(chained_id: str) -> str:
-    """Returns the digits that the ids of one conversation have in common, so that a router keeps it together.
-
-    An id that was made elsewhere has none; what stands for them is the beginning of its SHA-256.
-    """
-    match = _CHAINED_ID.fullmatch(chained_id)
-    if match is not None:
-        return match[1]
-    return hashlib.sha256(chained_id.encode(errors="replace")).hexdigest()[:_ROOT_DIGITS]
