@@ -41,6 +41,7 @@ _REFUSED = {  # headers and custom attributes that ask for what is not here, wit
     "x-synchronous": "true",
     "handler": "",
 }
+_READ_ATTRIBUTES = frozenset({*_REFUSED, "adapter", "model_name", "model_version"})
 
 
 class Schema(Protocol):
@@ -84,6 +85,7 @@ class Invocations:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         attributes = _attributes(scope)
+        log_ignored({f"custom attribute {name}" for name in attributes.keys() - _READ_ATTRIBUTES})
         _refuse(scope, attributes)
         self._check_model(scope, attributes)
         invocation = Invocation(
@@ -172,9 +174,7 @@ def _text(body: bytes) -> str:
 def _attributes(scope: Scope) -> dict[str, str]:
     text = header(scope, _CUSTOM_ATTRIBUTES) or ""
     pairs = (pair.partition("=") for pair in text.split(";") if pair.strip())
-    attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    log_ignored({f"custom attribute {name}" for name in attributes.keys() - {*_REFUSED, "model_name", "model_version"}})
-    return attributes
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
 def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
