@@ -45,6 +45,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* The claim of the volume that SQLite is on. */}}
+{{- define "ouzel.storeClaim" -}}
+{{- .Values.store.volume.existingClaim | default (printf "%s-store" (include "ouzel.fullname" .)) -}}
+{{- end -}}
+
 {{/* Requests of this release's pods, as a selector of series. */}}
 {{- define "ouzel.seriesSelector" -}}
 namespace={{ .Release.Namespace | quote }},service="{{ include "ouzel.fullname" . }}-metrics"
