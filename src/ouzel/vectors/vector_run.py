@@ -13,6 +13,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.errors import EngineFailed
 from ouzel.generation import ServedModel, Usage
 from ouzel.generation.generation import raise_if_lost
 from ouzel.observability import Metrics
@@ -102,7 +103,14 @@ class VectorRun:
                     self.timing = self.timing or output.timing
                     self._num_cached_tokens += output.num_cached_tokens
                     if output.vector is not None:
-                        self._vectors[group[output.index]] = np.frombuffer(output.vector, "<f4")
+                        self._take(group[output.index], np.frombuffer(output.vector, "<f4"))
+
+    def _take(self, place: int, vector: NDArray[np.float32]) -> None:
+        if not np.isfinite(vector).all():  # JSON has no word for it, and an order by it would be none
+            raise EngineFailed(
+                f"what the model makes of text {place} is not finite: its weights or precision are wrong"
+            )
+        self._vectors[place] = vector
 
     def _engine_request(self, group: range) -> EngineRequest:
         texts = [self._texts[place] for place in group]

@@ -38,6 +38,8 @@ def test_a_long_text_is_cut_unless_that_is_forbidden(ollama: httpx.Client) -> No
     assert ollama.post("/api/embed", json=long).json()["prompt_eval_count"] == 64
     refused = ollama.post("/api/embed", json=long | {"truncate": False})
     assert refused.status_code == 400 and "context_length_exceeded" in refused.json()["error"]
+    of_two = ollama.post("/api/embed", json={"input": ["a", "a" * 300], "truncate": False})
+    assert "your input[1] resulted in" in of_two.json()["error"]
 
 
 def test_without_a_text_there_are_no_vectors(ollama: httpx.Client) -> None:
