@@ -34,6 +34,7 @@ _ACTIVATIONS: Mapping[str, Activation] = {
     "ReLU": "relu",
     "GELU": "gelu",
 }
+_QUERY_PROMPT, _DOCUMENT_PROMPTS = "query", ("document", "passage", "corpus")  # as sentence-transformers looks for them
 _MAX_SIZE = 2**18
 _MODULES = "modules.json"
 _CONFIG = "config_sentence_transformers.json"
@@ -60,6 +61,16 @@ class SentenceFiles:
     default_prompt: str = ""  # before every text whose request names no prompt
     is_matryoshka: bool = False  # the first values of a vector are a vector too
     activation: Activation | None = None  # of scores; None: a single one becomes sigmoid of it, several stay
+
+    @property
+    def query_prompt(self) -> str:
+        """Stands before what documents are searched by."""
+        return self.prompts.get(_QUERY_PROMPT, self.default_prompt)
+
+    @property
+    def document_prompt(self) -> str:
+        named = (self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts)
+        return next(named, self.default_prompt)
 
 
 def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:

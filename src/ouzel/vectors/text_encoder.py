@@ -60,9 +60,18 @@ class TextEncoder:
         taken = list(token_ids[: limit.max_tokens] if limit.cuts else token_ids)
         return self._checked(taken, len(taken), limit, field)
 
-    def pair(self, first: str, second: str, limit: TextLimit, *, field: str, instruction: str | None) -> EncodedText:
-        """`field` is that of the second text, which is the longer one."""
-        first, second = (self._short(text, limit, field) for text in (first, second))
+    def pair(
+        self, first: str, second: str, limit: TextLimit, *, fields: tuple[str, str], instruction: str | None
+    ) -> EncodedText:
+        """A pair that is too long is the second text's fault, unless the first is too long by itself."""
+        first, second = self._short(first, limit, fields[0]), self._short(second, limit, fields[1])
+        try:
+            return self._pair(first, second, limit, field=fields[1], instruction=instruction)
+        except PromptTooLong:
+            self.text(first, limit, field=fields[0])
+            raise
+
+    def _pair(self, first: str, second: str, limit: TextLimit, *, field: str, instruction: str | None) -> EncodedText:
         max_tokens = limit.max_tokens if limit.cuts else None
         if self._prompt is not None:
             token_ids = self._prompt.token_ids(first, second, max_tokens=max_tokens, instruction=instruction)
@@ -82,6 +91,9 @@ class TextEncoder:
     def _checked(self, token_ids: list[int], second_begin: int, limit: TextLimit, field: str) -> EncodedText:
         if not token_ids:
             raise InvalidRequest("must have at least one token, given none", field=field)
+        if len(token_ids) > limit.max_tokens and limit.cuts:  # these are the tokenizer's own, which are never cut
+            complaint = f"must be >= {len(token_ids)}, as many as every text has, given {limit.max_tokens}"
+            raise InvalidRequest(complaint, field="truncate_prompt_tokens")
         if len(token_ids) > limit.max_tokens:
             excess = f"resulted in {len(token_ids)} tokens"
             raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=limit.max_tokens, field=field)
