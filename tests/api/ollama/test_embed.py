@@ -6,6 +6,8 @@ import httpx
 import numpy as np
 import pytest
 
+from ouzel.api.ollama.model_name import by_tagged_name
+from ouzel.api.operations import OPERATIONS
 from ouzel.sentence_files import SentenceFiles
 from tests.api.serving import running_server
 
@@ -58,3 +60,9 @@ def test_the_older_form_gives_the_vector_as_the_model_makes_it(ollama: httpx.Cli
 def test_what_cannot_be_is_refused(ollama: httpx.Client, body: dict[str, object], status: int) -> None:
     response = ollama.post("/api/embed", json=body)
     assert response.status_code == status and response.json()["error"]
+
+
+def test_all_of_ollamas_endpoints_find_a_model_by_its_tagged_name() -> None:
+    named = [each for each in OPERATIONS if each.words == "ollama" and each.endpoint is not None]
+    assert {each.path for each in named} >= {"/api/embed", "/api/embeddings", "/api/chat"}
+    assert [each.path for each in named if each.choice is not by_tagged_name] == []

@@ -14,7 +14,7 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.ollama.model_name import check_name
+from ouzel.api.ollama.model_name import by_tagged_name, check_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.sentence_files import SentenceFiles
@@ -116,6 +116,7 @@ OPERATIONS = (
         path="/api/embed",
         summary="Ollama: vectors of texts.",
         endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embed),
+        choice=by_tagged_name,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
         words="ollama",
@@ -125,6 +126,7 @@ OPERATIONS = (
         path="/api/embeddings",
         summary="Ollama: the vector of a text, in the older form.",
         endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embeddings),
+        choice=by_tagged_name,
         bodies=(OllamaEmbeddingsRequest,),
         answers=(OllamaEmbeddingsAnswer,),
         words="ollama",
