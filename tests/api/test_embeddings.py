@@ -135,6 +135,7 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
             {"input": "a", "input_type": "query"},
             'input_type is not supported yet by this server (use prompt_name), given "query"',
         ),
+        ({"prompt": "a"}, 'prompt is not supported yet by this server (use input), given "a"'),
         ({"input": "a", "dimensions": 0}, "dimensions must be >= 1, given 0"),
         ({"input": "a", "encoding_format": "int8"}, 'encoding_format must be one of "base64", "float", given "int8"'),
         (

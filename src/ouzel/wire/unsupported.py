@@ -199,6 +199,9 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
 _PENALTY_WINDOWS = ("penalty_last_n", "repeat_last_n")
 _PENALTIES = {"repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
+# What the model is to read, in endpoints that have neither messages nor a prompt.
+_TEXTS = ("input", "inputs", "query", "text_1")
+
 # By field: the one that we have for it.
 INSTEAD: Mapping[str, str] = {
     "decoder_input_details": "prompt_logprobs",
@@ -241,14 +244,18 @@ def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str
             continue
         if name in _PENALTY_WINDOWS and not _penalises(body):
             continue
-        raise InvalidRequest(f"is not supported yet by this server{_hint(name)}, given {shown(value)}", field=name)
+        hint = _hint(name, own_fields)
+        raise InvalidRequest(f"is not supported yet by this server{hint}, given {shown(value)}", field=name)
 
 
 def _penalises(body: Mapping[str, object]) -> bool:
     return any(body.get(name) not in (None, neutral) for name, neutral in _PENALTIES.items())
 
 
-def _hint(name: str) -> str:
+def _hint(name: str, own_fields: Collection[str]) -> str:
+    if name in ("messages", "prompt", "text", *_TEXTS) and not {"messages", "prompt"} & {*own_fields}:
+        own = [field for field in _TEXTS if field in own_fields]
+        return f" (use {own[0]})" if own else ""
     if name in INSTEAD:
         return f" (use {INSTEAD[name]})"
     neutral = NEUTRAL_VALUES[name]
