@@ -162,11 +162,13 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: 
         answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
         again = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
         other = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"})
+        wordy = http.post("/v1/score", json={"text_1": "w " * 2000, "text_2": "snow", "truncate": True}).json()["error"]
         logits = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "use_activation": False}).json()
         stats = server.engine.stats()
     scores = [entry["score"] for entry in answer["data"]]
     assert np.abs(np.array(scores) - golden.arrays["scores"]).max() < 1e-5
     assert [entry["score"] for entry in again["data"]] == pytest.approx(scores, abs=1e-6)
     assert stats is not None and stats.num_prefix_hit_tokens > 0  # of the frame and the query
+    assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == ("text_1", True)
     assert other.json()["data"][0]["score"] != pytest.approx(scores[1], abs=1e-4)
     assert logits["data"][0]["score"] == pytest.approx(np.log(scores[1] / (1 - scores[1])), abs=1e-4)

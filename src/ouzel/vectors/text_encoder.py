@@ -66,19 +66,23 @@ class TextEncoder:
         """A pair that is too long is the second text's fault, unless the first is too long by itself."""
         first, second = self._short(first, limit, fields[0]), self._short(second, limit, fields[1])
         try:
-            return self._pair(first, second, limit, field=fields[1], instruction=instruction)
+            return self._pair(first, second, limit, fields=fields, instruction=instruction)
         except PromptTooLong:
             self.text(first, limit, field=fields[0])
             raise
 
-    def _pair(self, first: str, second: str, limit: TextLimit, *, field: str, instruction: str | None) -> EncodedText:
+    def _pair(
+        self, first: str, second: str, limit: TextLimit, *, fields: tuple[str, str], instruction: str | None
+    ) -> EncodedText:
         max_tokens = limit.max_tokens if limit.cuts else None
         if self._prompt is not None:
-            token_ids = self._prompt.token_ids(first, second, max_tokens=max_tokens, instruction=instruction)
-            return self._checked(token_ids, len(token_ids), limit, field)
+            token_ids = self._prompt.token_ids(
+                first, second, max_tokens=max_tokens, instruction=instruction, query_field=fields[0]
+            )
+            return self._checked(token_ids, len(token_ids), limit, fields[1])
         if instruction is not None:
             raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")
-        return self._checked(*self._tokenizer.encode_pair(first, second, max_tokens=max_tokens), limit, field)
+        return self._checked(*self._tokenizer.encode_pair(first, second, max_tokens=max_tokens), limit, fields[1])
 
     def _short(self, text: str, limit: TextLimit, field: str) -> str:
         max_chars = _CHARS_PER_TOKEN * limit.max_tokens
