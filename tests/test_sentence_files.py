@@ -37,11 +37,18 @@ def test_older_files_have_a_flag_for_each_pooling(tmp_path: Path) -> None:
         tmp_path,
         config={"matryoshka_dimensions": [2]},
         modules=[TRANSFORMER, POOLING, NORMALIZE],
-        sentence_bert_config={"max_seq_length": 256, "do_lower_case": False},
+        sentence_bert_config={"max_seq_length": 256, "do_lower_case": True},
     )
     write(tmp_path, **{"1_Pooling__config": flags})
     files = read_sentence_files(tmp_path, "encoder")
     assert (files.modes, files.normalises, files.max_tokens, files.is_matryoshka) == (("cls",), True, 256, True)
+    assert files.lowers_case
+
+
+@pytest.mark.parametrize(("limit", "max_tokens"), [(128, 128), (10**30, None)])
+def test_without_a_limit_of_its_own_the_tokenizers_holds(tmp_path: Path, limit: int, max_tokens: int | None) -> None:
+    write(tmp_path, config={}, tokenizer_config={"model_max_length": limit})
+    assert read_sentence_files(tmp_path, "encoder").max_tokens == max_tokens
 
 
 def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
@@ -49,6 +56,20 @@ def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
     write(tmp_path, config={}, config_sentence_transformers=own)
     files = read_sentence_files(tmp_path, "encoder")
     assert (files.default_prompt, files.prompts["document"]) == ("ask: ", "")
+    assert (files.query_prompt, files.document_prompt) == ("ask: ", "")
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        ({"query": "q: ", "document": "", "passage": "p: "}, ("q: ", "p: ")),
+        ({"query": "q: "}, ("q: ", "any: ")),
+        ({}, ("any: ", "any: ")),
+    ],
+)
+def test_queries_and_documents_have_prompts(prompts: dict[str, str], expected: tuple[str, str]) -> None:
+    files = SentenceFiles(modes=("mean",), prompts=prompts, default_prompt="any: ")
+    assert (files.query_prompt, files.document_prompt) == expected
 
 
 @pytest.mark.parametrize(

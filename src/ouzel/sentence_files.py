@@ -57,6 +57,7 @@ class SentenceFiles:
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
     max_tokens: int | None = None  # of a text
+    lowers_case: bool = False  # of a text, before it is tokenized
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str = ""  # before every text whose request names no prompt
     is_matryoshka: bool = False  # the first values of a vector are a vector too
@@ -69,8 +70,9 @@ class SentenceFiles:
 
     @property
     def document_prompt(self) -> str:
-        named = (self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts)
-        return next(named, self.default_prompt)
+        """An empty one under another name is what sentence-transformers writes where nobody gave one."""
+        named = [self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts]
+        return next(filter(None, named), "" if named else self.default_prompt)
 
 
 def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
@@ -78,6 +80,7 @@ def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
     config, own = read_json_object(directory / "config.json"), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(kind)
+    reading = _reading(directory, modules)
     prompts = _prompts(directory, own)
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
@@ -86,7 +89,8 @@ def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
         modes=read.modes,
         dense=read.dense,
         normalises=read.normalises,
-        max_tokens=_max_tokens(directory, modules),
+        max_tokens=_max_tokens(directory, reading),
+        lowers_case=bool(reading.get("do_lower_case")),
         prompts=prompts,
         default_prompt="" if default is None else prompts[str(default)],
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
@@ -162,13 +166,19 @@ def _dense(directory: Path) -> DenseFile:
     return DenseFile(directory, num_inputs, num_outputs, config.get("bias", True) is not False, _ACTIVATIONS[name])
 
 
-def _max_tokens(directory: Path, modules: list[JsonObject]) -> int | None:
-    """The transformer's directory is often the checkpoint's own."""
+def _reading(directory: Path, modules: list[JsonObject]) -> JsonObject:
+    """Returns how the transformer reads texts; its directory is often the checkpoint's own."""
     path = next(
         (str(each.get("path", "")) for each in modules if str(each.get("type", "")).endswith("Transformer")), ""
     )
-    value = read_json_object(directory / path / "sentence_bert_config.json").get("max_seq_length")
-    return value if isinstance(value, int) and value > 0 else None
+    return read_json_object(directory / path / "sentence_bert_config.json")
+
+
+def _max_tokens(directory: Path, reading: JsonObject) -> int | None:
+    """Reads the tokenizer's limit where there is no other; transformers writes 1e30 for none."""
+    tokenizer = read_json_object(directory / "tokenizer_config.json")
+    value = reading.get("max_seq_length") or tokenizer.get("model_max_length")
+    return value if isinstance(value, int) and 0 < value <= _MAX_SIZE else None
 
 
 def _prompts(directory: Path, own: JsonObject) -> dict[str, str]:

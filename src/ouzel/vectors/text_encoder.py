@@ -27,6 +27,7 @@ class TextEncoder:
         info = model.engine.info
         self._tokenizer = model.tokenizer
         self._vocab_size = info.vocab_size
+        self._lowers_case = model.sentences is not None and model.sentences.lowers_case
         self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
         # The engine of decoders keeps room for a token behind every prompt.
         self.max_tokens = info.max_model_len - (0 if self._reads_pairs else 1)
@@ -44,6 +45,8 @@ class TextEncoder:
 
     def text(self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True) -> EncodedText:
         text = self._short(text, limit, field)
+        if self._lowers_case:
+            text = text.lower()
         if not add_special_tokens:
             token_ids = self._tokenizer.encode(text, add_special_tokens=False)
             return self.token_ids(token_ids, limit, field=field)

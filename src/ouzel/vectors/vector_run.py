@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from itertools import count
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ class VectorRun:
         is_alone = self._engine.info.max_texts == 1
         return EngineRequest(
             request_id=f"{self._request_id}.{next(_numbers)}",
-            prompt_token_ids=[token_id for text in texts for token_id in text.token_ids],
+            prompt_token_ids=list(chain.from_iterable(text.token_ids for text in texts)),
             params=_NO_TOKENS,
             n=len(texts),
             priority=self._priority,

@@ -16,7 +16,8 @@ from tests.api.serving import running_server
 def ollama() -> Iterator[httpx.Client]:
     with (
         running_server(
-            engine_factory="tests.engine.vector_runner:create_embedder", sentences=SentenceFiles(modes=("mean",))
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            sentences=SentenceFiles(modes=("mean",), lowers_case=True),
         ) as server,
         server.client() as client,
     ):
@@ -28,7 +29,7 @@ def unit(*values: float) -> list[float]:
 
 
 def test_vectors_have_the_length_one(ollama: httpx.Client) -> None:
-    answer = ollama.post("/api/embed", json={"model": "parrot", "input": ["ab", "c"], "keep_alive": "5m"}).json()
+    answer = ollama.post("/api/embed", json={"model": "parrot", "input": ["aB", "c"], "keep_alive": "5m"}).json()
     assert answer["embeddings"][0] == pytest.approx(unit(195, 2, 97, 2))
     assert answer["embeddings"][1] == pytest.approx(unit(99, 1, 99, 1))
     assert (answer["model"], answer["prompt_eval_count"]) == ("parrot", 3)
