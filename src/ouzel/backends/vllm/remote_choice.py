@@ -116,7 +116,7 @@ class RemoteChoice:
         if self._last is not None and answer.usage is not None:
             details = answer.usage.prompt_tokens_details
             num_cached = (details.cached_tokens if details is not None else None) or 0
-            self._last = msgspec.structs.replace(self._last, num_cached_tokens=num_cached)
+            self._last = msgspec.structs.replace(self._last, num_cached_tokens=max(num_cached, 0))
         return [output for output in outputs if output.finish_reason is None]
 
     def finish(self) -> StepOutput:
