@@ -200,7 +200,7 @@ def test_the_list_of_models_says_what_it_is_for(http: httpx.Client) -> None:
     assert model["capabilities"] == ["embedding", "rerank"]
     assert model["architecture"]["output_modalities"] == ["embeddings"]
     assert http.get("/api/tags").json()["models"][0]["capabilities"] == ["embedding"]
-    assert http.get("/", headers={"Accept": "text/html"}).status_code == 200
+    assert "/v1/embeddings \\" in http.get("/about", headers={"Accept": "text/html"}).text
     assert http.get("/health").status_code == 200
 
 

@@ -138,14 +138,14 @@ def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
 def _log_engine(info: EngineInfo) -> None:
     if info.task != "generate":
         logger.info("the model is served for the task %s (see --task)", info.task)
+    cache = f"KV cache {info.kv_cache_dtype} with room for {info.num_blocks * info.block_size} tokens, "
     logger.info(
-        "%s on %s: weights %s, inference %s, KV cache %s with room for %d tokens, context %d tokens, loaded in %.1f s",
+        "%s on %s: weights %s, inference %s, %scontext %d tokens, loaded in %.1f s",
         info.model_type,
         info.device,
         info.weights,
         info.precision,
-        info.kv_cache_dtype,
-        info.num_blocks * info.block_size,
+        cache if info.num_blocks else "",
         info.max_model_len,
         info.load_s,
     )
