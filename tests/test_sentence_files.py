@@ -13,6 +13,7 @@ from ouzel.sentence_files import SentenceFiles, read_sentence_files
 TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
 NORMALIZE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
+LOGIT_SCORE = {"idx": 1, "name": "1", "path": "1_LogitScore", "type": "sentence_transformers.models.LogitScore"}
 DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
 
 
@@ -59,6 +60,12 @@ def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
     assert (files.query_prompt, files.document_prompt) == ("ask: ", "")
 
 
+def test_a_decoder_scores_by_the_tokens_that_its_files_name(tmp_path: Path) -> None:
+    write(tmp_path, config={}, modules=[TRANSFORMER, LOGIT_SCORE])
+    write(tmp_path, **{"1_LogitScore__config": {"true_token_id": 9, "false_token_id": 2}})
+    assert read_sentence_files(tmp_path, "decoder").answer_ids == (9, 2)
+
+
 @pytest.mark.parametrize(
     ("prompts", "expected"),
     [
@@ -78,6 +85,7 @@ def test_queries_and_documents_have_prompts(prompts: dict[str, str], expected: t
         ({"modules": [{"type": "sentence_transformers.models.LSTM", "path": "1"}]}, "LSTM.* is not supported"),
         ({"modules": [TRANSFORMER, NORMALIZE, DENSE]}, "Dense.* is not supported"),
         ({"modules": {}}, "modules.json cannot be read"),
+        ({"modules": [TRANSFORMER, LOGIT_SCORE], "1_LogitScore__config": {"true_token_id": 1}}, "found 1, null"),
         ({"modules": [POOLING], "1_Pooling__config": {"pooling_mode": "median"}}, 'pooling_mode "median" is not'),
         ({"modules": [POOLING], "1_Pooling__config": {"include_prompt": False}}, "include_prompt false is not"),
         ({"modules": [DENSE], "2_Dense__config": {"in_features": 0, "out_features": 3}}, "must be from 1 to"),

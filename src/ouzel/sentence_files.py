@@ -56,6 +56,7 @@ class SentenceFiles:
     modes: tuple[PoolingMode, ...]  # their vectors stand one after the other
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
+    answer_ids: tuple[int, int] | None = None  # the tokens of whose logits a decoder's score is made, yes and no
     max_tokens: int | None = None  # of a text
     lowers_case: bool = False  # of a text, before it is tokenized
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -89,6 +90,7 @@ def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
         modes=read.modes,
         dense=read.dense,
         normalises=read.normalises,
+        answer_ids=read.answer_ids,
         max_tokens=_max_tokens(directory, reading),
         lowers_case=bool(reading.get("do_lower_case")),
         prompts=prompts,
@@ -119,14 +121,17 @@ def _without_modules(kind: ModelKind) -> SentenceFiles:
 def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
     modes: tuple[PoolingMode, ...] = ()
     dense: list[DenseFile] = []
+    answer_ids = None
     normalises = False
     for module in modules:
         kind, path = str(module.get("type", "")).rpartition(".")[2], directory / str(module.get("path", ""))
         if not path.resolve().is_relative_to(directory.resolve()) and not path.is_dir():
             raise ModelLoadError(f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model")
         match kind:
-            case "Transformer" | "LogitScore":
+            case "Transformer":
                 continue
+            case "LogitScore":
+                answer_ids = _answer_ids(path / "config.json")
             case "Pooling":
                 modes = _pooling_modes(path / "config.json")
             case "Dense" if not normalises:
@@ -135,7 +140,17 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
                 normalises = True
             case _:
                 raise ModelLoadError(f"{directory / _MODULES}: a module {brief(module.get('type'))} is not supported")
-    return SentenceFiles(modes=modes or ("mean",), dense=tuple(dense), normalises=normalises)
+    return SentenceFiles(modes=modes or ("mean",), dense=tuple(dense), normalises=normalises, answer_ids=answer_ids)
+
+
+def _answer_ids(path: Path) -> tuple[int, int]:
+    config = read_json_object(path)
+    yes, no = (config.get(f"{answer}_token_id") for answer in ("true", "false"))
+    if not isinstance(yes, int) or not isinstance(no, int):
+        raise ModelLoadError(
+            f"{path}: true_token_id and false_token_id must be tokens, found {brief(yes)}, {brief(no)}"
+        )
+    return yes, no
 
 
 def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:

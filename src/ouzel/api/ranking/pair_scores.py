@@ -116,11 +116,14 @@ class PairScores:
 
 
 def answer_ids(model: ServedModel) -> tuple[int, int]:
-    """Returns the tokens of yes and no. Raises InvalidRequest where the model has none."""
-    ids = [model.tokenizer.token_id(word) for word in ("yes", "no")]
-    yes, no = ids
+    """Returns the tokens of yes and no. Raises InvalidRequest where the model has none, or scores by others."""
+    name, files = model.names[0], model.sentences
+    yes, no = (model.tokenizer.token_id(word) for word in ("yes", "no"))
     if yes is None or no is None:
-        raise InvalidRequest(f"the model {model.names[0]!r} has no tokens for yes and no to score with", param="model")
+        raise InvalidRequest(f"the model {name!r} has no tokens for yes and no to score with", param="model")
+    if files is not None and files.answer_ids not in (None, (yes, no)):
+        complaint = f"the model {name!r} scores by the tokens {files.answer_ids}, and only yes and no are supported"
+        raise InvalidRequest(complaint, param="model")
     return yes, no
 
 
