@@ -1,7 +1,7 @@
 """The texts of one HTTP request go through the engine together, and their vectors are gathered.
 
-Texts are put into as few requests of the engine as it takes them in. Of many, so many are under way at a time as have a
-place: one request does not fill the server.
+A request of the engine has the texts of a step, as far as it takes so many. Of many, only so many are under way at a
+time as keep it busy: who comes later waits for these, not for all.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
 _SHARE_OF_PLACES = 2  # of the free ones, that one request leaves: one of so many
+_STEPS_UNDER_WAY = 4  # of texts for each engine; with fewer it finds fewer that are of a like length
 
 _numbers = count()
 
@@ -70,9 +71,11 @@ class VectorRun:
 
     async def vectors(self) -> NDArray[np.float32]:
         """Returns [texts, vector size]. Leaving it early aborts what is under way."""
-        size = self._engine.info.max_texts
+        num_in_step = self._num_in_step()
+        size = min(num_in_step, self._engine.info.max_texts)
         groups = [range(begin, min(begin + size, len(self._texts))) for begin in range(0, len(self._texts), size)]
-        num_more = min(len(groups) - 1, self._engine.num_free // _SHARE_OF_PLACES)
+        num_busy = -(-_STEPS_UNDER_WAY * num_in_step // size) * len(self._engine.members)
+        num_more = min(len(groups) - 1, num_busy - 1, self._engine.num_free // _SHARE_OF_PLACES)
         reason = FinishReason.ERROR
         try:
             with self._engine.admit(num_more):  # the first has its place since the door
@@ -85,6 +88,11 @@ class VectorRun:
         made = [vector for vector in self._vectors if vector is not None]
         assert len(made) == len(self._texts), "every choice ended with its vector"
         return np.stack(made)
+
+    def _num_in_step(self) -> int:
+        """Returns how many of the texts an engine computes at a time."""
+        info, num_tokens = self._engine.info, sum(len(text.token_ids) for text in self._texts)
+        return max(1, min(info.max_num_seqs, info.max_num_batched_tokens * len(self._texts) // num_tokens))
 
     async def _run_all(self, groups: list[range], places: asyncio.Semaphore) -> None:
         running = [asyncio.create_task(self._run(group, places)) for group in groups]
