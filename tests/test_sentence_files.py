@@ -85,6 +85,7 @@ def test_queries_and_documents_have_prompts(prompts: dict[str, str], expected: t
         ({"modules": [{"type": "sentence_transformers.models.LSTM", "path": "1"}]}, "LSTM.* is not supported"),
         ({"modules": [TRANSFORMER, NORMALIZE, DENSE]}, "Dense.* is not supported"),
         ({"modules": {}}, "modules.json cannot be read"),
+        ({"modules": [POOLING | {"path": ".."}]}, 'modules.json: ".." is no directory of the model'),
         ({"modules": [TRANSFORMER, LOGIT_SCORE], "1_LogitScore__config": {"true_token_id": 1}}, "found 1, null"),
         ({"modules": [POOLING], "1_Pooling__config": {"pooling_mode": "median"}}, 'pooling_mode "median" is not'),
         ({"modules": [POOLING], "1_Pooling__config": {"include_prompt": False}}, "include_prompt false is not"),

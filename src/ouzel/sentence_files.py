@@ -125,7 +125,7 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
     normalises = False
     for module in modules:
         kind, path = str(module.get("type", "")).rpartition(".")[2], directory / str(module.get("path", ""))
-        if not path.resolve().is_relative_to(directory.resolve()) and not path.is_dir():
+        if not path.resolve().is_relative_to(directory.resolve()):
             raise ModelLoadError(f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model")
         match kind:
             case "Transformer":

@@ -7,7 +7,7 @@ time as keep it busy: who comes later waits for these, not for all.
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from itertools import chain, count
 
 import numpy as np
@@ -78,7 +78,8 @@ class VectorRun:
         num_more = min(len(groups) - 1, num_busy - 1, self._engine.num_free // _SHARE_OF_PLACES)
         reason = FinishReason.ERROR
         try:
-            with self._engine.admit(num_more):  # the first has its place since the door
+            # The first has its place since the door, and nothing more is let in while the server drains.
+            with self._engine.admit(num_more) if num_more else nullcontext():
                 await self._run_all(groups, places=asyncio.Semaphore(1 + num_more))
         except asyncio.CancelledError:
             reason = FinishReason.ABORT
