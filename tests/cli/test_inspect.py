@@ -16,6 +16,7 @@ from ouzel.demo import MODEL_DIRECTORY
 from tests.backends import GOLDEN
 
 IRS = [GOLDEN.parent / "optimum_ir" / "mistral-int8", GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8"]
+FURTHER = pytest.mark.release("further kinds of models that make vectors, inspected and loaded")
 ENGINES = {
     "as it comes": EngineConfig(kv_cache_gib=0.01, state_cache_gib=0.001),  # slots by their size
     "exact": EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32"),
@@ -40,7 +41,13 @@ def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineCo
         assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
 
 
-@pytest.mark.parametrize("name", ["minilm", "bert-dense", "cross-bert-labels", "qwen3-embedding", "qwen3-classifier"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bert-dense", "qwen3-classifier"),
+        *(pytest.param(name, marks=FURTHER) for name in ("minilm", "cross-bert-labels", "qwen3-embedding")),
+    ],
+)
 def test_a_model_that_makes_vectors_is_served_as_it_was_inspected(name: str, tmp_path: Path) -> None:
     model = ModelConfig(model=str(GOLDEN.parent / "golden_sentences" / name), cache_dir=str(tmp_path))
     engine = EngineConfig(kv_cache_gib=0.01)
