@@ -6,6 +6,8 @@ from enum import StrEnum
 
 logger = logging.getLogger(__name__)
 
+SHUTTING_DOWN, STOPPED = "the server is shutting down", "the server is stopped"  # why engines go, mostly
+
 
 class EngineState(StrEnum):
     STARTING = "starting"
@@ -18,7 +20,7 @@ class EngineState(StrEnum):
 
 
 class EngineStatus:
-    """Knows the state, the reason for it, and wakes those that wait for a change of it or of what is unfinished."""
+    """Knows the state, the reason for it, and wakes those that wait for a change of it."""
 
     def __init__(self) -> None:
         self.state = EngineState.STARTING
@@ -35,17 +37,14 @@ class EngineStatus:
         if state is not EngineState.FAILED or self._has_been_ready:  # of one never ready `start` raises the reason
             logger.info("engine %s: %s", state, reason)
         self.state, self.reason = state, reason
-        self.announce()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def leave(self) -> None:
         """Makes LEAVING of READY from now on."""
         self._is_leaving = True
         if self.state is EngineState.READY:
             self.enter(EngineState.READY, self.reason)
-
-    def announce(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     async def change(self) -> None:
         await self._changed.wait()

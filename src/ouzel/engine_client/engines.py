@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from ouzel.engine_client.engine_state import EngineState
+from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
 from ouzel.types import EngineInfo, EngineRequest, StepOutput
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class Engines(Protocol):
         """Asks to be sent no more; what comes is taken, until `drain`."""
         ...
 
-    async def drain(self, timeout_s: float) -> None:
-        """Admits nothing more and waits for what runs; aborts what is left after the timeout."""
+    async def drain(self, timeout_s: float, *, reason: str = SHUTTING_DOWN) -> None:
+        """Admits nothing more and waits for what was admitted; aborts what is left after the timeout."""
         ...
 
-    async def close(self) -> None:
+    async def close(self, *, reason: str = STOPPED) -> None:
         """Stops the engines; streams that are still open end with `error`."""
         ...
 

@@ -9,6 +9,7 @@ from typing import assert_never
 
 import msgspec
 
+from ouzel.engine_client import Engines
 from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overloaded
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
@@ -79,7 +80,7 @@ class Generation:
                         break
                     for output in step:  # after what came with it, however much that was
                         if not self._choices[output.index].is_finished:
-                            raise_if_lost(output)
+                            raise_if_lost(output, self._engine)
         except (GeneratorExit, asyncio.CancelledError):
             reason_of_unfinished = FinishReason.ABORT
             raise
@@ -198,8 +199,8 @@ class Generation:
         )
 
 
-def raise_if_lost(output: StepOutput) -> None:
-    """Raises what a final output says that came instead of an answer."""
+def raise_if_lost(output: StepOutput, engine: Engines) -> None:
+    """Raises what a final output of the engine says that came instead of an answer."""
     match output.finish_reason:
         case FinishReason.REFUSED:
             raise InvalidRequest(output.error or "the engine refused this request", param=output.error_param)
@@ -208,7 +209,7 @@ def raise_if_lost(output: StepOutput) -> None:
         case FinishReason.ERROR:
             raise EngineFailed(output.error or "the engine failed while it worked on this request")
         case FinishReason.ABORT:
-            raise EngineUnavailable("the request was aborted: the server is shutting down", retry_after_s=1.0)
+            raise EngineUnavailable(f"the request was aborted: {engine.reason}", retry_after_s=1.0)
         case FinishReason.STOP | FinishReason.LENGTH | None:
             return
         case unreachable:

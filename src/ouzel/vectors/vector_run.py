@@ -98,7 +98,7 @@ class VectorRun:
         async with places, aclosing(self._engine.submit(self._engine_request(group))) as steps:
             async for outputs in steps:
                 for output in outputs:
-                    raise_if_lost(output)
+                    raise_if_lost(output, self._engine)
                     self.timing = self.timing or output.timing
                     self._num_cached_tokens += output.num_cached_tokens
                     if output.vector is not None:
