@@ -12,7 +12,7 @@ Rules
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
@@ -172,7 +172,9 @@ class EngineClient:
         with self._admission.places(num_requests):
             yield
 
-    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+    async def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
         if not self.takes_requests:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         collector = self._requests.open(request)

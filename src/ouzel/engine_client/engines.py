@@ -1,6 +1,6 @@
 """What requests are given to looks the same to those who have some, be it one engine or a pool of several."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -80,10 +80,13 @@ class Engines(Protocol):
         """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
         ...
 
-    def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+    def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
         """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
 
-        Raises EngineUnavailable. Leaving it early aborts the request.
+        Before that `given_to` hears which of several `members` has it. Raises EngineUnavailable. Leaving it early
+        aborts the request.
         """
         ...
 

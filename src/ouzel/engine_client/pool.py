@@ -9,7 +9,7 @@ Rules
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 
 import msgspec
@@ -123,13 +123,17 @@ class EnginePool:
         with self._admission.places(num_requests):
             yield
 
-    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+    async def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
         if request.request_id in self._owners:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
         keys = self._keys(request)
         name = self._policy.choose(keys, self._taking())[0]
         owner = self._owners[request.request_id] = self._by_name[name]
         ticket = self._policy.routed(keys, name)
+        if given_to is not None:
+            given_to(int(name))
         output_ids: list[int] = []  # of the first choice
         has_begun = False
         try:
