@@ -66,7 +66,9 @@ class ModelSwitch:
     def _app(self, services: Services) -> ASGIApp:
         app = self._apps.get(services)
         if app is None:
-            app = self._apps[services] = _app_of(self._make(services))
+            app = _app_of(self._make(services))
+            if services in self._catalogue:  # else it went while the body was read
+                self._apps[services] = app
         return app
 
     def _forget(self, services: Services) -> None:
