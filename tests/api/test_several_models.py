@@ -1,14 +1,18 @@
 """One server, several models: each request goes to the model it names, in the words of every door."""
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
 import pytest
 from websockets.sync.client import connect
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.errors import EngineUnavailable
+from ouzel.generation import ServedModel
 from tests.api.requests import chat, metric
 from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server
 
@@ -265,6 +269,48 @@ def test_a_server_may_be_without_models_for_a_while() -> None:
     assert (health.status_code, models.json()["data"], answer.status_code) == (503, [], 404)
     assert (index.json()["models"], page.status_code) == ([], 200)
     assert after.json()["model"] == "new"
+
+
+class EndlessLoader:
+    """Implements `ModelLoader` for a model that is never ready."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+
+    async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        self.has_begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def unload(self, model: ServedModel) -> None: ...
+
+
+async def test_a_load_ends_when_the_server_does() -> None:
+    loader = EndlessLoader()
+    catalogue = Catalogue([], LimitsConfig(), ServerConfig(), None, loader)
+    loading = asyncio.create_task(catalogue.load({"name": "a"}))
+    await loader.has_begun.wait()
+    await catalogue.drain(60)
+
+    with pytest.raises(EngineUnavailable, match="the server is shutting down"):
+        await loading
+    with pytest.raises(EngineUnavailable, match="the server is shutting down"):
+        await catalogue.load({"name": "b"})
+    await catalogue.shared.close()
+
+
+def test_a_model_that_goes_and_comes_again_keeps_its_place() -> None:
+    further = (ServerSetup(names=("b",)), ServerSetup(names=("c",)))
+    with running_server(further=further, config=ServerConfig(admin_api_key="sk-admin")) as server:
+        server.catalogue.arrange([MODEL, "b", "new"])
+        with server.client() as http:
+            for name in ("b", MODEL):
+                unload(http, name)
+                load(http, name)
+            load(http, "new")
+            models = [model["id"] for model in http.get("/v1/models").json()["data"]]
+
+    assert models == [MODEL, "b", "new", "c"]
 
 
 def test_metrics_of_one_model_are_as_before() -> None:

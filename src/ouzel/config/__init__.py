@@ -223,7 +223,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             heading="Several models",
         ),
     ] = ""
-    open_metrics: Annotated[bool, option("/metrics needs no API key.")] = False
+    open_metrics: Annotated[bool, option("/metrics needs no API key, also below /v1 and /v3.")] = False
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
         option(
