@@ -89,8 +89,8 @@ class ModelReload:
             self.seen_files = options.seen_files
             for warning in options.warnings:
                 logger.warning(warning)
-            for problem in options.problems.values():
-                logger.error("a model stays as it is: %s", problem)
+            for name, problem in options.problems.items():
+                logger.error("%s: %s", f"model {name} stays as it is" if name else "models of the file go", problem)
             await self._change_to(options)
 
     async def _change_to(self, options: Options) -> None:
