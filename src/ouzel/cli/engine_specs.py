@@ -23,15 +23,17 @@ def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0
 
         start_link = link_to_server(options, local)
     max_queued_requests = options.limits.max_queued_requests
+    specs = engine_specs(options, local, memory_share)
+    name = local.names_by(options.model)[0]
     members = [
         EngineClient(
-            spec,
+            msgspec.structs.replace(spec, label=f"{number} of {name}" if len(specs) > 1 else f"of {name}"),
             in_thread=not options.engine.engine_process,
             start_link=start_link,
             max_queued_requests=max_queued_requests,
             step_timeout_s=options.engine.step_timeout_s,
         )
-        for spec in engine_specs(options, local, memory_share)
+        for number, spec in enumerate(specs)
     ]
     return members[0] if len(members) == 1 else EnginePool(members, max_queued_requests=max_queued_requests)
 

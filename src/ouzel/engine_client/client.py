@@ -74,7 +74,7 @@ class EngineClient:
         self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
         self._admission = Admission(self)
         self._supervisor: asyncio.Task[None] | None = None
-        self._status = EngineStatus()
+        self._status = EngineStatus(spec.label)
         self._requests = OpenRequests()
         self.adapters = AdapterChanges(self._send, is_running=lambda: self.takes_requests)
         self.num_restarts = 0

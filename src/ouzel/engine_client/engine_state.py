@@ -22,7 +22,9 @@ class EngineState(StrEnum):
 class EngineStatus:
     """Knows the state, the reason for it, and wakes those that wait for a change of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "") -> None:
+        """The log has the `label` of the engine."""
+        self._name = f"engine {label}" if label else "engine"
         self.state = EngineState.STARTING
         self.reason = "the engine is loading the model"
         self._is_leaving = False
@@ -35,7 +37,7 @@ class EngineStatus:
             if self._is_leaving:
                 state, reason = EngineState.LEAVING, "the server is about to stop"
         if state is not EngineState.FAILED or self._has_been_ready:  # of one never ready `start` raises the reason
-            logger.info("engine %s: %s", state, reason)
+            logger.info("%s %s: %s", self._name, state, reason)
         self.state, self.reason = state, reason
         self._changed.set()
         self._changed = asyncio.Event()
