@@ -55,6 +55,24 @@ def test_models_come_and_go_as_the_file_says_on_sighup(tmp_path: Path) -> None:
         assert names(http) == ["c", "b"]
 
 
+@pytest.mark.release("an entry of the file that has the name of MODEL")
+def test_an_entry_with_the_name_of_model_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("port: 0\n")
+    environment = {**os.environ, "OUZEL_ADMIN_API_KEY": "sk-admin"}
+    flags = ("--served-model-name", "main", "--config", str(file), "--no-store")
+    with (
+        serving(str(MODEL_DIRECTORY), *flags, cache_dir=tmp_path, environment=environment) as server,
+        httpx.Client(base_url=server.root, timeout=None) as http,
+    ):
+        for max_model_len in (512, 600):
+            file.write_text(f"models:\n- {{name: main, model: {MODEL_DIRECTORY}, max_model_len: {max_model_len}}}\n")
+            http.post("/v1/config/reload", headers={"authorization": "Bearer sk-admin"})
+        [model] = http.get("/v1/models").json()["data"]
+
+    assert (model["id"], model["max_model_len"]) == ("main", 4096)
+
+
 def test_one_of_two_replicas_is_killed_and_the_server_goes_on(tmp_path: Path) -> None:
     if psutil.cpu_count() == 1:
         pytest.skip("two replicas need two processors")

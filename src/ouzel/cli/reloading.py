@@ -99,6 +99,9 @@ class ModelReload:
         self._host.take_options(options)
         entries = {str(fields["name"]): fields for fields in map(entry_fields, options.models.models)}
         served = set(self._catalogue.names)
+        for name in (wanted.keys() & served) - self._settings.keys():
+            logger.error("model %s cannot be loaded: MODEL, or what was loaded by request, has that name", name)
+            del wanted[name]
         for name, settings in self._settings.items():
             if name in served and wanted.get(name) != settings:
                 if name in entries and not await self._is_done(name, self._host.check(entries[name])):
