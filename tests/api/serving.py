@@ -277,6 +277,8 @@ class ThreadHost:
         return setup.model_on(engine)
 
     async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        if fields.get("model") == "endless":
+            await asyncio.Event().wait()
         if fields.get("model") != "parrot":
             raise InvalidRequest(f"there is no directory {fields.get('model')}", param="model")
         return await self.serve(ServerSetup(names=(str(fields["name"]),)))

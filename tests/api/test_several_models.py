@@ -1,8 +1,11 @@
 """One server, several models: each request goes to the model it names, in the words of every door."""
 
 import asyncio
+import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -297,6 +300,40 @@ async def test_a_load_ends_when_the_server_does() -> None:
     with pytest.raises(EngineUnavailable, match="the server is shutting down"):
         await catalogue.load({"name": "b"})
     await catalogue.shared.close()
+
+
+@contextmanager
+def loading(server: RunningServer, name: str) -> Iterator[None]:
+    """Has the server load a model that is never ready, while the block runs."""
+    body = f'{{"name": "{name}", "model": "endless"}}'
+    head = f"POST /v1/models/load HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADMIN['authorization']}\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        while server.catalogue.only is not None:
+            time.sleep(0.001)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/chat/completions", {}),
+        ("/v1/responses", {"input": "Polly"}),
+        ("/api/chat", {"stream": False}),
+        ("/invocations", {}),
+    ],
+)
+def test_a_model_that_is_being_loaded_asks_to_try_again(path: str, fields: dict[str, Any]) -> None:
+    with running_server(config=ServerConfig(admin_api_key="sk-admin")) as server, server.client() as http:
+        with loading(server, "slow"):
+            refused = http.post(path, json=asked("slow", **fields))
+            taken = http.post("/v1/chat/completions", json=asked(MODEL))
+        while server.catalogue.only is None:
+            time.sleep(0.001)
+        unknown = http.post("/v1/chat/completions", json=asked("slow"))
+
+    assert (refused.status_code, "being loaded" in refused.text, "retry-after" in refused.headers) == (503, True, True)
+    assert (taken.status_code, unknown.status_code) == (200, 404)
 
 
 def test_a_model_that_goes_and_comes_again_keeps_its_place() -> None:

@@ -7,7 +7,7 @@ order of the file. MODEL itself, which is before them, and the options of the se
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from ouzel.api.endpoint.catalogue import Catalogue
@@ -19,6 +19,7 @@ from ouzel.errors import STOPS, OuzelError
 logger = logging.getLogger(__name__)
 
 Reread = Callable[[], Options]  # raises InvalidOption
+Entries = Mapping[str, Mapping[str, object]]  # of `models`, by name
 
 
 @asynccontextmanager
@@ -97,24 +98,29 @@ class ModelReload:
         unread = {name: settings for name, settings in self._settings.items() if name in options.problems}
         wanted = _named_settings(options) | unread
         self._host.take_options(options)
-        entries = {str(fields["name"]): fields for fields in map(entry_fields, options.models.models)}
+        entries: Entries = {str(fields["name"]): fields for fields in map(entry_fields, options.models.models)}
         served = set(self._catalogue.names)
         for name in (wanted.keys() & served) - self._settings.keys():
             logger.error("model %s cannot be loaded: MODEL, or what was loaded by request, has that name", name)
             del wanted[name]
-        for name, settings in self._settings.items():
-            if name in served and wanted.get(name) != settings:
-                if name in entries and not await self._is_done(name, self._host.check(entries[name])):
-                    wanted[name] = settings
-                else:
-                    await self._catalogue.unload(name)
-        self._catalogue.arrange([*self._first, *wanted])
-        served = set(self._catalogue.names)
-        for name in wanted:
-            if name not in served and name in entries:
-                await self._is_done(name, self._catalogue.load(entries[name]))
+        going = [name for name in self._settings if name in served and not await self._stays(name, wanted, entries)]
+        with self._catalogue.coming([name for name in going if name in wanted]):
+            for name in going:
+                await self._catalogue.unload(name)
+            self._catalogue.arrange([*self._first, *wanted])
+            for name in wanted:
+                if name in entries and (name in going or name not in served):
+                    await self._is_done(name, self._catalogue.load(entries[name]))
         self._settings = wanted
         logger.info("models were read again: %s are served", ", ".join(self._catalogue.names) or "none")
+
+    async def _stays(self, name: str, wanted: dict[str, ModelSettings], entries: Entries) -> bool:
+        """Tells whether a model is wanted as it is; so it is where the new entry is wrong, and the log says why."""
+        settings = self._settings[name]
+        is_changed = name in entries and wanted[name] != settings
+        if is_changed and not await self._is_done(name, self._host.check(entries[name])):
+            wanted[name] = settings
+        return wanted.get(name) == settings
 
     async def _is_done(self, name: str, change: Awaitable[object]) -> bool:
         """Logs why it is not."""

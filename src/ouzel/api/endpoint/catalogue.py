@@ -6,7 +6,8 @@ does not find it any more.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from ouzel.api.endpoint.model_loader import ModelLoader
 from ouzel.api.endpoint.services import Services, SharedServices
@@ -34,6 +35,7 @@ class Catalogue:
         self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # by the first name of a model
+        self._coming: list[object] = []  # names of models that are being loaded
         self._loading: asyncio.Task[ServedModel] | None = None
         self._unloading: set[asyncio.Task[None]] = set()
         self._is_closing = False
@@ -46,8 +48,10 @@ class Catalogue:
     def __iter__(self) -> Iterator[Services]:
         return iter(tuple(self._served))
 
-    def __len__(self) -> int:
-        return len(self._served)
+    @property
+    def only(self) -> Services | None:
+        """Returns the one model, where there is one and no other is being loaded: then a name need not be looked at."""
+        return self._served[0] if len(self._served) == 1 and not self._coming else None
 
     @property
     def bases(self) -> list[Services]:
@@ -56,7 +60,9 @@ class Catalogue:
 
     @property
     def first(self) -> Services:
-        """Raises ModelNotFound where none is served."""
+        """Raises ModelNotFound where none is served, and EngineUnavailable where one is being loaded."""
+        if not self._served and self._coming:
+            raise EngineUnavailable("the model is being loaded", retry_after_s=2.0)
         if not self._served:
             raise ModelNotFound("this server has no model now", param="model")
         return self._served[0]
@@ -81,15 +87,35 @@ class Catalogue:
         return reasons[0] if reasons else "this server has no model now"
 
     def find(self, name: str | None) -> Services:
-        """Returns the model with that name, and the first where there is none. Raises ModelNotFound."""
+        """Returns the model with that name, and the first where none is named.
+
+        Raises ModelNotFound, and EngineUnavailable where it is being loaded.
+        """
         if not name:
             return self.first
         for each in self._served:
             if name in each.model.names:
                 return each
+        self.check_coming(name)
         raise ModelNotFound(
             f"the model {name[:100]!r} does not exist; this server has: {', '.join(self.names)}", param="model"
         )
+
+    @contextmanager
+    def coming(self, names: Sequence[object]) -> Iterator[None]:
+        """Has requests for these models try again later, rather than do without them, while the block runs."""
+        self._coming += names
+        try:
+            yield
+        finally:
+            for name in names:
+                self._coming.remove(name)
+
+    def check_coming(self, *names: str) -> None:
+        """Raises EngineUnavailable where a model that is not served now has one of the names."""
+        for name in names:
+            if name in self._coming:
+                raise EngineUnavailable(f"the model {name[:100]!r} is being loaded", retry_after_s=2.0)
 
     def add(self, model: ServedModel) -> Services:
         """Serves a model from now on. Raises InvalidRequest where one of its names is taken."""
@@ -122,7 +148,8 @@ class Catalogue:
         loader = self._needed_loader()
         async with self._changing:
             self._check_names(fields.get("name"))
-            model = await self._load(loader, fields)
+            with self.coming([fields.get("name")]):
+                model = await self._load(loader, fields)
             try:
                 self.add(model)
             except InvalidRequest:

@@ -34,8 +34,9 @@ class ModelSwitch:
             self._app(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._catalogue) == 1:
-            await self._app(self._catalogue.first)(scope, receive, send)
+        only = self._catalogue.only
+        if only is not None:
+            await self._app(only)(scope, receive, send)
         elif not self._takes_body:
             await self._app(self._choose(self._catalogue, scope, b""))(scope, receive, send)
         else:
