@@ -35,7 +35,7 @@ class Catalogue:
         self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # by the first name of a model
-        self._coming: list[object] = []  # names of models that are being loaded
+        self._coming: list[str] = []  # names of models that are being loaded
         self._loading: asyncio.Task[ServedModel] | None = None
         self._unloading: set[asyncio.Task[None]] = set()
         self._is_closing = False
@@ -60,9 +60,11 @@ class Catalogue:
 
     @property
     def first(self) -> Services:
-        """Raises ModelNotFound where none is served, and EngineUnavailable where one is being loaded."""
-        if not self._served and self._coming:
-            raise EngineUnavailable("the model is being loaded", retry_after_s=2.0)
+        """Raises ModelNotFound where none is served, and EngineUnavailable where the first is being loaded."""
+        place = self._place(self._served[0]) if self._served else len(self._places) + 1
+        for name in self._coming:
+            if self._places.get(name, len(self._places)) < place:
+                self.check_coming(name)
         if not self._served:
             raise ModelNotFound("this server has no model now", param="model")
         return self._served[0]
@@ -102,7 +104,7 @@ class Catalogue:
         )
 
     @contextmanager
-    def coming(self, names: Sequence[object]) -> Iterator[None]:
+    def coming(self, names: Sequence[str]) -> Iterator[None]:
         """Has requests for these models try again later, rather than do without them, while the block runs."""
         self._coming += names
         try:
@@ -147,8 +149,9 @@ class Catalogue:
         """Serves one more model, which these fields describe. Raises InvalidRequest."""
         loader = self._needed_loader()
         async with self._changing:
-            self._check_names(fields.get("name"))
-            with self.coming([fields.get("name")]):
+            name = fields.get("name")
+            self._check_names(name)
+            with self.coming([name] if isinstance(name, str) else []):
                 model = await self._load(loader, fields)
             try:
                 self.add(model)

@@ -44,8 +44,8 @@ class ModelSwitch:
 
     async def _lead_by_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises ModelNotFound, and what reading a body raises."""
-        first, bodies = self._catalogue.first, self._catalogue.shared.bodies
-        self._check_places()
+        bodies = self._catalogue.shared.bodies
+        first = self._check_places()
         with bodies.share() as share:
             try:
                 body = await bodies.read(scope, receive, share)
@@ -58,11 +58,12 @@ class ModelSwitch:
                 services = self._choose(self._catalogue, scope, body)
             await self._app(services)(scope, receive, send)
 
-    def _check_places(self) -> None:
-        """Raises what the first model says where none has a place: then nothing need be read."""
-        served = list(self._catalogue)
+    def _check_places(self) -> Services:
+        """Returns the first model that is served. Raises what it says where none has a place: then nothing is read."""
+        served = list(self._catalogue) or [self._catalogue.first]
         if not any(each.model.engine.num_free for each in served):
             served[0].door.place().close()
+        return served[0]
 
     def _app(self, services: Services) -> ASGIApp:
         app = self._apps.get(services)
