@@ -1,6 +1,7 @@
 """An operation has an endpoint for each model; the switch leads each request to that of the model it names.
 
-Where one model is served it is not asked for: its endpoint reads the body, and says what is wrong with the name.
+Where one model is served, and no other is being loaded, it is not asked for: its endpoint reads the body, and says what
+is wrong with the name.
 """
 
 import asyncio
