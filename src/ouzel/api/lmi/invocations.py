@@ -114,7 +114,11 @@ def _by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
         if adapter and each.model.adapter == adapter:
             return each
     name = _named(scope, attributes, "model_name") or name_in(body)
-    return next((each for each in catalogue if name in _names_of(each.model)), catalogue.first)
+    for each in catalogue:
+        if name in _names_of(each.model):
+            return each
+    catalogue.check_coming(name)
+    return catalogue.first
 
 
 class _Adapters(msgspec.Struct):
