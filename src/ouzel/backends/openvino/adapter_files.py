@@ -16,7 +16,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from ouzel.backends.name_patterns import names_by_pattern
-from ouzel.backends.openvino.graph.adapters import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
     TensorLocation,
