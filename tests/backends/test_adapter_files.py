@@ -145,6 +145,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         has(put(A_OF_Q, RANK, 64, value=math.nan)),
         "lora_A of model.layers.0.self_attn.q_proj is not",
     ),
+    "numbers that bf16 cannot hold": (has(put(A_OF_Q, RANK, 64, value=3.4e38)), "or larger than bf16 holds"),
     "the head": (has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)), "lm_head cannot be adapted"),
     "a layer too many": (has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)), "layers.77.self_attn.q_proj cannot be"),
     "an embedding": (has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)), "or of a kind"),
@@ -196,6 +197,9 @@ def test_the_largest_rank_of_those_that_are_given_is_the_limit(tmp_path: Path) -
         ({"lora": ("a",)}, "lora must be NAME=PATH, found 'a'"),
         ({"lora": ("=a",)}, "lora must be NAME=PATH, found '=a'"),
         ({"lora": ("a=x", "a=y")}, "lora names 'a' twice"),
+        ({"lora": ("a,b=x",)}, "must be printable, without commas and without spaces at its ends, found 'a,b'"),
+        ({"lora": ("a\n=x",)}, "must be printable"),
+        ({"lora": ("a" * 201 + "=x",)}, "must have <= 200 characters"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:

@@ -38,6 +38,7 @@ _CHANGES_BASE = (
     "loftq",
     "lora_ga",
 )  # ways to begin that take something off the base weights
+_LARGEST = np.float32(2**127 * (2 - 2**-7))  # that bf16 holds
 _REFUSED = {
     "use_dora": "DoRA scales whole matrices, which is not supported",
     "lora_bias": "biases of adapters are not supported",
@@ -95,8 +96,10 @@ class AdapterFiles:
         a, b = (_whole(self._halves[name][half]) for half in "ab")
         b *= np.float32(scale)
         for half, values in (("A", a), ("B", b)):
-            if not np.isfinite(values).all():
-                raise ModelLoadError(f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite")
+            if not (np.abs(values) <= _LARGEST).all():
+                raise ModelLoadError(
+                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite, or larger than bf16 holds"
+                )
         return a, b
 
     def digest(self) -> bytes:
