@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
-from ouzel.backends.openvino.adapter_options import max_rank, num_adapters
+from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
+from ouzel.backends.openvino.graph.adapter_shape import AdaptedGroup, AdapterShape
+from ouzel.backends.openvino.library import ov
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
@@ -75,17 +77,6 @@ def test_types_of_sixteen_bits(adapter: RandomAdapter, tmp_path: Path) -> None:
     path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
     save(path, {name: ("F16", values) for name, (_, values) in load(path).items()})
     np.testing.assert_array_equal(files(path.parent).read(Q)[0], adapter.halves[Q][0].astype(np.float16))
-
-
-def test_the_digest_tells_contents_and_scales_apart(adapter: RandomAdapter, tmp_path: Path) -> None:
-    same = [adapter.write(tmp_path / name) for name in ("one", "two")]
-    others = [
-        random_adapter(MODEL, seed=2, rank=RANK).write(tmp_path / "other"),
-        RandomAdapter(adapter.halves, {"lora_alpha": 7}).write(tmp_path / "scaled"),
-        RandomAdapter(adapter.halves, {"alpha_pattern": {"q_proj": 7}}).write(tmp_path / "scaled in part"),
-    ]
-    assert len({files(directory).digest() for directory in same}) == 1
-    assert len({files(directory).digest() for directory in [*same, *others]}) == 4
 
 
 def says(**entries: object) -> Callable[[Path], None]:
@@ -189,6 +180,17 @@ def test_the_largest_rank_of_those_that_are_given_is_the_limit(tmp_path: Path) -
     assert num_adapters(ModelConfig(lora=(f"a={small}", f"b={small}"))) == 2
     with pytest.raises(ModelLoadError, match=r"has no adapter_config\.json"):
         max_rank(ModelConfig(lora=(f"a={tmp_path / 'missing'}",)))
+
+
+def test_adapters_that_memory_does_not_hold_are_refused() -> None:
+    groups = tuple(AdaptedGroup((matrix,)) for matrix in MATRICES.values())
+    shape = AdapterShape(groups, rank=8, dtype=ov.Type.bf16)
+    numbers = sum(8 * (matrix.num_columns + matrix.num_rows) for matrix in MATRICES.values())
+    model = ModelConfig(max_loras=3)
+    assert left_by_adapters(None, model, 7) == 7
+    assert left_by_adapters(shape, model, 6 * numbers + 7) == 7
+    with pytest.raises(ModelLoadError, match="max_loras, max_lora_rank: 3 adapters of rank 8 take"):
+        left_by_adapters(shape, model, 6 * numbers - 1)
 
 
 @pytest.mark.parametrize(

@@ -83,5 +83,11 @@ class AdapterShape:
     dtype: ov.Type
 
     @property
+    def slot_bytes(self) -> int:
+        """Returns what one adapter takes."""
+        counts = (math.prod(group.a_shape(self.rank)) + math.prod(group.b_shape(self.rank)) for group in self.groups)
+        return sum(counts) * int(self.dtype.size)
+
+    @property
     def matrices(self) -> tuple[AdaptedMatrix, ...]:
         return tuple(matrix for group in self.groups for matrix in group.matrices)
