@@ -4,7 +4,6 @@ For each matrix W [rows, columns] that it adapts, W x becomes W x + scale * B (A
 refused by name: there is nothing in an adapter that is left out in silence.
 """
 
-import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -101,15 +100,6 @@ class AdapterFiles:
                     f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite, or larger than bf16 holds"
                 )
         return a, b
-
-    def digest(self) -> bytes:
-        """Tells apart what does different things."""
-        facts = self._config.lora_alpha, self._config.use_rslora, sorted(self._alphas.items())
-        digest = hashlib.blake2b(repr(facts).encode(), digest_size=16)
-        with (self._directory / WEIGHTS_FILE).open("rb") as file:
-            while chunk := file.read(2**20):
-                digest.update(chunk)
-        return digest.digest()
 
     def _found_halves(self) -> dict[str, dict[str, TensorLocation]]:
         path = self._directory / WEIGHTS_FILE

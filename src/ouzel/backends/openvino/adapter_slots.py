@@ -8,6 +8,7 @@ import math
 import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 
@@ -66,12 +67,20 @@ class AdapterSlots:
         self._present: range | None = None  # slots that the request has
 
     def fill(self, slot: int, path: str) -> bytes:
-        """Raises ModelLoadError; the slot may be half filled then."""
+        """Returns a digest of what is put there, and not of files, which may change meanwhile.
+
+        Raises ModelLoadError; the slot may be half filled then.
+        """
         matrices = {name: place.matrix for name, place in self._places.items()}
         files = AdapterFiles(Path(path), matrices, self._rank)
-        for name in files.names:
-            self._put(slot, self._places[name], *files.read(name))
-        return files.digest()
+        digest = blake2b(digest_size=16)
+        for name in sorted(files.names):
+            a, b = files.read(name)
+            self._put(slot, self._places[name], a, b)
+            digest.update(f"{name} {a.shape}".encode())
+            digest.update(a.data)
+            digest.update(b.data)
+        return digest.digest()
 
     def _put(self, slot: int, place: _Place, a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
         """Leaves zeros beside a matrix of a smaller rank."""
