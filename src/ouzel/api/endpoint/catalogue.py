@@ -33,6 +33,7 @@ class Catalogue:
         """Without a `loader` these models stay."""
         self._loader = loader
         self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
+        self._loading_adapters: dict[str, asyncio.Task[ServedModel]] = {}  # by their names, which are taken
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # by the first name of a model
         self._coming: list[str] = []  # names of models that are being loaded
@@ -121,9 +122,11 @@ class Catalogue:
 
     def add(self, model: ServedModel) -> Services:
         """Serves a model from now on. Raises InvalidRequest where one of its names is taken."""
-        self._check_names(*model.names)
         adapted = [] if model.adapter else [model.with_adapter(name) for name in model.engine.info.adapters]
-        self._check_names(*(name for each in adapted for name in each.names))
+        for each in adapted:
+            if each.adapter in model.names:
+                raise InvalidRequest(f"an adapter must have another name than its model, given {each.adapter!r}")
+        self._check_names(*model.names, *(each.adapter for each in adapted))
         services = Services.of(model, self.shared)
         self._served += [services, *(Services.of(each, self.shared) for each in adapted)]
         self._served.sort(key=self._place)
@@ -200,22 +203,31 @@ class Catalogue:
     async def load_adapter(self, name: str, path: str, base: str | None) -> ServedModel:
         """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
         model = self.find(base).model
-        if model.adapter or not model.engine.info.max_loras:
+        if model.adapter:
+            raise InvalidRequest(f"must be a model, given the adapter {model.adapter!r}", field="model")
+        if not model.engine.info.max_loras:
             raise InvalidRequest(f"{model.names[0]} takes no adapters: it is served without --max-loras", param="model")
-        async with self._changing:
-            self._check_names(name)
-            try:
-                await model.engine.adapters.load(name, path)
-            except ModelLoadError as error:
-                raise InvalidRequest(str(error), param="lora_path") from error
-            adapted = self.add(model.with_adapter(name)).model
+        self._check_names(name, field="lora_name")
+        loading = self._loading_adapters[name] = asyncio.create_task(self._load_adapter(name, path, model))
+        return await asyncio.shield(loading)  # whoever asks for it may go away; the engine reads on
+
+    async def _load_adapter(self, name: str, path: str, model: ServedModel) -> ServedModel:
+        try:
+            await model.engine.adapters.load(name, path)
+        except ModelLoadError as error:
+            raise InvalidRequest(str(error), param="lora_path") from error
+        finally:
+            del self._loading_adapters[name]
+        if all(each.model is not model for each in self._served):
+            raise ModelNotFound(f"{model.names[0]} has been unloaded", param="model")
+        adapted = self.add(model.with_adapter(name)).model
         logger.info("adapter %s of %s is served now", name, model.names[0])
         return adapted
 
     async def unload_adapter(self, name: str) -> None:
         """Requests do not find it any more, and those that use it may end. Raises ModelNotFound."""
-        services = self.find(name)
-        if not services.model.adapter:
+        services = next((each for each in self._served if each.model.adapter == name), None)
+        if services is None or not name:
             raise ModelNotFound(f"there is no adapter {name[:100]!r}", param="lora_name")
         self.remove(services)
         await asyncio.shield(services.model.engine.adapters.unload(name))
@@ -236,10 +248,10 @@ class Catalogue:
             raise InvalidRequest("the models of this server stay as they are")
         return self._loader
 
-    def _check_names(self, *names: object) -> None:
+    def _check_names(self, *names: object, field: str = "name") -> None:
         for name in names:
-            if name in self.names:
-                raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field="name")
+            if name in self.names or name in self._loading_adapters:
+                raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field=field)
 
     def on_removal(self, forget: Callable[[Services], None]) -> None:
         """Has `forget` called with each model that is served no more."""
