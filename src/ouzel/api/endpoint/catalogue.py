@@ -140,7 +140,7 @@ class Catalogue:
     def _place(self, services: Services) -> int:
         """Returns that of the model; adapters have the one of theirs."""
         model = services.model
-        return self._places.get(model.parent or model.names[0], len(self._places))
+        return self._places.get((model.parent_names or model.names)[0], len(self._places))
 
     def remove(self, services: Services) -> None:
         """Serves a model no more; its engine is the caller's matter."""
