@@ -41,7 +41,7 @@ from ouzel.engine_client import EngineClient, EngineSpec
 PACKAGE = Path(ouzel.__file__).parent
 ENGINE = EngineSpec(factory="ouzel.backends.fake:create_engine", options={"step_s": 0.1})
 VOCABULARY = ("config", "observability")  # folders that are read as files directly in the package
-MAX_TOKENS = 6  # so many steps that on a busy machine too the first token has left before the last one is made
+MAX_TOKENS = 16  # so many steps that on a busy machine too the first token has left before the last one is made
 
 REQUESTS: dict[str, tuple[str, dict[str, object]]] = {
     "chat": (
