@@ -27,8 +27,9 @@ from ouzel.cli.serve import front_for, settle_memory
 from ouzel.cli.serve_command import begun
 from ouzel.cli.traces import open_traces
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
+from ouzel.cluster.replica_load import load_of
 from ouzel.cluster.request_ids import OneRequestId
-from ouzel.cluster.scaling import MOST_RUNNING, RUNNING, WAITING, WaitingPolicy
+from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.errors import OuzelError
 from ouzel.generation import EngineState
 
@@ -89,15 +90,8 @@ class Replica:
         await self._close()
 
     def _load(self) -> dict[str, float]:
-        """Tells what runs and waits, in sequences, and how many can run at a time."""
         assert self._front is not None
-        members = [member for served in self._front.catalogue for member in served.model.engine.members]
-        stats = [stats for member in members if (stats := member.stats()) is not None]
-        return {
-            WAITING: float(sum(each.num_waiting for each in stats)),
-            RUNNING: float(sum(each.num_running for each in stats)),
-            MOST_RUNNING: float(sum(served.model.engine.info.max_num_seqs for served in self._front.catalogue)),
-        }
+        return load_of(served.model for served in self._front.catalogue)
 
     async def _close(self) -> None:
         host, self._host = self._host, None
