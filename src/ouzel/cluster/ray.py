@@ -27,6 +27,7 @@ from ouzel.cli.serve import front_for, settle_memory
 from ouzel.cli.serve_command import begun
 from ouzel.cli.traces import open_traces
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
+from ouzel.cluster.door import ROUTER_CONFIG, behind_door, missing_for_prefixes
 from ouzel.cluster.replica_load import load_of
 from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
@@ -109,8 +110,15 @@ def build(arguments: dict[str, Any]) -> Any:
     """Returns the application, for `serve run` and `import_path`. Raises InvalidOption."""
     settings, values, options = read_arguments(arguments)
     drain_timeout_s = options.limits.drain_timeout_s
-    deployed = Ouzel.options(**deployment_options(settings, drain_timeout_s))
-    return deployed.bind(values, settings.most_replicas, drain_timeout_s)
+    deployment = deployment_options(settings, drain_timeout_s)
+    by_prefixes = settings.routing == "prefix" and settings.most_replicas > 1
+    if by_prefixes and (missing := missing_for_prefixes(os.environ)):
+        logger.warning("requests go where the fewest are open, not by their prefixes: %s", missing)
+        by_prefixes = False
+    if by_prefixes:
+        deployment["request_router_config"] = ROUTER_CONFIG
+    application = Ouzel.options(**deployment).bind(values, settings.most_replicas, drain_timeout_s)
+    return behind_door(application, os.environ) if by_prefixes else application
 
 
 def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dict[str, Any]:
