@@ -13,6 +13,7 @@ from ouzel.sentence_files import SentenceFiles, read_sentence_files
 TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
 NORMALIZE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
+LOGIT_SCORE = {"idx": 1, "name": "1", "path": "1_LogitScore", "type": "sentence_transformers.models.LogitScore"}
 DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
 
 
@@ -37,11 +38,18 @@ def test_older_files_have_a_flag_for_each_pooling(tmp_path: Path) -> None:
         tmp_path,
         config={"matryoshka_dimensions": [2]},
         modules=[TRANSFORMER, POOLING, NORMALIZE],
-        sentence_bert_config={"max_seq_length": 256, "do_lower_case": False},
+        sentence_bert_config={"max_seq_length": 256, "do_lower_case": True},
     )
     write(tmp_path, **{"1_Pooling__config": flags})
     files = read_sentence_files(tmp_path, "encoder")
     assert (files.modes, files.normalises, files.max_tokens, files.is_matryoshka) == (("cls",), True, 256, True)
+    assert files.lowers_case
+
+
+@pytest.mark.parametrize(("limit", "max_tokens"), [(128, 128), (10**30, None)])
+def test_without_a_limit_of_its_own_the_tokenizers_holds(tmp_path: Path, limit: int, max_tokens: int | None) -> None:
+    write(tmp_path, config={}, tokenizer_config={"model_max_length": limit})
+    assert read_sentence_files(tmp_path, "encoder").max_tokens == max_tokens
 
 
 def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
@@ -49,6 +57,26 @@ def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
     write(tmp_path, config={}, config_sentence_transformers=own)
     files = read_sentence_files(tmp_path, "encoder")
     assert (files.default_prompt, files.prompts["document"]) == ("ask: ", "")
+    assert (files.query_prompt, files.document_prompt) == ("ask: ", "")
+
+
+def test_a_decoder_scores_by_the_tokens_that_its_files_name(tmp_path: Path) -> None:
+    write(tmp_path, config={}, modules=[TRANSFORMER, LOGIT_SCORE])
+    write(tmp_path, **{"1_LogitScore__config": {"true_token_id": 9, "false_token_id": 2}})
+    assert read_sentence_files(tmp_path, "decoder").answer_ids == (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        ({"query": "q: ", "document": "", "passage": "p: "}, ("q: ", "p: ")),
+        ({"query": "q: "}, ("q: ", "any: ")),
+        ({}, ("any: ", "any: ")),
+    ],
+)
+def test_queries_and_documents_have_prompts(prompts: dict[str, str], expected: tuple[str, str]) -> None:
+    files = SentenceFiles(modes=("mean",), prompts=prompts, default_prompt="any: ")
+    assert (files.query_prompt, files.document_prompt) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,6 +85,8 @@ def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
         ({"modules": [{"type": "sentence_transformers.models.LSTM", "path": "1"}]}, "LSTM.* is not supported"),
         ({"modules": [TRANSFORMER, NORMALIZE, DENSE]}, "Dense.* is not supported"),
         ({"modules": {}}, "modules.json cannot be read"),
+        ({"modules": [POOLING | {"path": ".."}]}, 'modules.json: ".." is no directory of the model'),
+        ({"modules": [TRANSFORMER, LOGIT_SCORE], "1_LogitScore__config": {"true_token_id": 1}}, "found 1, null"),
         ({"modules": [POOLING], "1_Pooling__config": {"pooling_mode": "median"}}, 'pooling_mode "median" is not'),
         ({"modules": [POOLING], "1_Pooling__config": {"include_prompt": False}}, "include_prompt false is not"),
         ({"modules": [DENSE], "2_Dense__config": {"in_features": 0, "out_features": 3}}, "must be from 1 to"),

@@ -34,6 +34,7 @@ _ACTIVATIONS: Mapping[str, Activation] = {
     "ReLU": "relu",
     "GELU": "gelu",
 }
+_QUERY_PROMPT, _DOCUMENT_PROMPTS = "query", ("document", "passage", "corpus")  # as sentence-transformers looks for them
 _MAX_SIZE = 2**18
 _MODULES = "modules.json"
 _CONFIG = "config_sentence_transformers.json"
@@ -55,11 +56,24 @@ class SentenceFiles:
     modes: tuple[PoolingMode, ...]  # their vectors stand one after the other
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
+    answer_ids: tuple[int, int] | None = None  # the tokens of whose logits a decoder's score is made, yes and no
     max_tokens: int | None = None  # of a text
+    lowers_case: bool = False  # of a text, before it is tokenized
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str = ""  # before every text whose request names no prompt
     is_matryoshka: bool = False  # the first values of a vector are a vector too
     activation: Activation | None = None  # of scores; None: a single one becomes sigmoid of it, several stay
+
+    @property
+    def query_prompt(self) -> str:
+        """Stands before what documents are searched by."""
+        return self.prompts.get(_QUERY_PROMPT, self.default_prompt)
+
+    @property
+    def document_prompt(self) -> str:
+        """An empty one under another name is what sentence-transformers writes where nobody gave one."""
+        named = [self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts]
+        return next(filter(None, named), "" if named else self.default_prompt)
 
 
 def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
@@ -67,6 +81,7 @@ def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
     config, own = read_json_object(directory / "config.json"), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(kind)
+    reading = _reading(directory, modules)
     prompts = _prompts(directory, own)
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
@@ -75,7 +90,9 @@ def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
         modes=read.modes,
         dense=read.dense,
         normalises=read.normalises,
-        max_tokens=_max_tokens(directory, modules),
+        answer_ids=read.answer_ids,
+        max_tokens=_max_tokens(directory, reading),
+        lowers_case=bool(reading.get("do_lower_case")),
         prompts=prompts,
         default_prompt="" if default is None else prompts[str(default)],
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
@@ -104,14 +121,17 @@ def _without_modules(kind: ModelKind) -> SentenceFiles:
 def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
     modes: tuple[PoolingMode, ...] = ()
     dense: list[DenseFile] = []
+    answer_ids = None
     normalises = False
     for module in modules:
         kind, path = str(module.get("type", "")).rpartition(".")[2], directory / str(module.get("path", ""))
-        if not path.resolve().is_relative_to(directory.resolve()) and not path.is_dir():
+        if not path.resolve().is_relative_to(directory.resolve()):
             raise ModelLoadError(f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model")
         match kind:
-            case "Transformer" | "LogitScore":
+            case "Transformer":
                 continue
+            case "LogitScore":
+                answer_ids = _answer_ids(path / "config.json")
             case "Pooling":
                 modes = _pooling_modes(path / "config.json")
             case "Dense" if not normalises:
@@ -120,7 +140,17 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
                 normalises = True
             case _:
                 raise ModelLoadError(f"{directory / _MODULES}: a module {brief(module.get('type'))} is not supported")
-    return SentenceFiles(modes=modes or ("mean",), dense=tuple(dense), normalises=normalises)
+    return SentenceFiles(modes=modes or ("mean",), dense=tuple(dense), normalises=normalises, answer_ids=answer_ids)
+
+
+def _answer_ids(path: Path) -> tuple[int, int]:
+    config = read_json_object(path)
+    yes, no = (config.get(f"{answer}_token_id") for answer in ("true", "false"))
+    if not isinstance(yes, int) or not isinstance(no, int):
+        raise ModelLoadError(
+            f"{path}: true_token_id and false_token_id must be tokens, found {brief(yes)}, {brief(no)}"
+        )
+    return yes, no
 
 
 def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
@@ -151,13 +181,19 @@ def _dense(directory: Path) -> DenseFile:
     return DenseFile(directory, num_inputs, num_outputs, config.get("bias", True) is not False, _ACTIVATIONS[name])
 
 
-def _max_tokens(directory: Path, modules: list[JsonObject]) -> int | None:
-    """The transformer's directory is often the checkpoint's own."""
+def _reading(directory: Path, modules: list[JsonObject]) -> JsonObject:
+    """Returns how the transformer reads texts; its directory is often the checkpoint's own."""
     path = next(
         (str(each.get("path", "")) for each in modules if str(each.get("type", "")).endswith("Transformer")), ""
     )
-    value = read_json_object(directory / path / "sentence_bert_config.json").get("max_seq_length")
-    return value if isinstance(value, int) and value > 0 else None
+    return read_json_object(directory / path / "sentence_bert_config.json")
+
+
+def _max_tokens(directory: Path, reading: JsonObject) -> int | None:
+    """Reads the tokenizer's limit where there is no other; transformers writes 1e30 for none."""
+    tokenizer = read_json_object(directory / "tokenizer_config.json")
+    value = reading.get("max_seq_length") or tokenizer.get("model_max_length")
+    return value if isinstance(value, int) and 0 < value <= _MAX_SIZE else None
 
 
 def _prompts(directory: Path, own: JsonObject) -> dict[str, str]:

@@ -15,7 +15,7 @@ import pytest
 from ouzel.sentence_files import SentenceFiles
 from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
 from tests.engine import vector_runner
-from tests.engine.vector_runner import VECTOR_SIZE
+from tests.engine.vector_runner import NOT_FINITE_TOKEN_ID, VECTOR_SIZE
 
 FILES = SentenceFiles(modes=("mean",), prompts={"query": "ask: ", "document": ""}, is_matryoshka=True, normalises=False)
 
@@ -130,6 +130,12 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
         ({"input": [97, 260]}, "input[1] must be a token id from 0 to 259, given 260"),
         ({"input": ["a"] * 2049}, "input must have 1 to 2048 entries, given 2049"),
         ({"input": "a", "dimensions": 5}, "dimensions must be <= 4, given 5"),
+        ({"input": "a", "output_dimension": 5}, "output_dimension must be <= 4, given 5"),
+        (
+            {"input": "a", "input_type": "query"},
+            'input_type is not supported yet by this server (use prompt_name), given "query"',
+        ),
+        ({"prompt": "a"}, 'prompt is not supported yet by this server (use input), given "a"'),
         ({"input": "a", "dimensions": 0}, "dimensions must be >= 1, given 0"),
         ({"input": "a", "encoding_format": "int8"}, 'encoding_format must be one of "base64", "float", given "int8"'),
         (
@@ -141,6 +147,12 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
 )
 def test_what_cannot_be_is_refused_by_name(http: httpx.Client, body: dict[str, object], message: str) -> None:
     assert http.post("/v1/embeddings", json=body).json()["error"]["message"] == message
+
+
+def test_a_vector_that_is_not_finite_is_an_error_and_no_null(http: httpx.Client) -> None:
+    response = http.post("/v1/embeddings", json={"input": [[97], [NOT_FINITE_TOKEN_ID]]})
+    assert (response.status_code, response.json()["error"]["code"]) == (500, "engine_failed")
+    assert vectors(http, input="ab") == [of("ab")]
 
 
 @pytest.mark.parametrize("text", ["a" * 65, "a" * 100_000])
@@ -188,7 +200,7 @@ def test_the_list_of_models_says_what_it_is_for(http: httpx.Client) -> None:
     assert model["capabilities"] == ["embedding", "rerank"]
     assert model["architecture"]["output_modalities"] == ["embeddings"]
     assert http.get("/api/tags").json()["models"][0]["capabilities"] == ["embedding"]
-    assert http.get("/", headers={"Accept": "text/html"}).status_code == 200
+    assert "/v1/embeddings \\" in http.get("/about", headers={"Accept": "text/html"}).text
     assert http.get("/health").status_code == 200
 
 

@@ -75,7 +75,12 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
             {"query": "a", "documents": ["b"], "instruction": "x"},
             "instruction: this model takes no instruction, only pairs of texts",
         ),
-        ("/v1/score", {"text_1": ["a", "b"], "text_2": "c"}, "text_1 must have 1 or 1 texts, as text_2 has, given 2"),
+        ("/v1/score", {"text_1": ["a", "b"], "text_2": "c"}, "text_1 must have 1 text, as text_2 has, given 2"),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "max_chunks_per_doc": 2},
+            "max_chunks_per_doc is not supported yet by this server, given 2",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(http: httpx.Client, path: str, body: object, message: str) -> None:
@@ -91,6 +96,16 @@ def test_a_document_that_is_too_long_is_refused_or_cut(http: httpx.Client) -> No
     assert results[0] == {"index": 1, "relevance_score": 20.0}
 
 
+@pytest.mark.parametrize("length", [300, 30_000])
+def test_a_query_that_is_too_long_by_itself_is_at_fault(http: httpx.Client, length: int) -> None:
+    for path, field, body in (
+        ("/v1/rerank", "query", {"query": "a" * length, "documents": ["b"]}),
+        ("/v1/score", "text_1[1]", {"text_1": ["a", "a" * length], "text_2": ["b", "b"]}),
+    ):
+        error = http.post(path, json=body).json()["error"]
+        assert (error["code"], error["param"]) == ("context_length_exceeded", field)
+
+
 def test_a_model_that_scores_makes_nothing_else(http: httpx.Client) -> None:
     for path, body in (("/v1/embeddings", {"input": "a"}), ("/v1/completions", {"prompt": "a"})):
         response = http.post(path, json=body)
@@ -99,19 +114,34 @@ def test_a_model_that_scores_makes_nothing_else(http: httpx.Client) -> None:
     assert http.get("/v1/models").json()["data"][0]["capabilities"] == ["rerank"]
 
 
-def test_a_model_that_makes_embeddings_scores_by_their_cosine() -> None:
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[httpx.Client]:
+    prompts = {"query": "ask: ", "passage": "say: "}
     with (
         running_server(
             engine_factory="tests.engine.vector_runner:create_embedder",
-            sentences=SentenceFiles(modes=("mean",)),
+            sentences=SentenceFiles(modes=("mean",), prompts=prompts),
         ) as server,
         server.client() as http,
     ):
-        answer = http.post("/v1/score", json={"text_1": "ab", "text_2": ["ab", "zz"]}).json()
-    one, other = np.array([195, 2, 97, 2]), np.array([244, 2, 122, 2])
-    cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
-    assert [entry["score"] for entry in answer["data"]] == pytest.approx([1, cosine])
+        yield http
+
+
+def cosine(one: str, other: str) -> float:
+    vectors = [np.array([sum(text.encode()), len(text), text.encode()[0], len(text)]) for text in (one, other)]
+    value: float = vectors[0] @ vectors[1] / np.prod([np.linalg.norm(vector) for vector in vectors])
+    return value
+
+
+def test_a_model_that_makes_embeddings_scores_by_their_cosine(embedder: httpx.Client) -> None:
+    answer = embedder.post("/v1/score", json={"text_1": "ab", "text_2": ["ab", "zz"]}).json()
+    assert [entry["score"] for entry in answer["data"]] == pytest.approx([1, cosine("ab", "zz")])
     assert answer["usage"]["prompt_tokens"] == 4  # each text is computed once
+
+
+def test_a_model_that_makes_embeddings_ranks_with_its_prompts_for_queries_and_documents(embedder: httpx.Client) -> None:
+    [result] = embedder.post("/v1/rerank", json={"query": "ab", "documents": ["zz"]}).json()["results"]
+    assert result["relevance_score"] == pytest.approx(cosine("ask: ab", "say: zz"))
 
 
 @pytest.mark.parametrize(("name", "task"), [("qwen3-reranker", "score"), ("qwen3-classifier", "auto")])
@@ -132,11 +162,13 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: 
         answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
         again = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
         other = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"})
+        wordy = http.post("/v1/score", json={"text_1": "w " * 2000, "text_2": "snow", "truncate": True}).json()["error"]
         logits = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "use_activation": False}).json()
         stats = server.engine.stats()
     scores = [entry["score"] for entry in answer["data"]]
     assert np.abs(np.array(scores) - golden.arrays["scores"]).max() < 1e-5
     assert [entry["score"] for entry in again["data"]] == pytest.approx(scores, abs=1e-6)
     assert stats is not None and stats.num_prefix_hit_tokens > 0  # of the frame and the query
+    assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == ("text_1", True)
     assert other.json()["data"][0]["score"] != pytest.approx(scores[1], abs=1e-4)
     assert logits["data"][0]["score"] == pytest.approx(np.log(scores[1] / (1 - scores[1])), abs=1e-4)

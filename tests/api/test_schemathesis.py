@@ -61,7 +61,7 @@ def test_every_answer_is_as_documented(
     check_answers = build_operation_test(
         config=SCHEMA.config,
         operation=OPERATIONS[label],
-        test_func=answer_check(20 if before_release else 5),
+        test_func=answer_check(20 if before_release else 3),
         given_kwargs={},
         feedback=FeedbackSources(),
     )

@@ -579,14 +579,20 @@ def result(probe: Probe, ask: Asker) -> str:
     return "works"
 
 
-def conformance_document(cache_dir: Path) -> str:
+def own_tables(cache_dir: Path) -> str:
+    """Returns the document as far as it tells of our own API."""
     from tests.cli import conformance_responses, conformance_state  # noqa: PLC0415  one takes its probes from here
 
     with _servers(cache_dir) as servers:
         text = _INTRODUCTION.format(command=COMMAND) + _rows(servers, OPENAI, PROBES)
-        text += _LMI_INTRODUCTION + _rows(servers, LMI, LMI_PROBES)
         text += conformance_responses.section(lambda endpoint, probes: _rows(servers, endpoint, probes))
-        text += conformance_state.section(servers.reading)
+        return text + conformance_state.section(servers.reading)
+
+
+def tables_of_others(cache_dir: Path) -> str:
+    """Returns the rest: the same parameters as LMI and OVMS take them."""
+    with _servers(cache_dir) as servers:
+        text = _LMI_INTRODUCTION + _rows(servers, LMI, LMI_PROBES)
     with _servers(cache_dir, "--profile", "ovms") as servers:
         return text + _OVMS_INTRODUCTION + _rows(servers, OVMS, OVMS_PROBES)
 
@@ -633,4 +639,4 @@ def _settled(beside_others: Future[str], probe: Probe, ask: Asker) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as cache_dir:
-        PATH.write_text(conformance_document(Path(cache_dir)))
+        PATH.write_text(own_tables(Path(cache_dir)) + tables_of_others(Path(cache_dir)))

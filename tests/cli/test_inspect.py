@@ -4,16 +4,19 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.cli.app import main
+from ouzel.cli.engines import openvino_engine
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from tests.backends import GOLDEN
 
 IRS = [GOLDEN.parent / "optimum_ir" / "mistral-int8", GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8"]
+FURTHER = pytest.mark.release("further kinds of models that make vectors, inspected and loaded")
 ENGINES = {
     "as it comes": EngineConfig(kv_cache_gib=0.01, state_cache_gib=0.001),  # slots by their size
     "exact": EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32"),
@@ -36,6 +39,33 @@ def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineCo
     assert (found.max_num_seqs, found.num_state_slots) == (info.max_num_seqs, info.num_state_slots)
     for written in tmp_path.glob("*/weights.bin"):  # each part begins at a multiple of 64 bytes
         assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bert-dense", "qwen3-classifier"),
+        *(pytest.param(name, marks=FURTHER) for name in ("minilm", "cross-bert-labels", "qwen3-embedding")),
+    ],
+)
+def test_a_model_that_makes_vectors_is_served_as_it_was_inspected(name: str, tmp_path: Path) -> None:
+    model = ModelConfig(model=str(GOLDEN.parent / "golden_sentences" / name), cache_dir=str(tmp_path))
+    engine = EngineConfig(kv_cache_gib=0.01)
+    found = inspect_model(model, engine)
+    info = openvino_engine({"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(engine)}).info
+    assert (found.task, found.vector_size, found.precision) == (info.task, info.vector_size, info.precision)
+    assert (found.model_type, found.max_model_len) == (info.model_type, info.max_model_len)
+    assert found.num_kv_tokens == info.num_blocks * info.block_size
+    [written] = tmp_path.glob("*/weights.bin")
+    assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
+
+
+def test_an_encoder_is_told_without_a_cache_and_a_chat(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(GOLDEN.parent / "golden_sentences" / "minilm")]) == 0
+    said = capsys.readouterr().out
+    assert "vectors     embeddings of 32 values" in said
+    assert "tokens of a text" in said
+    assert "KV cache" not in said and "chat" not in said
 
 
 def test_nothing_is_written_and_no_weights_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

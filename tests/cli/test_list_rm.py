@@ -18,6 +18,7 @@ from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.weights.cache import CachedWeights
 from ouzel.config.weights import read_weights
 from ouzel.gguf.model_directory import model_directory
+from ouzel.model_store.verdict import judge
 from tests.backends import GOLDEN
 from tests.cli.test_gguf_models import small_model
 from tests.model_store.hub import REVISION
@@ -101,11 +102,18 @@ def test_a_model_is_listed_with_what_is_kept_of_it(caches: Caches, served: Path)
     assert kept["id"] in caches.run("list")[1]
 
 
+@pytest.mark.parametrize("name", ["minilm", "cross-bert", "qwen3-embedding", "qwen3-classifier"])
+def test_a_model_that_makes_vectors_would_be_served(name: str) -> None:
+    verdict = judge(GOLDEN.parent / "golden_sentences" / name)
+    assert verdict.is_served, verdict.reason
+    assert verdict.num_parameters > 1000
+
+
 def test_a_model_that_cannot_be_served_is_listed_with_the_reason(caches: Caches, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    caches.add("owner/bert", tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "t5"}')
+    caches.add("owner/t5", tmp_path)
     output = caches.run("list")[1]
-    assert "no: model_type bert is not supported" in output
+    assert "no: model_type t5 is not supported" in output
     assert "supported: " not in output
 
 

@@ -12,6 +12,7 @@ from ouzel.cli.options import Options
 from ouzel.cli.vllm_engine import child_spec, engine_arguments, link_to_server
 from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.demo import MODEL_DIRECTORY
+from tests.backends import GOLDEN
 
 PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # a file; nothing runs it here
 M = LocalModel(Path("m"), "m")
@@ -62,6 +63,9 @@ def parse(*arguments: str, **environment: str) -> Options:
                 *(("--tensor-parallel-size", "2"), ("--engine-args", "{}"), ("--engine-python", __file__)),
             )
         ),
+        ((*PYTHON, "--task", "embed"), "--task: must be generate with --engine vllm, given embed"),
+        ((*URL, "--task", "score"), "--task: must be generate with --engine vllm, given score"),
+        ((*URL, "--matryoshka"), "--matryoshka: is not for --engine-url"),
         ((*PYTHON, "--precision", "int8"), "--precision: must be one of auto, bf16, f16, f32"),
         ((*PYTHON, "--kv-cache-dtype", "u8"), "--kv-cache-dtype: must be one of auto, bf16, f16"),
         ((*PYTHON, "--engine-args", "x"), "--engine-args: must be a JSON object, given 'x'"),
@@ -144,6 +148,12 @@ def test_models_that_only_openvino_can_serve(tmp_path: Path) -> None:
     with pytest.raises(InvalidOption, match="cannot serve an OpenVINO IR"):
         check_vllm_model(parse(*URL).vllm, tmp_path)
     check_vllm_model(parse().vllm, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["minilm", "qwen3-classifier"])
+def test_models_that_make_vectors(name: str) -> None:
+    with pytest.raises(InvalidOption, match=f"needs a model that generates, .*{name} makes vectors or scores"):
+        check_vllm_model(parse(*URL).vllm, GOLDEN.parent / "golden_sentences" / name)
 
 
 def test_certificates_that_cannot_be_read() -> None:

@@ -121,4 +121,7 @@ def test_it_is_the_chart_of_this_version_and_image() -> None:
 
     assert chart["appVersion"] == __version__
     assert set(re.findall(r"runAsUser: (\d+)", TEMPLATES)) == {str(image.user_id)}
-    assert {path for path in image.volumes if f"mountPath: {path}" in TEMPLATES} == {"/var/cache/ouzel"}
+    assert {path for path in image.volumes if f"mountPath: {path}" in TEMPLATES} == {
+        "/var/cache/ouzel",
+        "/var/lib/ouzel",
+    }

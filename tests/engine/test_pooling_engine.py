@@ -95,6 +95,16 @@ def test_aborted_texts_end_at_once_and_are_not_computed() -> None:
     assert runner.batches == [[2]]
 
 
+def test_the_id_of_an_aborted_request_can_be_used_again() -> None:
+    engine = PoolingEngine(VectorRunner())
+    engine.add(request("a", 2, 3))
+    engine.abort("a")
+    engine.add(request("b", 4))
+    engine.add(request("a", 5))
+    ends = [(output.request_id, output.finish_reason) for output in run(engine)]
+    assert ends == [("a", "abort"), ("a", "abort"), ("b", "stop"), ("a", "stop")] and not engine.stats().num_waiting
+
+
 def test_a_fault_ends_its_batch_only() -> None:
     engine = PoolingEngine(VectorRunner())
     engine.add(request("broken", 2, token_id=FAILING_TOKEN_ID, priority=-1))

@@ -12,6 +12,7 @@ from ouzel.pooling import Task
 from ouzel.types import EngineInfo
 
 FAILING_TOKEN_ID = 7  # of a text whose batch fails
+NOT_FINITE_TOKEN_ID = 6  # of a text whose vector is of no numbers
 VECTOR_SIZE = 4
 may_run = threading.Event()  # no runner computes while it is not set
 may_run.set()
@@ -57,7 +58,9 @@ class VectorRunner:
         rows = [
             [text.sum(), len(text), text[0], second] for text, second in zip(texts, batch.second_begins, strict=True)
         ]
-        return np.array(rows, np.float32)[:, : self.info.vector_size]
+        vectors = np.array(rows, np.float32)[:, : self.info.vector_size]
+        vectors[[NOT_FINITE_TOKEN_ID in text for text in texts]] = np.nan
+        return vectors
 
     def close(self) -> None:
         pass

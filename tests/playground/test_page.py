@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
+from ouzel.sentence_files import SentenceFiles
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person, Troubles
 from tests.playground.looks import LOOKS
@@ -271,3 +272,15 @@ def test_the_first_paint_needs_no_api(page: Page, parrot: RunningServer) -> None
 
 def test_others_than_browsers_get_json(parrot: RunningServer) -> None:
     assert httpx.get(parrot.url).json()["keeps_conversations"] is True
+
+
+def test_a_model_that_does_not_chat_says_what_it_is_for(person_at: PersonAt) -> None:
+    with running_server(
+        engine_factory="tests.engine.vector_runner:create_embedder",
+        has_chat_template=False,
+        sentences=SentenceFiles(modes=("mean",)),
+    ) as server:
+        person = person_at(server)
+        expect(person.page.locator("#no-chat")).to_contain_text("parrot makes embeddings and does not chat")
+        expect(person.page.locator("#composer")).to_be_hidden()
+        person.opens_settings()

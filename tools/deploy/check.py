@@ -26,6 +26,13 @@ from tools.deploy.dashboard import dashboard
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "ouzel"
 CASES = (None, CHART / "values-inferencepool.yaml", *sorted((ROOT / "tests" / "deploy" / "values").glob("*.yaml")))
+REFUSED = (  # values that exclude each other
+    {"store.volume.enabled": "true", "store.url": "postgresql://host/name"},
+    {"store.volume.enabled": "true", "replicas": "2"},
+    {"store.volume.enabled": "true", "autoscaling.kind": "keda"},
+    {"store.existingSecret": "store", "store.url": "postgresql://host/name"},
+    {"apiKeys.existingSecret": "keys", "apiKeys.keys": "{one}"},
+)
 KUBERNETES_VERSIONS = ("1.29", "1.32", "1.35")
 _BUILT_IN = ("v1", "apps/", "policy/", "autoscaling/", "networking.k8s.io/")
 
@@ -66,6 +73,13 @@ def _chart() -> Iterator[str]:
     for case in CASES:
         values = () if case is None else ("--values", case)
         yield from _complaints(installing.helm(), "lint", "--strict", "--quiet", CHART, *values)
+
+
+def _refused() -> Iterator[str]:
+    for values in REFUSED:
+        settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+        if not list(_complaints(installing.helm(), "template", "ouzel", CHART, *settings)):
+            yield f"{values} is taken"
 
 
 def _kubernetes_objects() -> Iterator[str]:
@@ -138,6 +152,7 @@ CHECKS: Mapping[str, Callable[[], Iterator[str]]] = {
     "compose.yaml (docker-compose config)": _compose,
     "haproxy.cfg (haproxy -c)": _proxy,
     "the chart (helm lint)": _chart,
+    "what excludes each other is refused (helm template)": _refused,
     "its objects (helm template; schemas of Kubernetes)": _kubernetes_objects,
     "its custom resources (schemas of their makers)": _custom_resources,
     "its options (as the server reads them)": _options,

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 import ouzel
 from ouzel.api.app import app_of, watching_app_of
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.example import example_of
 from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
@@ -91,9 +92,9 @@ class Front:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
         return watched(self._watching_app, self._options.limits, listener)
 
-    def reloading(self, reread: Reread | None) -> AbstractAsyncContextManager[None]:
+    def reloading(self, reread: Reread | None, hangups: asyncio.Event | None) -> AbstractAsyncContextManager[None]:
         """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
-        return reloading(self._options, reread, self._catalogue, self._host)
+        return reloading(self._options, reread, hangups, self._catalogue, self._host)
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""
@@ -146,25 +147,11 @@ class Front:
             await asyncio.to_thread(self._traces.close)
 
 
-def _example(model: ServedModel) -> tuple[str, dict[str, object]]:
-    """Returns a path below /v1 and a body that the model answers."""
-    name = model.names[0]
-    match model.engine.info.task:
-        case "embed":
-            return "embeddings", {"model": name, "input": "Once upon a time"}
-        case "score":
-            return "rerank", {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]}
-        case "generate" if model.renderer.chat_template is None:
-            return "completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}
-        case "generate":
-            return "chat/completions", {"model": name, "messages": [{"role": "user", "content": "Hello!"}]}
-
-
 def _announce(model: ServedModel, listener: Listener, *, needs_key: bool, has_playground: bool) -> None:
     """Tells a person where it listens, with a line to try at once."""
     url = f"{listener.url}/v1"
-    path, body = _example(model)
-    command = ["curl", f"{url}/{path}", "-H 'Content-Type: application/json'"]
+    example = example_of(model)
+    command = ["curl", f"{url}{example.path}", "-H 'Content-Type: application/json'"]
     where, hints = url, []
     if listener.unix is not None:
         where += f" on the socket {listener.address}"
@@ -175,7 +162,7 @@ def _announce(model: ServedModel, listener: Listener, *, needs_key: bool, has_pl
         hints.append("  (curl needs --cacert FILE where it does not know who issued the certificate)\n")
     if has_playground and listener.unix is None:
         hints.append(f"\n  In a browser: {listener.url}/\n")
-    command.append(f"-d {shlex.quote(msgspec.json.encode(body).decode())}")
+    command.append(f"-d {shlex.quote(msgspec.json.encode(example.body).decode())}")
     sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {where}\n\n  {' '.join(command)}\n")
     sys.stdout.write("".join([*hints, "\n"]))
     sys.stdout.flush()

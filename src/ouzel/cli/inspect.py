@@ -4,7 +4,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace as replaced
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
@@ -47,7 +47,8 @@ def inspected(options: Options, local: LocalModel) -> str:
         "KV cache": _cache(found),
         "states": _states(found),
         "context": _context(found),
-        "chat": _chat(replaced(options, model=model), local),
+        "vectors": _vectors(found),
+        "chat": _chat(replaced(options, model=model), local) if found.task == "generate" else "",
     }
     return "".join(
         textwrap.fill(f"{name:{_INDENT}}{text}", _COLUMNS, subsequent_indent=" " * _INDENT) + "\n"
@@ -71,6 +72,9 @@ def _weights(found: "Inspection") -> str:
 
 
 def _cache(found: "Inspection") -> str:
+    """Returns nothing for a model that reads texts whole."""
+    if not found.num_kv_tokens:
+        return ""
     return (
         f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size_text(found.kv_cache_bytes)} "
         f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
@@ -88,10 +92,29 @@ def _states(found: "Inspection") -> str:
 
 
 def _context(found: "Inspection") -> str:
+    if not found.num_kv_tokens:
+        longest = f" (the model's own limit is {found.max_positions})"
+        return f"{found.max_model_len} tokens of a text" + (
+            longest if found.max_model_len < found.max_positions else ""
+        )
     own = f"{found.max_model_len} tokens for a prompt and its answer"
     if found.max_model_len < found.max_positions:
         own += f" (the model's own limit is {found.max_positions}, the cache holds no more)"
     return f"{own}; {found.num_kv_tokens // found.max_model_len} requests of this length at once"
+
+
+def _vectors(found: "Inspection") -> str:
+    """Returns nothing for a model that generates."""
+    match found.task:
+        case "generate":
+            return ""
+        case "embed":
+            return f"embeddings of {found.vector_size} values"
+        case "score":
+            scores = "a score" if found.vector_size <= 1 else f"{found.vector_size} scores"
+            return f"{scores} of each pair of texts"
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _chat(options: Options, local: LocalModel) -> str:

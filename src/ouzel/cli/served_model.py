@@ -47,7 +47,7 @@ async def load_served_model(
     info = await starting
     _log_engine(info)
     images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, chat_template, info, options.media)
-    names = options.model.served_model_name or (local.name,)
+    names = local.names_by(options.model)
     return ServedModel(
         names=names,
         tokenizer=tokenizer,
@@ -138,14 +138,14 @@ def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
 def _log_engine(info: EngineInfo) -> None:
     if info.task != "generate":
         logger.info("the model is served for the task %s (see --task)", info.task)
+    cache = f"KV cache {info.kv_cache_dtype} with room for {info.num_blocks * info.block_size} tokens, "
     logger.info(
-        "%s on %s: weights %s, inference %s, KV cache %s with room for %d tokens, context %d tokens, loaded in %.1f s",
+        "%s on %s: weights %s, inference %s, %scontext %d tokens, loaded in %.1f s",
         info.model_type,
         info.device,
         info.weights,
         info.precision,
-        info.kv_cache_dtype,
-        info.num_blocks * info.block_size,
+        cache if info.num_blocks else "",
         info.max_model_len,
         info.load_s,
     )

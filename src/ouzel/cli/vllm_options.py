@@ -12,9 +12,10 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import IR_FILES
 from ouzel.cli.option_records import flag_of
 from ouzel.config import EngineConfig, ModelConfig, VllmConfig
+from ouzel.tokenizer.model_files import read_json_object
 
 _OF_OPENVINO = (
-    *("lora", "max_loras", "max_lora_rank"),
+    *("lora", "max_loras", "max_lora_rank", "matryoshka"),
     *("draft_model", "mtp", "weights", "device", "state_cache_gib", "prompt_lookup", "prefix_cache_dir"),
     *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )
@@ -49,6 +50,8 @@ def check_vllm(vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given
     if not vllm.is_chosen:
         _refuse(given, (*_OF_A_CHILD, *_OF_A_SERVER), "needs --engine vllm")
         return
+    if model.task not in ("auto", "generate"):
+        raise InvalidOption(f"--task: must be generate with --engine vllm, given {model.task}")
     if vllm.engine_url:
         if vllm.engine != "vllm" and "engine" in given:
             raise InvalidOption(f"--engine: must be vllm beside --engine-url, given {vllm.engine}")
@@ -71,13 +74,21 @@ def _refuse(given: Collection[str], names: Collection[str], reason: str) -> None
 
 
 def check_vllm_model(vllm: VllmConfig, directory: Path) -> None:
-    """Raises InvalidOption for a model that only OpenVINO can serve."""
+    """Raises InvalidOption for a model that only OpenVINO serves here."""
     if not vllm.is_chosen:
         return
     if any((directory / name).is_file() for name in IR_FILES):
         raise InvalidOption(f"--engine vllm: cannot serve an OpenVINO IR, given {directory}")
     if not vllm.engine_url and next(directory.glob("*.gguf"), None) is not None:
         raise InvalidOption(f"--engine vllm: needs a model of safetensors, given GGUF in {directory}")
+    if _makes_vectors(directory):
+        raise InvalidOption(f"--engine vllm: needs a model that generates, {directory} makes vectors or scores")
+
+
+def _makes_vectors(directory: Path) -> bool:
+    names = read_json_object(directory / "config.json").get("architectures")
+    classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
+    return classifies or (directory / "modules.json").is_file()
 
 
 def arguments_of(

@@ -7,14 +7,17 @@ class EventStream:
     """Holds what has come of an event that is not whole yet."""
 
     def __init__(self) -> None:
-        self._rest = b""  # of a line
+        self._rest: list[bytes] = []  # of a line, in pieces: a long one is put together once
         self._data: list[bytes] = []  # of the event's lines
         self.is_over = False
 
     def feed(self, received: bytes) -> list[bytes]:
         """Returns the data of the events that are whole now. Nothing counts behind the last."""
-        lines = (self._rest + received).split(b"\n")
-        self._rest = lines.pop()
+        if b"\n" not in received:
+            self._rest.append(received)
+            return []
+        lines = b"".join((*self._rest, received)).split(b"\n")
+        self._rest = [lines.pop()]
         events: list[bytes] = []
         for line in lines:
             content = line.removesuffix(b"\r")

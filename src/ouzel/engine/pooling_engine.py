@@ -10,29 +10,18 @@ Rules
 
 import logging
 import time
-from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, count
 
 import numpy as np
 
 from ouzel.engine.adapters import Adapters
 from ouzel.engine.base import PoolingBatch, PoolingRunner
+from ouzel.engine.waiting_texts import WaitingText, WaitingTexts
 from ouzel.errors import STOPS
 from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, RequestTiming, StepOutput
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    request_id: str
-    index: int
-    order: tuple[int, int, int]  # priority, arrival, index
-    token_ids: list[int]
-    second_begin: int
-    added_at: float
 
 
 class PoolingEngine:
@@ -41,7 +30,7 @@ class PoolingEngine:
     def __init__(self, runner: PoolingRunner) -> None:
         self._runner = runner
         self.adapters = Adapters(None, 0)
-        self._waiting: list[_Text] = []  # sorted by order
+        self._waiting = WaitingTexts()
         self._outputs: list[StepOutput] = []
         self._arrivals = count()
         self._num_running = 0  # in the last step
@@ -51,7 +40,7 @@ class PoolingEngine:
         return self._runner.info
 
     def add(self, request: EngineRequest) -> None:
-        if any(text.request_id == request.request_id for text in self._waiting):
+        if request.request_id in self._waiting:
             raise ValueError(f"request_id {request.request_id!r} is in use")
         fault = next(_faults_of(request, self.info), None)
         if fault is not None:
@@ -60,15 +49,15 @@ class PoolingEngine:
             ]
             return
         for text in _texts_of(request, next(self._arrivals)):
-            insort(self._waiting, text, key=lambda each: each.order)
+            self._waiting.add(text)
 
     def abort(self, request_id: str, index: int | None = None) -> None:
-        gone = [text for text in self._waiting if text.request_id == request_id and index in (None, text.index)]
-        self._waiting = [text for text in self._waiting if text not in gone]
+        gone = self._waiting.take_request(request_id, index)
         self._outputs += [_ended(request_id, text.index, FinishReason.ABORT) for text in gone]
 
     def step(self) -> list[StepOutput]:
-        batch = self._take()
+        info = self.info
+        batch = self._waiting.take_batch(max_tokens=info.max_num_batched_tokens, max_texts=info.max_num_seqs)
         self._num_running = len(batch)
         if batch:
             try:
@@ -102,25 +91,7 @@ class PoolingEngine:
     def close(self) -> None:
         self._runner.close()
 
-    def _take(self) -> list[_Text]:
-        """Takes the next batch out of what waits (rule 2)."""
-        if not self._waiting:
-            return []
-        first = self._waiting[0]
-        num_first = len(first.token_ids)
-        equals = [text for text in self._waiting[1:] if text.order[0] == first.order[0]]
-        equals.sort(key=lambda text: abs(len(text.token_ids) - num_first))  # stable: among equals the older first
-        batch, num_tokens = [first], num_first
-        for text in equals:
-            num_tokens += len(text.token_ids)
-            if num_tokens > self.info.max_num_batched_tokens or len(batch) >= self.info.max_num_seqs:
-                break
-            batch.append(text)
-        taken = {(text.request_id, text.index) for text in batch}
-        self._waiting = [text for text in self._waiting if (text.request_id, text.index) not in taken]
-        return batch
-
-    def _compute(self, batch: list[_Text]) -> None:
+    def _compute(self, batch: list[WaitingText]) -> None:
         begin_s = time.monotonic()
         lens = [len(text.token_ids) for text in batch]
         vectors = self._runner.run(
@@ -147,7 +118,7 @@ class PoolingEngine:
             )
 
 
-def _texts_of(request: EngineRequest, arrival: int) -> Iterator[_Text]:
+def _texts_of(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
     assert request.pooling is not None
     added_at = time.monotonic()
     lens = request.pooling.text_lens or (len(request.prompt_token_ids),)
@@ -156,7 +127,7 @@ def _texts_of(request: EngineRequest, arrival: int) -> Iterator[_Text]:
     for index, (end, length, second_begin) in enumerate(zip(ends, lens, seconds, strict=True)):
         token_ids = request.prompt_token_ids[end - length : end]
         order = (request.priority, arrival, index)
-        yield _Text(request.request_id, index, order, token_ids, second_begin, added_at)
+        yield WaitingText(request.request_id, index, order, token_ids, second_begin, added_at)
 
 
 def _faults_of(request: EngineRequest, info: EngineInfo) -> Iterator[str]:

@@ -20,20 +20,28 @@ class Verdict:
 
 def judge(directory: Path) -> Verdict:
     """Takes a model directory, whose graph is built of weights that are not read."""
-    from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
+    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415  takes half a second to import
+    from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
+    from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
     from ouzel.backends.openvino.loader import measure_checkpoint  # noqa: PLC0415
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
+    from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
+    from ouzel.config import ModelConfig  # noqa: PLC0415
     from ouzel.config.weights import read_weights  # noqa: PLC0415
 
     model_type = ""
     try:
         config = read_hf_config(directory)
-        model_type = config.model_type
+        model_type, model = config.model_type, ModelConfig(model=str(directory))
+        if encoder_family(model_type) is not None:
+            _, measured = encoder_loader(directory, config, model).measure()
+            return Verdict(model_type, measured.num_parameters)
         if is_ir_directory(directory):
             return Verdict(model_type, 0)
         family(config.text_model().model_type)  # first: without one no file would help
-        _, measured = measure_checkpoint(directory, config, read_weights("auto"))
+        head = vector_head(config, directory, model)
+        _, measured = measure_checkpoint(directory, config, read_weights(model.weights), vector_head=head)
     except (ModelLoadError, OSError, ValueError) as error:
         return Verdict(model_type, 0, _brief(error, directory))
     return Verdict(model_type, measured.num_parameters)

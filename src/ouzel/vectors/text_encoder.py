@@ -27,6 +27,7 @@ class TextEncoder:
         info = model.engine.info
         self._tokenizer = model.tokenizer
         self._vocab_size = info.vocab_size
+        self._lowers_case = model.sentences is not None and model.sentences.lowers_case
         self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
         # The engine of decoders keeps room for a token behind every prompt.
         self.max_tokens = info.max_model_len - (0 if self._reads_pairs else 1)
@@ -44,6 +45,8 @@ class TextEncoder:
 
     def text(self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True) -> EncodedText:
         text = self._short(text, limit, field)
+        if self._lowers_case:
+            text = text.lower()
         if not add_special_tokens:
             token_ids = self._tokenizer.encode(text, add_special_tokens=False)
             return self.token_ids(token_ids, limit, field=field)
@@ -60,16 +63,29 @@ class TextEncoder:
         taken = list(token_ids[: limit.max_tokens] if limit.cuts else token_ids)
         return self._checked(taken, len(taken), limit, field)
 
-    def pair(self, first: str, second: str, limit: TextLimit, *, field: str, instruction: str | None) -> EncodedText:
-        """`field` is that of the second text, which is the longer one."""
-        first, second = (self._short(text, limit, field) for text in (first, second))
+    def pair(
+        self, first: str, second: str, limit: TextLimit, *, fields: tuple[str, str], instruction: str | None
+    ) -> EncodedText:
+        """A pair that is too long is the second text's fault, unless the first is too long by itself."""
+        first, second = self._short(first, limit, fields[0]), self._short(second, limit, fields[1])
+        try:
+            return self._pair(first, second, limit, fields=fields, instruction=instruction)
+        except PromptTooLong:
+            self.text(first, limit, field=fields[0])
+            raise
+
+    def _pair(
+        self, first: str, second: str, limit: TextLimit, *, fields: tuple[str, str], instruction: str | None
+    ) -> EncodedText:
         max_tokens = limit.max_tokens if limit.cuts else None
         if self._prompt is not None:
-            token_ids = self._prompt.token_ids(first, second, max_tokens=max_tokens, instruction=instruction)
-            return self._checked(token_ids, len(token_ids), limit, field)
+            token_ids = self._prompt.token_ids(
+                first, second, max_tokens=max_tokens, instruction=instruction, query_field=fields[0]
+            )
+            return self._checked(token_ids, len(token_ids), limit, fields[1])
         if instruction is not None:
             raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")
-        return self._checked(*self._tokenizer.encode_pair(first, second, max_tokens=max_tokens), limit, field)
+        return self._checked(*self._tokenizer.encode_pair(first, second, max_tokens=max_tokens), limit, fields[1])
 
     def _short(self, text: str, limit: TextLimit, field: str) -> str:
         max_chars = _CHARS_PER_TOKEN * limit.max_tokens
@@ -82,6 +98,9 @@ class TextEncoder:
     def _checked(self, token_ids: list[int], second_begin: int, limit: TextLimit, field: str) -> EncodedText:
         if not token_ids:
             raise InvalidRequest("must have at least one token, given none", field=field)
+        if len(token_ids) > limit.max_tokens and limit.cuts:  # these are the tokenizer's own, which are never cut
+            complaint = f"must be >= {len(token_ids)}, as many as every text has, given {limit.max_tokens}"
+            raise InvalidRequest(complaint, field="truncate_prompt_tokens")
         if len(token_ids) > limit.max_tokens:
             excess = f"resulted in {len(token_ids)} tokens"
             raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=limit.max_tokens, field=field)

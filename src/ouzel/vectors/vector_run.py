@@ -1,18 +1,20 @@
 """The texts of one HTTP request go through the engine together, and their vectors are gathered.
 
-Texts are put into as few requests of the engine as it takes them in. Of many, so many are under way at a time as have a
-place: one request does not fill the server.
+A request of the engine has the texts of a step, as far as it takes so many. Of many, only so many are under way at a
+time as keep it busy: who comes later waits for these, not for all.
 """
 
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
-from itertools import count
+from contextlib import aclosing, nullcontext
+from functools import partial
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.errors import EngineFailed
 from ouzel.generation import ServedModel, Usage
 from ouzel.generation.generation import raise_if_lost
 from ouzel.observability import Metrics
@@ -23,6 +25,7 @@ from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
 _SHARE_OF_PLACES = 2  # of the free ones, that one request leaves: one of so many
+_STEPS_UNDER_WAY = 4  # of texts for each engine; with fewer it finds fewer that are of a like length
 
 _numbers = count()
 
@@ -50,6 +53,7 @@ class VectorRun:
         self._texts = texts
         self._engine = model.engine
         self._metrics = metrics
+        self._counts = metrics.of_engine(0)  # or of the engine that has the first texts
         self._request_id = request_id
         self._adapter = model.adapter
         self._cache_salt = model.cache_salt(key_id, "")
@@ -69,12 +73,15 @@ class VectorRun:
 
     async def vectors(self) -> NDArray[np.float32]:
         """Returns [texts, vector size]. Leaving it early aborts what is under way."""
-        size = self._engine.info.max_texts
+        num_in_step = self._num_in_step()
+        size = min(num_in_step, self._engine.info.max_texts)
         groups = [range(begin, min(begin + size, len(self._texts))) for begin in range(0, len(self._texts), size)]
-        num_more = min(len(groups) - 1, self._engine.num_free // _SHARE_OF_PLACES)
+        num_busy = -(-_STEPS_UNDER_WAY * num_in_step // size) * len(self._engine.members)
+        num_more = min(len(groups) - 1, num_busy - 1, self._engine.num_free // _SHARE_OF_PLACES)
         reason = FinishReason.ERROR
         try:
-            with self._engine.admit(num_more):  # the first has its place since the door
+            # The first has its place since the door, and nothing more is let in while the server drains.
+            with self._engine.admit(num_more) if num_more else nullcontext():
                 await self._run_all(groups, places=asyncio.Semaphore(1 + num_more))
         except asyncio.CancelledError:
             reason = FinishReason.ABORT
@@ -85,6 +92,11 @@ class VectorRun:
         assert len(made) == len(self._texts), "every choice ended with its vector"
         return np.stack(made)
 
+    def _num_in_step(self) -> int:
+        """Returns how many of the texts an engine computes at a time."""
+        info, num_tokens = self._engine.info, sum(len(text.token_ids) for text in self._texts)
+        return max(1, min(info.max_num_seqs, info.max_num_batched_tokens * len(self._texts) // num_tokens))
+
     async def _run_all(self, groups: list[range], places: asyncio.Semaphore) -> None:
         running = [asyncio.create_task(self._run(group, places)) for group in groups]
         try:
@@ -94,22 +106,34 @@ class VectorRun:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
+    def _note_engine(self, group: range, number: int) -> None:
+        if group.start == 0:
+            self._counts = self._metrics.of_engine(number)
+
     async def _run(self, group: range, places: asyncio.Semaphore) -> None:
-        async with places, aclosing(self._engine.submit(self._engine_request(group))) as steps:
+        submitted = self._engine.submit(self._engine_request(group), partial(self._note_engine, group))
+        async with places, aclosing(submitted) as steps:
             async for outputs in steps:
                 for output in outputs:
-                    raise_if_lost(output)
+                    raise_if_lost(output, self._engine)
                     self.timing = self.timing or output.timing
                     self._num_cached_tokens += output.num_cached_tokens
                     if output.vector is not None:
-                        self._vectors[group[output.index]] = np.frombuffer(output.vector, "<f4")
+                        self._take(group[output.index], np.frombuffer(output.vector, "<f4"))
+
+    def _take(self, place: int, vector: NDArray[np.float32]) -> None:
+        if not np.isfinite(vector).all():  # JSON has no word for it, and an order by it would be none
+            raise EngineFailed(
+                f"what the model makes of text {place} is not finite: its weights or precision are wrong"
+            )
+        self._vectors[place] = vector
 
     def _engine_request(self, group: range) -> EngineRequest:
         texts = [self._texts[place] for place in group]
         is_alone = self._engine.info.max_texts == 1
         return EngineRequest(
             request_id=f"{self._request_id}.{next(_numbers)}",
-            prompt_token_ids=[token_id for text in texts for token_id in text.token_ids],
+            prompt_token_ids=list(chain.from_iterable(text.token_ids for text in texts)),
             params=_NO_TOKENS,
             n=len(texts),
             priority=self._priority,
@@ -127,8 +151,8 @@ class VectorRun:
         if num_made == len(self._texts):
             reason = FinishReason.STOP
             self.ttft_s = time.perf_counter() - self._arrival_s
-            self._metrics.first_token(self.ttft_s)
+            self._counts.first_token(self.ttft_s)
             num_tokens = self.usage().prompt_tokens
-            self._metrics.prompt_computed(num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens)
+            self._counts.prompt_computed(num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens)
         self.finish_reasons = [reason.value]
-        self._metrics.choice_finished(reason.value)
+        self._counts.choice_finished(reason.value)

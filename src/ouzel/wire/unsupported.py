@@ -44,11 +44,15 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "dynatemp_range": (0,),
     "ebnf": (),
     "echo": (False,),
+    "embed_dtype": ("float32",),
+    "embedding_type": ("float",),
+    "embedding_types": (["float"],),
     "enable_search": (False,),
     "enable_thinking": (),
     "enable_tool_guided_generation": (False,),
     "encoder_repetition_penalty": (1,),
     "encoding_format": ("float",),
+    "endianness": ("native", "little"),
     "epsilon_cutoff": (0,),
     "eta_cutoff": (0,),
     "extra_key": ("",),
@@ -68,16 +72,19 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "include_reasoning": (True,),
     "input": (),
     "input_embeds": (),
+    "input_type": (),
     "inputs": (),
     "instruction": (),
     "instructions": (),
     "items": (),
     "json_schema": (),
     "kv_transfer_params": ({},),
+    "late_chunking": (False,),
     "logits_processors": ([],),
     "logprob_token_ids": (),
     "lora": ([],),
     "lora_path": (),
+    "max_chunks_per_doc": (),
     "max_length": (),
     "max_prompt_tokens": (),
     "max_tokens_per_doc": (),
@@ -96,6 +103,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "normalize": (),
     "num_ctx": (),
     "options": (),
+    "output_dtype": ("float",),
     "output_formatter": (),
     "pad_to_max_length": (False,),
     "padding_side": (),
@@ -116,6 +124,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "prompt_mode": (),
     "prompt_name": (),
     "query": (),
+    "rank_fields": (["text"],),
     "raw": (False,),
     "reasoning": (),
     "reasoning_budget": (-1,),
@@ -133,6 +142,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "return_full_text": (False,),
     "return_hidden_states": (False,),
     "return_meta_info": (False,),
+    "return_multivector": (False,),
     "return_prompt_token_ids": (False,),
     "return_routed_experts": (False,),
     "return_token_ids": (False,),
@@ -153,6 +163,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "system": ("", []),
     "t_max_predict_ms": (-1, 0),
     "t_max_prompt_ms": (-1, 0),
+    "task": (),
     "template": ("",),
     "text": (),
     "text_1": (),
@@ -188,14 +199,19 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
 _PENALTY_WINDOWS = ("penalty_last_n", "repeat_last_n")
 _PENALTIES = {"repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
+# What the model is to read, in endpoints that have neither messages nor a prompt.
+_TEXTS = ("input", "inputs", "query", "text_1")
+
 # By field: the one that we have for it.
 INSTEAD: Mapping[str, str] = {
     "decoder_input_details": "prompt_logprobs",
     "details": "logprobs",
+    "embedding_type": "encoding_format",
     "extra_key": "cache_salt",
     "image": "messages",
     "images": "messages",
     "input": "messages or prompt",
+    "input_type": "prompt_name",
     "inputs": "messages or prompt",
     "instructions": "messages",
     "items": "input, messages or prompt",
@@ -204,10 +220,11 @@ INSTEAD: Mapping[str, str] = {
     "min_length": "min_tokens",
     "n_probs": "logprobs",
     "no_stop_trim": "include_stop_str_in_output",
-    "prompt": "messages, or /completions",
     "num_ctx": "--max-model-len at the start",
+    "prompt": "messages, or /completions",
     "return_full_text": "echo",
     "system": "messages",
+    "task": "prompt_name",
     "template": "chat_template",
     "text": "messages or prompt",
     "think": "reasoning_effort",
@@ -227,14 +244,18 @@ def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str
             continue
         if name in _PENALTY_WINDOWS and not _penalises(body):
             continue
-        raise InvalidRequest(f"is not supported yet by this server{_hint(name)}, given {shown(value)}", field=name)
+        hint = _hint(name, own_fields)
+        raise InvalidRequest(f"is not supported yet by this server{hint}, given {shown(value)}", field=name)
 
 
 def _penalises(body: Mapping[str, object]) -> bool:
     return any(body.get(name) not in (None, neutral) for name, neutral in _PENALTIES.items())
 
 
-def _hint(name: str) -> str:
+def _hint(name: str, own_fields: Collection[str]) -> str:
+    if name in ("messages", "prompt", "text", *_TEXTS) and not {"messages", "prompt"} & {*own_fields}:
+        own = [field for field in _TEXTS if field in own_fields]
+        return f" (use {own[0]})" if own else ""
     if name in INSTEAD:
         return f" (use {INSTEAD[name]})"
     neutral = NEUTRAL_VALUES[name]

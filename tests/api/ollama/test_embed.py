@@ -6,6 +6,8 @@ import httpx
 import numpy as np
 import pytest
 
+from ouzel.api.ollama.model_name import by_tagged_name
+from ouzel.api.operations import OPERATIONS
 from ouzel.sentence_files import SentenceFiles
 from tests.api.serving import running_server
 
@@ -14,7 +16,8 @@ from tests.api.serving import running_server
 def ollama() -> Iterator[httpx.Client]:
     with (
         running_server(
-            engine_factory="tests.engine.vector_runner:create_embedder", sentences=SentenceFiles(modes=("mean",))
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            sentences=SentenceFiles(modes=("mean",), lowers_case=True),
         ) as server,
         server.client() as client,
     ):
@@ -26,7 +29,7 @@ def unit(*values: float) -> list[float]:
 
 
 def test_vectors_have_the_length_one(ollama: httpx.Client) -> None:
-    answer = ollama.post("/api/embed", json={"model": "parrot", "input": ["ab", "c"], "keep_alive": "5m"}).json()
+    answer = ollama.post("/api/embed", json={"model": "parrot", "input": ["aB", "c"], "keep_alive": "5m"}).json()
     assert answer["embeddings"][0] == pytest.approx(unit(195, 2, 97, 2))
     assert answer["embeddings"][1] == pytest.approx(unit(99, 1, 99, 1))
     assert (answer["model"], answer["prompt_eval_count"]) == ("parrot", 3)
@@ -38,6 +41,8 @@ def test_a_long_text_is_cut_unless_that_is_forbidden(ollama: httpx.Client) -> No
     assert ollama.post("/api/embed", json=long).json()["prompt_eval_count"] == 64
     refused = ollama.post("/api/embed", json=long | {"truncate": False})
     assert refused.status_code == 400 and "context_length_exceeded" in refused.json()["error"]
+    of_two = ollama.post("/api/embed", json={"input": ["a", "a" * 300], "truncate": False})
+    assert "your input[1] resulted in" in of_two.json()["error"]
 
 
 def test_without_a_text_there_are_no_vectors(ollama: httpx.Client) -> None:
@@ -56,3 +61,9 @@ def test_the_older_form_gives_the_vector_as_the_model_makes_it(ollama: httpx.Cli
 def test_what_cannot_be_is_refused(ollama: httpx.Client, body: dict[str, object], status: int) -> None:
     response = ollama.post("/api/embed", json=body)
     assert response.status_code == status and response.json()["error"]
+
+
+def test_all_of_ollamas_endpoints_find_a_model_by_its_tagged_name() -> None:
+    named = [each for each in OPERATIONS if each.words == "ollama" and each.endpoint is not None]
+    assert {each.path for each in named} >= {"/api/embed", "/api/embeddings", "/api/chat"}
+    assert [each.path for each in named if each.choice is not by_tagged_name] == []

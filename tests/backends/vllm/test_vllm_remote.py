@@ -1,6 +1,7 @@
 """The link to a vLLM elsewhere, over HTTP to a server that speaks as it does."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
@@ -8,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 import msgspec
 import pytest
 
+from ouzel.backends.vllm.remote_choice import AnswerError, RemoteChoice
 from ouzel.backends.vllm.remote_link import RemoteLink
 from ouzel.backends.vllm.remote_server import ServerFacts
 from ouzel.client.http_client import HttpClient
@@ -190,6 +192,24 @@ async def test_a_request_that_fails_there(client: EngineClient) -> None:
     assert client.state is EngineState.READY
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"choices": [{"token_ids": [2048]}]}, "token 2048 is none of this model's 2048"),
+        ({"choices": [{"token_ids": [-1]}]}, "token -1 is none"),
+        ({"choices": [{"token_ids": [1, 2], "logprobs": None}]}, "has logprobs of 0 of 2 tokens"),
+        ({"choices": [{"token_ids": [1], "finish_reason": "weary"}]}, "has logprobs of 0 of 1 tokens"),
+        ({"choices": "nonsense"}, "Expected `array`"),
+        ({}, "ended before its time"),
+    ],
+)
+def test_an_answer_that_cannot_be_is_a_fault(answer: object, message: str) -> None:
+    choice = RemoteChoice(make_request([1], max_tokens=4, num_logprobs=0), 0, vocab_size=2048)
+    with pytest.raises((AnswerError, msgspec.DecodeError), match=re.escape(message)):
+        choice.read(msgspec.json.encode(answer))
+        choice.finish()
+
+
 async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServer) -> None:
     dropped = 0
 
@@ -254,6 +274,7 @@ async def test_the_start_waits_for_a_slow_one() -> None:
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
+        ({"vocab_size": 4096, "api_key": "key"}, r"/inference/v1/generate: 400: Token id is out of vocabulary"),
         ({"api_key": "wrong"}, r"/v1/models: 401: .*--engine-api-key"),
         ({"api_key": "key", "max_model_len": 5000}, "max_model_len: must be <= 4096"),
     ],

@@ -94,6 +94,8 @@ class VllmServer:
             f"vllm:prefix_cache_queries_total{{{labels}}} {float(self._queries)}",
             f"vllm:prefix_cache_hits_total{{{labels}}} {self._hits:.1e}",
             f"vllm:num_preemptions_total{{{labels}}} 3.0",
+            f"vllm:num_requests_swapped{{{labels}}} 1e+",  # no number
+            f"vllm:num_requests_running{{{labels}}} 1e999",
             f'vllm:cache_config_info{{block_size="{BLOCK_SIZE}",cache_dtype="fp8",num_gpu_blocks="{NUM_BLOCKS}"}} 1.0',
         ]
         return PlainTextResponse("\n".join(lines) + "\n")

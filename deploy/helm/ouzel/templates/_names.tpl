@@ -45,6 +45,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* The claim of the volume that SQLite is on. */}}
+{{- define "ouzel.storeClaim" -}}
+{{- .Values.store.volume.existingClaim | default (printf "%s-store" (include "ouzel.fullname" .)) -}}
+{{- end -}}
+
 {{/* Requests of this release's pods, as a selector of series. */}}
 {{- define "ouzel.seriesSelector" -}}
 namespace={{ .Release.Namespace | quote }},service="{{ include "ouzel.fullname" . }}-metrics"
@@ -76,13 +81,6 @@ namespace={{ .Release.Namespace | quote }},service="{{ include "ouzel.fullname" 
     secretKeyRef:
       name: {{ . }}
       key: {{ $.Values.hub.secretKey }}
-{{- end }}
-{{- if and (dig "limits" "cpu" "" .Values.resources) (not (or .Values.config.num_threads .Values.config.replicas .Values.config.models)) }}
-- name: OUZEL_NUM_THREADS
-  valueFrom:
-    resourceFieldRef:
-      containerName: ouzel
-      resource: limits.cpu
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}

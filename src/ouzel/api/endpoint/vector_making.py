@@ -1,8 +1,14 @@
-"""Endpoints of vectors read their texts beside the event loop, and let the engine make something of them."""
+"""Endpoints of vectors read their texts beside the event loop, and let the engine make something of them.
 
+What is written of many vectors is written beside it, too, and one vector at a time: while a library makes JSON of
+millions of numbers no other thread runs.
+"""
+
+import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from starlette.requests import Request
@@ -16,6 +22,7 @@ from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, VectorRun
 
 MAX_TEXTS = 2048  # OpenAI's limit
+_FEW_VALUES = 4096  # which are written within a moment
 
 Result = TypeVar("Result")
 
@@ -69,3 +76,11 @@ class VectorMaking:
         )
         exchange.vectors = run
         return await run.vectors(), run.usage()
+
+    async def written(self, vectors: NDArray[np.float32], write: Callable[[NDArray[np.float32]], Result]) -> Result:
+        return write(vectors) if vectors.size <= _FEW_VALUES else await asyncio.to_thread(write, vectors)
+
+
+def json_numbers(vector: NDArray[np.float32]) -> list[float]:
+    """Returns them as JSON already, which stands for the list wherever it is written."""
+    return cast(list[float], msgspec.Raw(msgspec.json.encode(vector.tolist())))

@@ -5,15 +5,17 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.http.exchange import exchange_of
-from ouzel.api.ollama.model_name import check_name
-from ouzel.api.openai.embedding_fields import check_num_texts
+from ouzel.api.ollama.model_name import by_tagged_name, check_name
+from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
@@ -66,7 +68,7 @@ class OllamaEmbedding:
         num_tokens = 0
         if texts:
             vectors, usage = await self._making.vectors(request, texts)
-            embeddings = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=True).tolist()
+            embeddings = await self._making.written(vectors, partial(_written, fields.dimensions, files))
             num_tokens = usage.prompt_tokens
         duration_s = time.perf_counter() - exchange_of(request.scope).arrival_s
         return OllamaEmbedAnswer(name, embeddings, int(duration_s * _NS_PER_S), 0, num_tokens)
@@ -87,7 +89,11 @@ class OllamaEmbedding:
         if texts:
             check_num_texts(texts, field="input")
         limit = encoder.limit(None, truncate=fields.truncate is not False, field="truncate")
-        encoded = [encoder.text(files.default_prompt + text, limit, field="input") for text in texts]
+        paths = text_paths(fields.input, field="input") if texts else []
+        encoded = [
+            encoder.text(files.default_prompt + text, limit, field=path)
+            for path, text in zip(paths, texts, strict=True)
+        ]
         return fields, encoded, files
 
     def _read_one(self, body: bytes) -> tuple[EncodedText | None, SentenceFiles]:
@@ -100,12 +106,17 @@ class OllamaEmbedding:
         return encoder.text(files.default_prompt + fields.prompt, limit, field="prompt"), files
 
 
+def _written(dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[list[float]]:
+    return list(map(json_numbers, finished_vectors(vectors, files, dimensions=dimensions, normalises=True)))
+
+
 OPERATIONS = (
     Operation(
         method="post",
         path="/api/embed",
         summary="Ollama: vectors of texts.",
         endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embed),
+        choice=by_tagged_name,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
         words="ollama",
@@ -115,6 +126,7 @@ OPERATIONS = (
         path="/api/embeddings",
         summary="Ollama: the vector of a text, in the older form.",
         endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embeddings),
+        choice=by_tagged_name,
         bodies=(OllamaEmbeddingsRequest,),
         answers=(OllamaEmbeddingsAnswer,),
         words="ollama",

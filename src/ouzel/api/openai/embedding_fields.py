@@ -51,6 +51,11 @@ def read_inputs(value: str | list[object]) -> list[tuple[str, OneInput]]:
     return [(path, read(path, entry)) for path, entry in zip(paths, value, strict=True)]
 
 
+def text_paths(texts: str | list[str], *, field: str) -> list[str]:
+    """Returns where in the body each of them is."""
+    return [field] if isinstance(texts, str) else [f"{field}[{index}]" for index in range(len(texts))]
+
+
 def check_num_texts(texts: Sequence[object], *, field: str) -> None:
     if not 1 <= len(texts) <= MAX_TEXTS:
         raise InvalidRequest(f"must have 1 to {MAX_TEXTS} entries, given {len(texts)}", field=field)

@@ -12,12 +12,13 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
 from ouzel.errors import InvalidRequest
 from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
-from ouzel.wire.decode import decode_body
+from ouzel.wire.aliases import as_named
+from ouzel.wire.decode import decode_body, parse_object
 from ouzel.wire.options import check_model
 
 
@@ -63,14 +64,18 @@ class Embeddings:
     async def answer(self, request: Request, body: bytes) -> EmbeddingList:
         fields, texts, files = await self._making.read(partial(self._read, body), body)
         vectors, usage = await self._making.vectors(request, texts, priority=fields.priority or 0)
-        finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=fields.normalize)
-        write = _base64 if fields.encoding_format == "base64" else _numbers
-        data = [EmbeddingObject(index, write(vector)) for index, vector in enumerate(finished)]
+        data = await self._making.written(vectors, partial(_written, fields, files))
         num_tokens = usage.prompt_tokens
         return EmbeddingList(data, self._making.model.names[0], EmbeddingsUsage(num_tokens, num_tokens))
 
     def _read(self, body: bytes) -> tuple[EmbeddingsRequest, list[EncodedText], SentenceFiles]:
         fields = decode_body(body, EmbeddingsRequest)
+        try:
+            return fields, *self._encoded(fields)
+        except InvalidRequest as error:
+            raise as_named(error, partial(parse_object, body)) from error.__cause__
+
+    def _encoded(self, fields: EmbeddingsRequest) -> tuple[list[EncodedText], SentenceFiles]:
         check_model(fields.model, self._making.model)
         encoder, files = self._making.check_task("embed")
         check_dimensions(fields.dimensions, self._making.vector_size, files)
@@ -80,7 +85,7 @@ class Embeddings:
         special = fields.add_special_tokens is not False
         inputs = read_inputs(fields.input)
         texts = [_encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
-        return fields, texts, files
+        return texts, files
 
 
 def _encoded(
@@ -115,9 +120,10 @@ def _prompt(name: str | None, files: SentenceFiles) -> str:
     return files.prompts[name]
 
 
-def _numbers(vector: NDArray[np.float32]) -> list[float]:
-    numbers: list[float] = vector.tolist()
-    return numbers
+def _written(fields: EmbeddingsRequest, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[EmbeddingObject]:
+    finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=fields.normalize)
+    write = _base64 if fields.encoding_format == "base64" else json_numbers
+    return [EmbeddingObject(index, write(vector)) for index, vector in enumerate(finished)]
 
 
 def _base64(vector: NDArray[np.float32]) -> str:

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from ouzel.api.endpoint.example import Example
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.site.index import Index
 
@@ -18,7 +19,8 @@ pre { padding: .7rem; border: 1px solid #8884; overflow-x: auto }
 """
 
 
-def index_page(index: Index, operations: Sequence[Operation], *, root_path: str) -> str:
+def index_page(index: Index, example: Example | None, operations: Sequence[Operation], *, root_path: str) -> str:
+    """`example`: None where there is no model."""
     names = ", ".join(f"<code>{escape(name)}</code>" for name in index.models)
     answers = f"This server answers for {names}, with a context of {index.max_model_len} tokens."
     if not names:
@@ -29,12 +31,13 @@ def index_page(index: Index, operations: Sequence[Operation], *, root_path: str)
         (_code(f"{operation.method.upper()} {root_path}{operation.path}"), escape(operation.summary))
         for operation in operations
     )
+    attempt = "" if example is None else f"<h2>Try it</h2>\n<pre>{escape(_command(index, example))}</pre>"
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Ouzel: {escape(_first(index))}</title>
+<title>Ouzel: {escape(index.models[0] if index.models else "no model")}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
@@ -42,8 +45,7 @@ def index_page(index: Index, operations: Sequence[Operation], *, root_path: str)
 <p>{answers}{key}</p>
 <h2>Base URLs</h2>
 {urls}
-<h2>Try it</h2>
-<pre>{escape(_command(index))}</pre>
+{attempt}
 <h2>Endpoints</h2>
 <p>All their fields, with ranges and defaults, are in the <a href="{escape(index.openapi)}">OpenAPI document</a>.</p>
 {endpoints}
@@ -52,20 +54,14 @@ def index_page(index: Index, operations: Sequence[Operation], *, root_path: str)
 """
 
 
-def _command(index: Index) -> str:
-    body = json.dumps({"model": _first(index), "prompt": "Once upon a time", "max_tokens": 32})
+def _command(index: Index, example: Example) -> str:
     key = ' \\\n  -H "Authorization: Bearer $API_KEY"' if index.needs_api_key else ""
-    url = shlex.quote(f"{index.base_urls['OpenAI']}/completions")
-    return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {shlex.quote(body)}"
+    url, body = shlex.quote(index.base_urls["OpenAI"] + example.path), shlex.quote(json.dumps(example.body))
+    return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {body}"
 
 
 def _code(text: str) -> str:
     return f"<code>{escape(text)}</code>"
-
-
-def _first(index: Index) -> str:
-    """Returns the name of the first model, or what stands for one."""
-    return index.models[0] if index.models else "MODEL"
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:

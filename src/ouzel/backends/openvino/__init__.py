@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.backends.openvino.adapter_options import max_rank, num_adapters
+from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
 from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
@@ -21,7 +21,7 @@ from ouzel.backends.openvino.kv_cache import (
     plan_cache,
     plan_of,
 )
-from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
@@ -31,14 +31,14 @@ from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
 from ouzel.backends.openvino.state_tables import StateTables, plan_states, state_tables
-from ouzel.backends.openvino.task import CLASSIFIES, architecture_of, num_labels_of, task_of
+from ouzel.backends.openvino.task import task_of
+from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
-from ouzel.sentence_files import read_sentence_files
 from ouzel.types import EngineInfo
 
 __all__ = ["create_runner"]
@@ -131,7 +131,7 @@ def make_runner(
         if language_model.vision is not None:
             vision = VisionRunner(compile_vision(core, language_model.vision, engine), language_model.vision)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
-    free_bytes = int(available_bytes() * memory_share)
+    free_bytes = left_by_adapters(language_model.adapters, model, int(available_bytes() * memory_share))
     state_plan = plan_states(states, engine, free_bytes)
     max_num_seqs = state_plan.max_num_seqs
     if num_blocks is None:
@@ -170,13 +170,6 @@ def make_runner(
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
 
 
-def vector_size(model: LanguageModel) -> int:
-    """Returns 0 where tokens are made."""
-    if model.vector_head is None:
-        return 0
-    return model.vector_head.num_labels or model.hidden_size
-
-
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
     """Tells whether positions are relative; of an IR only its config.json can say so."""
     text = config.text_model()
@@ -192,8 +185,6 @@ def read_config(directory: Path) -> HfConfig:
 def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
     if is_ir_directory(directory):
         refuse_options(model)
-        if model.task == "embed":
-            raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
         return load_ir(core, directory, config)
     return load_checkpoint(
         directory,
@@ -204,21 +195,3 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
         adapter_rank=max_rank(model),
         vector_head=vector_head(config, directory, model),
     )
-
-
-def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> VectorHead | None:
-    """Returns None where tokens are made, as by a model whose yes and no are the score. Raises ModelLoadError."""
-    task = task_of(config, directory, model.task)
-    if task == "generate" or (task == "score" and not architecture_of(config).endswith(CLASSIFIES)):
-        return None
-    if model.mtp or model.draft_model:
-        raise ModelLoadError(f"mtp and draft_model guess tokens, and with task {task} there are none")
-    if task == "score":
-        return VectorHead(num_labels_of(config))
-    files = read_sentence_files(directory, "decoder")
-    if files.modes != ("lasttoken",) or files.dense:
-        raise ModelLoadError(
-            f"{directory}: of a {config.model_type} the pooling must be lasttoken, without a Dense layer; "
-            f"found {', '.join(files.modes)}"
-        )
-    return VectorHead()

@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, en
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
 from ouzel.backends.openvino.weights.source import MemoryWriter, Weights
 from ouzel.config.weights import WeightPlan
@@ -58,6 +60,14 @@ class EncoderLoader:
             return self._built_first(tensors, CompressedWeights(tensors, MemoryWriter()))
         return replace(cached, is_entry_new=True)
 
+    def measure(self) -> tuple[EncoderModel, MeasuredWeights]:
+        """Builds the graph of weights that are not read. Raises ModelLoadError as `load` does."""
+        tensors = Checkpoint(self._directory)
+        weights = MeasuredWeights(tensors)
+        model = self._built(weights)
+        self._refuse_unused(tensors, weights.used, model)
+        return model, weights
+
     def _cached(self, entry: Path) -> EncoderModel | None:
         """Returns None where there is no entry, or it was broken and is gone."""
         if not entry.exists():
@@ -71,15 +81,18 @@ class EncoderLoader:
             return None
 
     def _built_first(self, tensors: Checkpoint, weights: CompressedWeights) -> EncoderModel:
-        """Refuses a checkpoint with tensors that the model should have used."""
         model = self._built(weights)
-        for name in sorted(set(tensors.names()) - weights.used):
+        self._refuse_unused(tensors, weights.used, model)
+        return model
+
+    def _refuse_unused(self, tensors: Checkpoint, used: AbstractSet[str], model: EncoderModel) -> None:
+        """Raises ModelLoadError for tensors that the model should have used."""
+        for name in sorted(set(tensors.names()) - used):
             if not name.startswith(model.left_out):
                 raise ModelLoadError(
                     f"tensor {name} is in the checkpoint, "
                     f"but a {self._config.model_type} with this config.json has no such tensor"
                 )
-        return model
 
     def _built(self, weights: Weights) -> EncoderModel:
         try:

@@ -45,12 +45,7 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     core, directory = ov.Core(), Path(model.model)
     check_options(core, engine)
     config = read_hf_config(directory)
-    _refuse_options(model, config)
-    build = encoder_family(config.model_type)
-    assert build is not None, "others have other runners"
-    num_labels = num_labels_of(config) if task_of(config, directory, model.task) == "score" else 0
-    plan = read_weights(model.weights)
-    loaded = EncoderLoader(directory, config, build, plan, num_labels).load(model.cache_dir)
+    loaded = encoder_loader(directory, config, model).load(model.cache_dir)
     files = read_sentence_files(directory, "encoder")
     with pages_given_back(loaded.mappings), stage("compiling the model"):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
@@ -60,6 +55,15 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     runner.info = facts.info(runner.info.vector_size, load_s)
     logger.info("loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s)
     return runner
+
+
+def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> EncoderLoader:
+    """Raises ModelLoadError."""
+    _refuse_options(model, config)
+    build = encoder_family(config.model_type)
+    assert build is not None, "others have other runners"
+    num_labels = num_labels_of(config) if task_of(config, directory, model.task) == "score" else 0
+    return EncoderLoader(directory, config, build, read_weights(model.weights), num_labels)
 
 
 def _refuse_options(model: ModelConfig, config: HfConfig) -> None:
@@ -90,7 +94,7 @@ class _Facts:
             precision=self.precision,
             kv_cache_dtype="none",
             vocab_size=loaded.vocab_size,
-            max_model_len=_max_model_len(self.model, loaded, self.max_tokens),
+            max_model_len=longest_text(self.model, loaded, self.max_tokens),
             block_size=1,
             num_blocks=0,
             max_num_seqs=engine.max_num_seqs,
@@ -102,7 +106,7 @@ class _Facts:
         )
 
 
-def _max_model_len(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
+def longest_text(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
     """The model's files may say that a text is shorter than it could be, and the user that it is not."""
     wanted = model.max_model_len or min(max_tokens or loaded.max_positions, loaded.max_positions)
     return context_length(wanted, loaded.max_positions)

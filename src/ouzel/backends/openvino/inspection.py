@@ -4,23 +4,35 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from ouzel.backends.openvino.compilation import check_options, compile_graphs, precision_name, type_name
+from ouzel.backends.openvino.compilation import (
+    check_options,
+    compile_encoder,
+    compile_graphs,
+    precision_name,
+    type_name,
+)
 from ouzel.backends.openvino.encoders import encoder_family
+from ouzel.backends.openvino.encoding import encoder_loader, longest_text
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
-from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import measure_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes
+from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
+from ouzel.backends.openvino.task import task_of
+from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
-from ouzel.errors import ModelLoadError
+from ouzel.pooling import Task
+from ouzel.sentence_files import read_sentence_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +52,8 @@ class Inspection:
     max_num_seqs: int
     num_state_slots: int  # 0: the model has no recurrent layers
     state_slot_bytes: int
+    task: Task
+    vector_size: int  # values of a vector, or scores of a pair; 0: neither is made, or by the logits of two tokens
 
     @property
     def weight_bytes(self) -> int:
@@ -57,19 +71,20 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     directory = Path(model.model)
     config = read_hf_config(directory)
     if encoder_family(str(config.values.get("model_type"))) is not None:
-        raise ModelLoadError(
-            f"{directory} is a {config.model_type}, which reads texts whole: what it takes is not told yet"
-        )
+        return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
         language_model, num_parameters = load_ir(core, directory, config), 0
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:
         language_model, measured = measure_checkpoint(
-            directory, config, read_weights(model.weights), predicts=model.mtp
+            directory,
+            config,
+            read_weights(model.weights),
+            predicts=model.mtp,
+            vector_head=vector_head(config, directory, model),
         )
-        num_parameters = measured.num_parameters
-        weights = tuple((encoding_name(each), size) for each, size in measured.bytes_by_encoding.most_common())
+        num_parameters, weights = measured.num_parameters, sizes_of(measured)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
@@ -93,7 +108,45 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         max_num_seqs=states.max_num_seqs,
         num_state_slots=states.num_slots,
         state_slot_bytes=states.slot_bytes,
+        task=task_of(config, directory, model.task),
+        vector_size=vector_size(language_model),
     )
+
+
+def inspect_encoder(
+    core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig, engine: EngineConfig
+) -> Inspection:
+    """Inspects a model that reads texts whole, of which nothing is cached."""
+    loaded, measured = encoder_loader(directory, config, model).measure()
+    files = read_sentence_files(directory, "encoder")
+    compiled = compile_encoder(core, nothing_alone(), loaded.hidden_size, engine)
+    return Inspection(
+        model_type=config.model_type,
+        text_model_type=config.model_type,
+        weights=sizes_of(measured),
+        num_parameters=measured.num_parameters,
+        precision=precision_name(compiled, engine),
+        kv_cache_dtype="none",
+        kv_token_bytes=0,
+        num_kv_tokens=0,
+        max_positions=loaded.max_positions,
+        max_model_len=longest_text(model, loaded, files.max_tokens),
+        max_num_seqs=engine.max_num_seqs,
+        num_state_slots=0,
+        state_slot_bytes=0,
+        task="score" if loaded.num_labels else "embed",
+        vector_size=loaded.num_labels or pooled_size(files, loaded.hidden_size),
+    )
+
+
+def sizes_of(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:
+    return tuple((encoding_name(each), size) for each, size in weights.bytes_by_encoding.most_common())
+
+
+def nothing_alone() -> ov.Model:
+    """Returns a graph of which compiling says the precision that others have."""
+    values = ops.parameter([1], ov.Type.f32)
+    return ov.Model([ops.result(ops.relu(values))], [values])
 
 
 def encoding_name(encoding: Encoding) -> str:

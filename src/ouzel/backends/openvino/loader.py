@@ -109,12 +109,19 @@ def refuse_options(model: ModelConfig) -> None:
     """Raises ModelLoadError for what is asked of a directory that has graphs, and takes building them."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+    if model.task == "embed":
+        raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
     if num_adapters(model):
         raise ModelLoadError("lora, max_loras: an OpenVINO IR takes no adapters; serve the checkpoint it was made of")
 
 
 def measure_checkpoint(
-    directory: Path, config: HfConfig, plan: WeightPlan, *, predicts: bool = False
+    directory: Path,
+    config: HfConfig,
+    plan: WeightPlan,
+    *,
+    predicts: bool = False,
+    vector_head: VectorHead | None = None,
 ) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that.
 
@@ -123,8 +130,9 @@ def measure_checkpoint(
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors)
-    model = built(config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts)
-    check_use(config, model, tensors, weights.used)
+    build, vision = family(text.model_type), vision_family(config)
+    model = built(config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head)
+    check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
     return model, weights
 
 

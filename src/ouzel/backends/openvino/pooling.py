@@ -32,15 +32,10 @@ class DenseLayer:
 
 class VectorPooling:
     def __init__(self, files: SentenceFiles, hidden_size: int) -> None:
-        """Raises ModelLoadError where a Dense layer does not fit behind what comes before it."""
+        """Raises ModelLoadError."""
+        self.vector_size = pooled_size(files, hidden_size)
         self._modes = files.modes
         self._dense = [read_dense(each) for each in files.dense]
-        size = hidden_size * len(files.modes)
-        for each in files.dense:
-            if each.num_inputs != size:
-                raise ModelLoadError(f"{each.directory}: in_features must be {size}, found {each.num_inputs}")
-            size = each.num_outputs
-        self.vector_size = size
 
     def vectors(self, rows: Rows, begins: NDArray[np.int32]) -> Rows:
         """Takes [T, hidden size], and where texts begin with the end of the last; returns [B, vector_size]."""
@@ -48,6 +43,16 @@ class VectorPooling:
         for layer in self._dense:
             pooled = layer.apply(pooled)
         return pooled
+
+
+def pooled_size(files: SentenceFiles, hidden_size: int) -> int:
+    """Returns the values of a vector. Raises ModelLoadError where a Dense layer does not fit behind what is before."""
+    size = hidden_size * len(files.modes)
+    for each in files.dense:
+        if each.num_inputs != size:
+            raise ModelLoadError(f"{each.directory}: in_features must be {size}, found {each.num_inputs}")
+        size = each.num_outputs
+    return size
 
 
 def _mean(rows: Rows, begins: NDArray[np.int32]) -> Rows:

@@ -12,11 +12,11 @@ from typing import Any  # vLLM is not installed where types are checked
 import msgspec
 
 from ouzel.backends.vllm.sampling_fields import (
-    FINISH_REASONS,
     VERSION,
     Abilities,
     cache_salt_of,
     ended,
+    finish_reason_of,
     grammar_text,
     refusal_of,
     sampling_fields,
@@ -215,7 +215,7 @@ class VllmEngine:
         choice = self._open[made.request_id]
         request, params = choice.request, choice.request.params
         [new] = made.outputs
-        reason = FINISH_REASONS[new.finish_reason] if new.finish_reason is not None else None
+        reason = finish_reason_of(new.finish_reason)
         is_first, choice.has_begun = not choice.has_begun, True
         if reason is not None:
             del self._open[made.request_id]

@@ -8,7 +8,7 @@ import time
 
 import msgspec
 
-from ouzel.backends.vllm.sampling_fields import FINISH_REASONS, cache_salt_of, grammar_text, sampling_fields
+from ouzel.backends.vllm.sampling_fields import cache_salt_of, finish_reason_of, grammar_text, sampling_fields
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput, TokenLogprob
 
 ID_PREFIX = "generate-tokens-"  # vLLM writes it before the id that a request brings
@@ -69,10 +69,11 @@ class AnswerError(Exception):
 
 
 class RemoteChoice:
-    def __init__(self, request: EngineRequest, index: int) -> None:
+    def __init__(self, request: EngineRequest, index: int, vocab_size: int) -> None:
         self.request = request
         self.index = index
         self.name = f"{request.request_id}-{index}"
+        self._vocab_size = vocab_size
         self._asked_at = time.monotonic()
         self.has_begun = False
         self._last: StepOutput | None = None  # held until the usage has come, with which vLLM ends
@@ -115,7 +116,7 @@ class RemoteChoice:
         if self._last is not None and answer.usage is not None:
             details = answer.usage.prompt_tokens_details
             num_cached = (details.cached_tokens if details is not None else None) or 0
-            self._last = msgspec.structs.replace(self._last, num_cached_tokens=num_cached)
+            self._last = msgspec.structs.replace(self._last, num_cached_tokens=max(num_cached, 0))
         return [output for output in outputs if output.finish_reason is None]
 
     def finish(self) -> StepOutput:
@@ -126,22 +127,24 @@ class RemoteChoice:
 
     def _output(self, choice: _Choice, answer: _Answer) -> StepOutput:
         params = self.request.params
-        reason = None
-        if choice.finish_reason is not None:
-            reason = FINISH_REASONS.get(choice.finish_reason, FinishReason.ERROR)
-        token_ids = choice.token_ids or []
+        reason, token_ids = finish_reason_of(choice.finish_reason), choice.token_ids or []
+        foreign = next((each for each in token_ids if not 0 <= each < self._vocab_size), None)
+        if foreign is not None:
+            raise AnswerError(f"token {foreign} is none of this model's {self._vocab_size}: is it the same model?")
         stop_token_id = choice.stop_reason if isinstance(choice.stop_reason, int) else None
         if params.max_tokens == 0 and reason in (None, FinishReason.STOP, FinishReason.LENGTH):
             token_ids, stop_token_id = [], None
             reason = FinishReason.LENGTH if reason is not None else None
-        positions = choice.logprobs.content if choice.logprobs is not None else None
+        positions = (choice.logprobs.content if choice.logprobs is not None else None) or []
+        if params.num_logprobs is not None and len(positions) < len(token_ids):
+            raise AnswerError(f"the answer has logprobs of {len(positions)} of {len(token_ids)} tokens")
         return StepOutput(
             request_id=self.request.request_id,
             index=self.index,
             token_ids=token_ids,
             logprobs=[
                 _position(position, params.num_logprobs, params.logprob_token_ids)
-                for position in (positions or [])[: len(token_ids)]
+                for position in positions[: len(token_ids)]
                 if params.num_logprobs is not None
             ],
             num_cached_tokens=0,

@@ -68,6 +68,7 @@ class RemoteLink:
     def __init__(self, facts: ServerFacts, client: ApiClient, *, look_every_s: float) -> None:
         self._client = client
         self._server = RemoteServer(facts, client)
+        self._vocab_size = facts.vocab_size
         self._look_every_s = look_every_s
         self._abilities = Abilities()
         self._stats = _NO_STATS
@@ -161,7 +162,7 @@ class RemoteLink:
                 reason = FinishReason.REFUSED
                 self._give(ended(request.request_id, index, reason, error=refusal.message, param=refusal.param))
             else:
-                task = asyncio.create_task(self._run(RemoteChoice(request, index)))
+                task = asyncio.create_task(self._run(RemoteChoice(request, index, self._vocab_size)))
                 self._choices[request.request_id, index] = task
                 task.set_name(f"choice {request.request_id} {index}")
 

@@ -5,6 +5,7 @@ What it was not started for is found by asking: a request for one token, for eac
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections.abc import Callable
@@ -22,7 +23,9 @@ Content = TypeVar("Content")
 
 GENERATE, ABORT = "/inference/v1/generate", "/inference/v1/abort_requests"
 _OK, _BAD_REQUEST, _UNPROCESSABLE = 200, 400, 422
+_OVERLOADED = (429, 503)
 _LOOK_EVERY_S = 1.0
+_LOOK_TIMEOUT_S = 10.0  # for what takes no time there
 _GRAMMAR = "start: <[0]>\n"  # the token 0: only guidance reads this
 _SAMPLE = re.compile(r"^(vllm:\w+)(?:\{[^}]*\})? ([-+.\deE]+)$", re.MULTILINE)
 _CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
@@ -77,7 +80,7 @@ class RemoteServer:
 
     async def check(self) -> None:
         """Raises ApiFailure where it is not there, or not well."""
-        answer = await self._client.ask("GET", "/health")
+        answer = await self._get("/health")
         if answer.status != _OK:
             raise ApiFailure(f"{self._facts.url} is not well: {failure_of(answer)}", http_status=answer.status)
 
@@ -110,11 +113,11 @@ class RemoteServer:
 
     async def stats(self, info: EngineInfo) -> EngineStats:
         """Reads its metrics, which are of everybody who asks it. Raises ApiFailure."""
-        answer = await self._client.ask("GET", "/metrics")
+        answer = await self._get("/metrics")
         sums: dict[str, float] = {}
         if answer.status == _OK:
             for name, value in _SAMPLE.findall(answer.body.decode(errors="replace")):
-                sums[name] = sums.get(name, 0.0) + float(value)
+                sums[name] = sums.get(name, 0.0) + _amount(value)
         return EngineStats(
             num_running=int(sums.get("vllm:num_requests_running", 0)),
             num_waiting=int(sums.get("vllm:num_requests_waiting", 0)),
@@ -125,15 +128,23 @@ class RemoteServer:
             num_preemptions=int(sums.get("vllm:num_preemptions_total", 0)),
         )
 
+    async def _get(self, path: str) -> Answer:
+        """Raises ApiFailure also where it takes the request and does not answer."""
+        try:
+            async with asyncio.timeout(_LOOK_TIMEOUT_S):
+                return await self._client.ask("GET", path)
+        except TimeoutError as error:
+            raise ApiFailure(f"{self._facts.url}{path} has not answered for {_LOOK_TIMEOUT_S:.0f} s") from error
+
     async def _version(self) -> str:
-        answer = await self._client.ask("GET", "/version")
+        answer = await self._get("/version")
         version = _read(answer, _Version).version if answer.status == _OK else "unknown"
         if not version.startswith(VERSION):
             logger.warning("%s is vLLM %s; this was written for %sx", self._facts.url, version, VERSION)
         return version
 
     async def _max_model_len(self) -> int:
-        answer = await self._client.ask("GET", "/v1/models")
+        answer = await self._get("/v1/models")
         if answer.status != _OK:
             raise self._refused("/v1/models", answer)
         models = _read(answer, _Models).data
@@ -146,9 +157,11 @@ class RemoteServer:
         return ours or theirs
 
     async def _abilities(self) -> Abilities:
-        answer = await self._try()
+        answer = await self._try(self._facts.vocab_size - 1)
         if answer.status != _OK:
             raise self._refused(GENERATE, answer)
+        if (await self._try(self._facts.vocab_size)).status == _OK:
+            logger.warning("%s knows tokens that this model does not have: is it the same model?", self._facts.url)
         return Abilities(
             priorities=self._facts.has_priorities,  # vLLM 0.33 takes priorities also where it does not heed them
             grammars=await self._takes(structured_outputs={"grammar": _GRAMMAR}),
@@ -157,15 +170,21 @@ class RemoteServer:
         )
 
     async def _takes(self, **fields: object) -> bool:
-        answer = await self._try(**fields)
+        answer = await self._try(0, **fields)
         if answer.status in (_OK, _BAD_REQUEST, _UNPROCESSABLE):
             return answer.status == _OK
         raise self._refused(GENERATE, answer)
 
-    async def _try(self, **fields: object) -> Answer:
+    async def _try(self, token_id: int, **fields: object) -> Answer:
+        """Asks for one token behind this one, again where the server has too much to do."""
         always = {"max_tokens": 1, "temperature": 0.0, "detokenize": False}
-        body = {"token_ids": [0], "sampling_params": always | fields, "stream": False}
-        return await self._client.ask("POST", GENERATE, msgspec.json.encode(body))
+        body = msgspec.json.encode({"token_ids": [token_id], "sampling_params": always | fields, "stream": False})
+        started = time.monotonic()
+        while True:
+            answer = await self._client.ask("POST", GENERATE, body)
+            if answer.status not in _OVERLOADED or time.monotonic() - started >= self._facts.wait_s:
+                return answer
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     def _refused(self, path: str, answer: Answer) -> ApiFailure:
         hints = {404: " (vllm serve needs --enable-scale-out)", 401: " (--engine-api-key)", 403: " (--engine-api-key)"}
@@ -173,9 +192,18 @@ class RemoteServer:
         return ApiFailure(f"{self._facts.url}{path}: {failure_of(answer)}{hint}", http_status=answer.status)
 
     async def _cache_config(self) -> dict[str, str]:
-        answer = await self._client.ask("GET", "/metrics")
+        answer = await self._get("/metrics")
         found = _CACHE_CONFIG.search(answer.body.decode(errors="replace")) if answer.status == _OK else None
         return dict(_LABEL.findall(found[1])) if found else {}
+
+
+def _amount(text: str) -> float:
+    """Returns 0 for what is no number, or none that counts anything."""
+    try:
+        amount = float(text)
+    except ValueError:
+        return 0.0
+    return amount if math.isfinite(amount) else 0.0
 
 
 def _number(text: str | None) -> int:

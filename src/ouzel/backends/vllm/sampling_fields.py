@@ -16,7 +16,7 @@ from ouzel.types import EngineRequest, FinishReason, Grammar, StepOutput
 
 VERSION = "0.33."  # of which this is written
 MAX_LOGPROB_TOKEN_IDS = 128  # vLLM's
-FINISH_REASONS = {
+_FINISH_REASONS = {
     "stop": FinishReason.STOP,
     "length": FinishReason.LENGTH,
     "abort": FinishReason.ABORT,
@@ -143,6 +143,11 @@ def sampling_fields(request: EngineRequest, index: int) -> dict[str, object]:
     if request.reasoning_budget is not None:
         fields["thinking_token_budget"] = request.reasoning_budget.max_tokens
     return fields
+
+
+def finish_reason_of(name: str | None) -> FinishReason | None:
+    """Reads vLLM's name of it; None: the choice goes on."""
+    return None if name is None else _FINISH_REASONS.get(name, FinishReason.ERROR)
 
 
 def ended(

@@ -64,7 +64,10 @@ async function build(api, server) {
 
 function showState(chat, composer, settings) {
   const isEmpty = chat.current.nodes.length === 0;
-  byId("welcome").hidden = !isEmpty;
+  const { whyNoChat } = settings.model;
+  byId("welcome").hidden = !isEmpty || whyNoChat !== "";
+  byId("composer").hidden = whyNoChat !== "";
+  byId("no-chat").textContent = whyNoChat;
   byId("title").textContent = chat.current.title || "New conversation";
   document.title = chat.current.title ? `${chat.current.title} · Ouzel` : "Ouzel";
   composer.setState({ isBusy: chat.isAnswering, seesImages: settings.model.seesImages });

@@ -15,12 +15,14 @@ export class Server {
   static async ask(api) {
     const index = await api.get("");
     const { data } = await api.get("v1/models");
+    if (data.length === 0) throw new Error("This server has no model at present.");
     return new Server(index, data.map((model) => new Model(model)));
   }
 
-  /** Returns the model of this name, or the first where there is none. */
+  /** Returns the model of this name; where there is none the first that chats, or the first. */
   model(name) {
-    return this.models.find((model) => model.name === name) ?? this.models[0];
+    const isNamed = (model) => model.name === name;
+    return this.models.find(isNamed) ?? this.models.find((model) => model.whyNoChat === "") ?? this.models[0];
   }
 
   /** Asks for the ranges of fields, where that has not been done. */
@@ -42,6 +44,14 @@ class Model {
     this.contextLength = object.context_length;
     this.capabilities = new Set(object.capabilities);
     this.inputs = new Set(object.architecture.input_modalities);
+  }
+
+  /** Says why nobody can chat with it, and what it is for; empty where one can. */
+  get whyNoChat() {
+    if (this.capabilities.has("chat")) return "";
+    if (this.capabilities.has("embedding")) return `${this.name} makes embeddings and does not chat: send texts to /v1/embeddings, or a query and documents to /v1/rerank.`;
+    if (this.capabilities.has("rerank")) return `${this.name} scores texts and does not chat: send a query and documents to /v1/rerank.`;
+    return `${this.name} has no chat template: it goes on with prompts that are sent to /v1/completions.`;
   }
 
   get seesImages() {

@@ -35,6 +35,7 @@ _OLDER_SUPPORTED = {
     "rotary_emb_fraction": 1.0,
     "rotary_emb_interleaved": False,
     "rotary_emb_scale_base": None,
+    "rotary_scaling_factor": None,
     "use_rms_norm": False,
 }
 _NAMES = ("self_attn.o_proj", "post_attention_layernorm", "post_mlp_layernorm", "gate_proj", "up_proj", "down_proj")

@@ -140,7 +140,11 @@ export class Chat {
       this.view.notice("An answer is being made: wait for it, or stop it first.");
       return false;
     }
-    const { faults } = this.settings;
+    const { faults, model } = this.settings;
+    if (model.whyNoChat !== "") {
+      this.view.notice(model.whyNoChat);
+      return false;
+    }
     if (faults.length > 0) this.view.notice(`Nothing was sent. ${faults.join("\n")}`);
     return faults.length === 0;
   }

@@ -1,0 +1,25 @@
+"""A person who wants to try a model is shown a request that it answers."""
+
+from dataclasses import dataclass
+
+from ouzel.generation import ServedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    path: str  # below /v1
+    body: dict[str, object]
+
+
+def example_of(model: ServedModel) -> Example:
+    name = model.names[0]
+    match model.engine.info.task:
+        case "embed":
+            return Example("/embeddings", {"model": name, "input": "Once upon a time"})
+        case "score":
+            return Example("/rerank", {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]})
+        case "generate" if model.renderer.chat_template is None:
+            return Example("/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32})
+        case "generate":
+            messages = [{"role": "user", "content": "Hello!"}]
+            return Example("/chat/completions", {"model": name, "messages": messages})

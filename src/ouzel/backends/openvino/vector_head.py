@@ -1,0 +1,35 @@
+"""A decoder that makes vectors has something else for its head."""
+
+from pathlib import Path
+
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
+from ouzel.backends.openvino.task import CLASSIFIES, architecture_of, num_labels_of, task_of
+from ouzel.config import ModelConfig
+from ouzel.errors import ModelLoadError
+from ouzel.sentence_files import read_sentence_files
+
+
+def vector_size(model: LanguageModel) -> int:
+    """Returns 0 where tokens are made."""
+    if model.vector_head is None:
+        return 0
+    return model.vector_head.num_labels or model.hidden_size
+
+
+def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> VectorHead | None:
+    """Returns None where tokens are made, as by a model whose yes and no are the score. Raises ModelLoadError."""
+    task = task_of(config, directory, model.task)
+    if task == "generate" or (task == "score" and not architecture_of(config).endswith(CLASSIFIES)):
+        return None
+    if model.mtp or model.draft_model:
+        raise ModelLoadError(f"mtp and draft_model guess tokens, and with task {task} there are none")
+    if task == "score":
+        return VectorHead(num_labels_of(config))
+    files = read_sentence_files(directory, "decoder")
+    if files.modes != ("lasttoken",) or files.dense:
+        raise ModelLoadError(
+            f"{directory}: of a {config.model_type} the pooling must be lasttoken, without a Dense layer; "
+            f"found {', '.join(files.modes)}"
+        )
+    return VectorHead()
