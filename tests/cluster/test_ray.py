@@ -73,7 +73,8 @@ async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.Async
     bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "downscale_delay_s": 1}
     bounds |= {"metrics_interval_s": 1, "look_back_period_s": 5}
     before = cluster.replicas()
-    cluster.deploy({"max_replicas": 2, "max_num_seqs": 1}, autoscaling_config={**bounds, "policy": policy})
+    arguments = {"max_replicas": 2, "max_num_seqs": 1, "routing": "least_connections"}
+    cluster.deploy(arguments, autoscaling_config={**bounds, "policy": policy})
     while before.keys() & cluster.replicas().keys():
         await asyncio.sleep(0.5)
     await asyncio.to_thread(cluster.wait_for, 1)
