@@ -8,7 +8,7 @@ from typing import Any  # JSON
 import httpx
 
 _ID = re.compile(r"\b(?:resp|conv|msg|rs|fc|cmpl|chatcmpl|call|toolu|item|ctc|cmp)_?-?[0-9a-zA-Z]{16,}\b")
-_HEX = re.compile(r"\b[0-9a-f]{24,64}\b|127\.0\.0\.1:[0-9]+")
+_HEX = re.compile(r"\b[0-9a-f]{24,64}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|127\.0\.0\.1:[0-9]+")
 _CHANGING = {
     *("created", "created_at", "completed_at", "updated_at", "obfuscation", "encrypted_content", "timestamp"),
     *("total_duration", "load_duration", "prompt_eval_duration", "eval_duration", "modified_at", "expires_at"),

@@ -1,7 +1,8 @@
-"""`python -m tests.cluster.probe NAME=URL NAME=URL[,URL] ...`: what differs between servers of the demo model.
+"""`python -m tests.cluster.probe NAME=URL NAME=URL[,URL] ...`: what differs between servers.
 
-Each has a store. Of several URLs that share one, each request goes to the next. The first server is what the others
-are compared with; the exit status is 1 where an outcome differs that `--allow` does not name.
+Each has a store, and the models of `tests.cluster.probed_models`. Of several URLs that share a store, each request
+goes to the next. The first server is what the others are compared with; the exit status is 1 where an outcome differs
+that `--allow` does not name.
 """
 
 import argparse

@@ -9,8 +9,8 @@ import httpx
 import websockets
 
 from tests.cluster.outcomes import normal, outcome, stream_outcome
+from tests.cluster.probed_models import ADAPTER, MODEL, VECTORS
 
-MODEL = "ouzel-demo"
 CHAT = {"model": MODEL, "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0}
 RESPONSE = {"model": MODEL, "input": "Hello!", "max_output_tokens": 16, "temperature": 0}
 MESSAGES = {"model": MODEL, "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0}
@@ -47,6 +47,7 @@ for path in (
     *("/health", "/ping", "/version", "/v1/models", f"/v1/models/{MODEL}", "/v1/models/none", "/v2/health/live"),
     *("/v2/health/ready", f"/v2/models/{MODEL}/ready", "/v1/config", "/v1/openapi.json", "/", "/about", "/api/tags"),
     *("/api/version", "/tokenizer_info", "/none", "/v1/chat/completions", "/v1/responses/resp_none"),
+    *(f"/v1/models/{ADAPTER}", f"/v1/models/{VECTORS}", f"/v2/models/{VECTORS}/ready", "/api/ps"),
 ):
     whole(f"GET {path}", "GET", path)
 whole("models for Anthropic", "GET", "/v1/models", headers={"anthropic-version": "2023-06-01"})
@@ -75,6 +76,17 @@ whole("Ollama chat", "POST", "/api/chat", {"model": MODEL, "messages": CHAT["mes
 whole("Ollama show", "POST", "/api/show", {"model": MODEL})
 whole("invocations", "POST", "/invocations", {"inputs": "One, two", "parameters": {"max_new_tokens": 4}})
 whole("v3 chat", "POST", "/v3/chat/completions", CHAT)
+whole("chat, adapter", "POST", "/v1/chat/completions", CHAT | {"model": ADAPTER})
+whole("an adapter that is loaded", "POST", "/v1/load_lora_adapter", {"lora_name": "other", "lora_path": "/none"})
+whole("a model that is loaded", "POST", "/v1/models/load", {"name": "other", "model": "/none"})
+whole("embeddings", "POST", "/v1/embeddings", {"model": VECTORS, "input": ["the sea", "a river"]})
+whole("embeddings, base64", "POST", "/v1/embeddings", {"model": VECTORS, "input": "a", "encoding_format": "base64"})
+whole("embeddings, a model that chats", "POST", "/v1/embeddings", {"model": MODEL, "input": "the sea"})
+whole("Ollama embed", "POST", "/api/embed", {"model": VECTORS, "input": ["the sea", "a river"]})
+whole("Ollama embeddings", "POST", "/api/embeddings", {"model": VECTORS, "prompt": "the sea"})
+whole("rerank", "POST", "/v1/rerank", {"model": VECTORS, "query": "water", "documents": ["the sea", "a stone"]})
+whole("rerank, v2", "POST", "/v2/rerank", {"model": VECTORS, "query": "water", "documents": ["a", "b"], "top_n": 1})
+whole("score", "POST", "/v1/score", {"model": VECTORS, "text_1": "water", "text_2": ["the sea", "a stone"]})
 whole("responses, count", "POST", "/v1/responses/input_tokens", {"model": MODEL, "input": "Hello!"})
 whole("a field's value", "POST", "/v1/chat/completions", CHAT | {"temperature": 9})
 whole("an unknown model", "POST", "/v1/chat/completions", CHAT | {"model": "none"})

@@ -29,6 +29,8 @@ ENVIRONMENT = {
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
     "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": "1",
     "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "5",
+    "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": "600",  # a busy machine, again
+    "RAY_SERVE_HAPROXY_RETRIES": "8",  # with fewer a HAProxy that was replaced gives up before it knows who is gone
     "RAY_SERVE_HAPROXY_NBTHREAD": "1",
     "RAY_SERVE_HAPROXY_MAXCONN": "512",
 }
@@ -60,13 +62,14 @@ def free_port() -> int:
 class Cluster:
     url: str
     dashboard: str
+    options: Mapping[str, Any]
 
     def deploy(self, arguments: Mapping[str, Any], **deployment: Any) -> None:
         """Does what `serve deploy` does with a file that says this."""
         application = {"name": "ouzel", "route_prefix": "/", "import_path": "ouzel.cluster.ray:build"}
         content: dict[str, Any] = {"proxy_location": "HeadOnly", "applications": [application]}
         content["http_options"] = {"host": "127.0.0.1", "port": httpx.URL(self.url).port}
-        application_fields: dict[str, Any] = {"args": {**OPTIONS, **arguments}}
+        application_fields: dict[str, Any] = {"args": {**self.options, **arguments}}
         if deployment:
             application_fields["deployments"] = [{"name": "Ouzel", **deployment}]
         content["applications"] = [application | application_fields]
@@ -83,18 +86,26 @@ class Cluster:
         replicas = self.application().get("deployments", {}).get("Ouzel", {}).get("replicas", [])
         return {replica["replica_id"]: replica.get("pid") or 0 for replica in replicas}
 
+    def doors(self) -> list[int]:
+        """The processes of the doors that are asked."""
+        doors = self.application().get("deployments", {}).get("OuzelDoor", {}).get("replicas", [])
+        return [door["pid"] for door in doors if door["state"] == "RUNNING"]
+
     def wait_for(self, num_replicas: int) -> None:
-        """Waits until there are so many replicas, and all is well."""
+        """Waits until there are so many replicas, and a door where one is wanted, and all is well."""
         while True:
             application, processes = self.application(), self.replicas().values()
             assert application.get("status") != "DEPLOY_FAILED", application
-            if application.get("status") == "RUNNING" and len(processes) == num_replicas and all(processes):
+            is_running = application.get("status") == "RUNNING"
+            has_door = self.doors() or "OuzelDoor" not in application.get("deployments", {})
+            if is_running and has_door and len(processes) == num_replicas and all(processes):
                 return
             time.sleep(0.5)
 
 
 @contextmanager
-def running_cluster(store_url: str) -> Iterator[Cluster]:
+def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
+    """`models` is a file for `config`."""
     programs = installed()
     ports = {name: free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")}
     with tempfile.TemporaryDirectory(prefix="or-") as directory:  # short: a socket's path may have 97 bytes
@@ -117,7 +128,7 @@ def running_cluster(store_url: str) -> Iterator[Cluster]:
         dashboard = f"http://127.0.0.1:{ports['dashboard']}"
         try:
             _wait_for_dashboard(dashboard, process)
-            yield Cluster(f"http://127.0.0.1:{ports['http']}", dashboard)
+            yield Cluster(f"http://127.0.0.1:{ports['http']}", dashboard, {**OPTIONS, "config": str(models)})
         finally:
             process.terminate()
             process.wait()

@@ -44,6 +44,7 @@ def test_texts_and_values_are_the_same() -> None:
         ({"max_num_seqs": 0}, "--max-num-seqs: .* given 0"),
         ({"num_replicas": 0}, "num_replicas: .* given 0"),
         ({"num_cpus": "many"}, "num_cpus: .* given 'many'"),
+        ({"routing": "random"}, "routing: .* given 'random'"),
         ({"target_waiting": 3}, "target_waiting: needs max_replicas"),
         ({"num_replicas": 2, "max_replicas": 3}, "num_replicas: must not be given beside max_replicas"),
         ({"min_replicas": 4, "max_replicas": 3}, "min_replicas: must be <= max_replicas, 3, given 4"),

@@ -4,15 +4,17 @@ import pytest
 
 from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
+from tests.cluster.probed_models import write_models
 
-pytestmark = pytest.mark.release("one server and one with two engines, compared in 60 things")
+pytestmark = pytest.mark.release("one server and one with two engines, compared in all that the probe tries")
 MAY_DIFFER = {"GET /health"}  # it names each engine
 
 
 async def test_two_engines_answer_as_one(tmp_path_factory: pytest.TempPathFactory) -> None:
+    config = write_models(tmp_path_factory.mktemp("models"))
     outcomes = []
     for options in ((), ("--replicas", "2")):
-        with serving(*options, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        with serving("--config", str(config), *options, cache_dir=tmp_path_factory.mktemp("cache")) as server:
             outcomes.append(await probed([server.root]))
     one, two = outcomes
 

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 
 import httpx
 import psutil
@@ -15,31 +15,16 @@ import pytest
 
 from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
-from tests.cluster.ray_cluster import Cluster, running_cluster
+from tests.cluster.ray_cluster import Cluster
 from tests.deploy.load import NUM_BACKGROUND, NUM_STREAMS, background, end_of, short_requests, under_load
-from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.release("Ray Serve: the same answers, scaling, a redeployment, a replica that is killed")
 MAY_DIFFER = {"headers of a chat", "headers of a stream"}  # Serve's servers add `server`
 
 
-@pytest.fixture(scope="module")
-def cluster(postgres_server: PostgresServer) -> Iterator[Cluster]:
-    with running_cluster(postgres_server.new_database()) as cluster:
-        cluster.deploy({"num_replicas": 2}, num_replicas=2)
-        cluster.wait_for(2)
-        yield cluster
-
-
-@pytest.fixture
-async def client(cluster: Cluster) -> AsyncIterator[httpx.AsyncClient]:
-    limits = httpx.Limits(max_connections=200)
-    async with httpx.AsyncClient(base_url=cluster.url, timeout=None, limits=limits) as client:
-        yield client
-
-
 async def test_answers_are_those_of_one_server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with serving(cache_dir=tmp_path_factory.mktemp("cache")) as server:
+    config = str(cluster.options["config"])
+    with serving("--config", config, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         one = await probed([server.root])
     found = differences(one, await probed([cluster.url]))
     assert found.keys() <= MAY_DIFFER, found
@@ -88,7 +73,8 @@ async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.Async
     bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "downscale_delay_s": 1}
     bounds |= {"metrics_interval_s": 1, "look_back_period_s": 5}
     before = cluster.replicas()
-    cluster.deploy({"max_replicas": 2, "max_num_seqs": 1}, autoscaling_config={**bounds, "policy": policy})
+    arguments = {"max_replicas": 2, "max_num_seqs": 1, "routing": "least_connections"}
+    cluster.deploy(arguments, autoscaling_config={**bounds, "policy": policy})
     while before.keys() & cluster.replicas().keys():
         await asyncio.sleep(0.5)
     await asyncio.to_thread(cluster.wait_for, 1)

@@ -5,7 +5,7 @@ was given: in the arguments, in a node's environment or in the file that `config
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any  # Any: option values are typed by `converted`
+from typing import Annotated, Any, Literal  # Any: option values are typed by `converted`
 
 import msgspec
 from msgspec import Meta
@@ -56,6 +56,7 @@ class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
     target_waiting: Annotated[float, Meta(gt=0)] = 2.0
     target_running: Annotated[float, Meta(gt=0)] | None = None
     num_cpus: Annotated[float, Meta(gt=0)] = 1.0
+    routing: Literal["prefix", "least_connections"] = "prefix"
 
     @property
     def most_replicas(self) -> int:

@@ -27,8 +27,10 @@ from ouzel.cli.serve import front_for, settle_memory
 from ouzel.cli.serve_command import begun
 from ouzel.cli.traces import open_traces
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
+from ouzel.cluster.door import ROUTER_CONFIG, behind_door, missing_for_prefixes
+from ouzel.cluster.replica_load import load_of
 from ouzel.cluster.request_ids import OneRequestId
-from ouzel.cluster.scaling import MOST_RUNNING, RUNNING, WAITING, WaitingPolicy
+from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.errors import OuzelError
 from ouzel.generation import EngineState
 
@@ -89,15 +91,8 @@ class Replica:
         await self._close()
 
     def _load(self) -> dict[str, float]:
-        """Tells what runs and waits, in sequences, and how many can run at a time."""
         assert self._front is not None
-        members = [member for served in self._front.catalogue for member in served.model.engine.members]
-        stats = [stats for member in members if (stats := member.stats()) is not None]
-        return {
-            WAITING: float(sum(each.num_waiting for each in stats)),
-            RUNNING: float(sum(each.num_running for each in stats)),
-            MOST_RUNNING: float(sum(served.model.engine.info.max_num_seqs for served in self._front.catalogue)),
-        }
+        return load_of(served.model for served in self._front.catalogue)
 
     async def _close(self) -> None:
         host, self._host = self._host, None
@@ -115,8 +110,15 @@ def build(arguments: dict[str, Any]) -> Any:
     """Returns the application, for `serve run` and `import_path`. Raises InvalidOption."""
     settings, values, options = read_arguments(arguments)
     drain_timeout_s = options.limits.drain_timeout_s
-    deployed = Ouzel.options(**deployment_options(settings, drain_timeout_s))
-    return deployed.bind(values, settings.most_replicas, drain_timeout_s)
+    deployment = deployment_options(settings, drain_timeout_s)
+    by_prefixes = settings.routing == "prefix" and settings.most_replicas > 1
+    if by_prefixes and (missing := missing_for_prefixes(os.environ)):
+        logger.warning("requests go where the fewest are open, not by their prefixes: %s", missing)
+        by_prefixes = False
+    if by_prefixes:
+        deployment["request_router_config"] = ROUTER_CONFIG
+    application = Ouzel.options(**deployment).bind(values, settings.most_replicas, drain_timeout_s)
+    return behind_door(application, os.environ) if by_prefixes else application
 
 
 def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dict[str, Any]:

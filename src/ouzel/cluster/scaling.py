@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol  # Any: Ray's ids of replicas, and its own state
 
-WAITING, RUNNING, MOST_RUNNING = "waiting", "running", "most_running"  # what replicas tell Ray of themselves
+from ouzel.cluster.replica_load import MOST_RUNNING, RUNNING, WAITING
 
 
 class ScalingContext(Protocol):

@@ -1,0 +1,23 @@
+"""What a replica tells of itself."""
+
+from ouzel.cluster.replica_load import ReplicaLoad, load_of
+from ouzel.engine_client import EngineClient, EngineSpec
+from tests.test_generation import served
+
+
+async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:
+    engine = EngineClient(
+        EngineSpec(factory="tests.api.serving:create_parrot", options={"vocab_size": 260}), in_thread=True
+    )
+    info = await engine.start()
+    model = served(engine)
+
+    load = load_of([model, model.with_adapter("poet")])
+    await engine.close()
+
+    assert load["most_running"] == info.max_num_seqs
+    assert ReplicaLoad.of(load) == ReplicaLoad(0, 0, info.num_blocks * info.block_size)
+
+
+def test_a_replica_that_has_told_nothing_is_idle() -> None:
+    assert ReplicaLoad.of({}).num_unfinished == 0
